@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import uvicorn
 from scipy.stats import chi2
 
 from incrowd.methods.local.survey.definition import LocalSurvey
-from incrowd.web.collect.app import SIZE, collector_app
-from incrowd.web.settings import Settings
 from incrowd.workflows.collect.collector import Collector
 from incrowd.workflows.local.opening import open_survey
+from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
-from tests.ports import free_port
 from tests.statistics.alarm import FALSE_ALARM
-from tests.surveys import ANSWERS, MANY, WordCoins, scripts, survey, survey_file
+from tests.surveys import ANSWERS, MANY, TRAVEL, WordCoins, scripts, survey, survey_file
 
 LABELS = [f"v{number}" for number in range(37)]
 FAMILIES = ("response", "symmetric-unary", "optimal-unary", "local-hashing", "hadamard", "subset")
@@ -45,22 +41,6 @@ def cases() -> Iterator[tuple[LocalSurvey, dict[str, str]]]:
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Collector:
     return Collector.beside(open_survey(survey_file(MANY, tmp_path_factory.mktemp("survey"))))
-
-
-@contextmanager
-def serving(collector: Collector) -> Iterator[str]:
-    port = free_port()
-    config = uvicorn.Config(collector_app(collector, Settings(size=SIZE)), port=port, log_config=None, ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -106,38 +86,151 @@ def test_nothing_but_the_randomized_report_leaves_the_browser(
     opened: tuple[DebuggedPage, str], collector: Collector
 ) -> None:
     page, address = opened
-    token = collector.tokens.issue()
+    visit, token = Visit(page), collector.tokens.issue()
+    visit.arrive(address, token)
     page.requests.clear()
-    fill = " ".join(f"document.getElementById('{name}').value = '{each}';" for name, each in ANSWERS.items())
-    said = page.evaluate(
-        f"(async () => {{ {fill} document.querySelector('#form button').click(); "
-        f"document.getElementById('token').value = '{token}';"
-        "const shown = document.getElementById('sent').textContent;"
-        "document.getElementById('send').click(); const said = document.getElementById('said');"
-        "while (!said.textContent) await new Promise(done => setTimeout(done, 20));"
-        "return [shown, said.textContent, document.getElementById('coins').children.length]; })()"
-    )
-    shown, told, coins = said
-    assert told == "Thank you: your report was counted."
-    assert coins > 0
+    rendered = visit.randomize(ANSWERS)
+    assert page.evaluate("document.getElementById('coins').children.length") > 0
+    assert visit.randomize(dict.fromkeys(ANSWERS, "")) == rendered  # the report was made
+    assert visit.send() == "Thank you: your report was counted."
     assert collector.waiting == []
     (request,) = page.requests
     assert request["url"] == f"{address}/reports"
-    assert json.loads(request["postData"]) == {"reports": [{"token": token, "report": json.loads(shown)}]}
-    assert [json.dumps(each) for each in collector.reports()] == [json.dumps(json.loads(shown))]
-    again = "(document.querySelector('#form button').click(), document.getElementById('sent').textContent)"
-    assert page.evaluate(again) == shown
+    assert json.loads(request["postData"]) == {"reports": [{"token": token, "report": json.loads(rendered)}]}
+    assert [json.dumps(each) for each in collector.reports()] == [json.dumps(json.loads(rendered))]
+
+
+def test_the_browser_stores_that_a_token_was_used_and_nothing_else(
+    opened: tuple[DebuggedPage, str], collector: Collector
+) -> None:
+    page, address = opened
+    visit, token = Visit(page), collector.tokens.issue()
+    page.evaluate("localStorage.clear()")
+    visit.arrive(address, token)
+    visit.randomize(ANSWERS)
+    assert visit.stored == {}
+    visit.send()
+    place = sha256(f"incrowd used token 1\n{collector.survey.id}\n{token}".encode()).hexdigest()
+    assert visit.stored == {f"incrowd.used.{place}": "2"}
+    assert page.evaluate("sessionStorage.length + document.cookie.length") == 0
+    left = "[...document.querySelectorAll('input, select')].map(each => each.value).join('')"
+    assert page.evaluate(f"{left} + document.getElementById('coins').textContent") + visit.text("sent") == ""
+
+
+def test_a_collector_that_sends_no_reply_gets_the_same_report_and_after_a_reload_none(
+    opened: tuple[DebuggedPage, str], collector: Collector
+) -> None:
+    page, address = opened
+    visit, token = Visit(page), collector.tokens.issue()
+    visit.arrive(address, token)
+    visit.randomize(ANSWERS)
+    page.evaluate(
+        "window.bodies = []; window.fetch = (_, { body }) => { bodies.push(body); return Promise.reject(1); }"
+    )
+    assert visit.send().startswith("The server was not reached.")
+    visit.send()
+    first, second = page.evaluate("window.bodies")
+    assert first == second
+    visit.arrive(address, token)
+    page.requests.clear()
+    assert visit.randomize(ANSWERS) == ""
+    assert visit.text("message").startswith("This token was used in this browser before.")
+    assert page.requests == []
+
+
+def test_a_second_person_at_the_same_browser_starts_afresh(tmp_path: Path) -> None:
+    """At epsilon 20 a report is the answer, but for a chance below 1e-8."""
+    at = Collector.beside(open_survey(survey_file(TRAVEL | {"epsilon": "20"}, tmp_path)))
+    with serving(at) as address, debugged(tmp_path) as page:
+        visit, tokens = Visit(page), [at.tokens.issue() for _ in range(3)]
+        visit.arrive(address, tokens[0])
+        visit.randomize({"travel": "car"})
+        visit.send()
+        visit.arrive(address, tokens[1])
+        visit.randomize({"travel": "walk"})
+        page.evaluate(f"location.hash = '{tokens[2]}'")  # nothing was sent, and another link is opened
+        while page.evaluate("document.getElementById('token').value") != tokens[2]:
+            time.sleep(0.02)
+        assert (visit.text("sent"), page.evaluate("document.getElementById('q-travel').value")) == ("", "")
+        visit.randomize({"travel": "bike"})
+        visit.send()
+        assert [each["report"] for each in at.reports()] == [3, 1]
+        assert [
+            json.loads(each["postData"])["reports"][0]["token"] for each in page.requests if "postData" in each
+        ] == [
+            tokens[0],
+            tokens[2],
+        ]
+
+
+def test_the_token_of_a_link_leaves_the_address_and_the_history(
+    opened: tuple[DebuggedPage, str], collector: Collector
+) -> None:
+    page, address = opened
+    visit, token = Visit(page), collector.tokens.issue()
+    visit.arrive(address, token)
+    assert page.evaluate("location.href") == f"{address}/"
+    assert page.evaluate("document.getElementById('token').value") == token
+    entries = page.call("Page.getNavigationHistory")["entries"]
+    assert not any("#" in each["url"] for each in entries)
+
+
+def test_what_earlier_versions_stored_is_removed_when_the_page_loads(opened: tuple[DebuggedPage, str]) -> None:
+    page, address = opened
+    old = {"incrowd.report.ab": '{"coins":[{"below":"4","drawn":"1"}],"text":"{}"}', "incrowd.spent": '{"ab":"3/2"}'}
+    page.evaluate(f"localStorage.clear(); Object.assign(localStorage, {json.dumps(old | {'theirs': 'x'})})")
+    Visit(page).arrive(address)
+    place = sha256(b"incrowd used token 1\nab\n").hexdigest()
+    assert Visit(page).stored == {f"incrowd.used.{place}": "3/2", "theirs": "x"}
+    page.evaluate("localStorage.clear()")
+
+
+def test_nothing_is_sent_where_a_used_token_cannot_be_stored(
+    opened: tuple[DebuggedPage, str], collector: Collector
+) -> None:
+    page, address = opened
+    visit = Visit(page)
+    visit.arrive(address, collector.tokens.issue())
+    visit.randomize(ANSWERS)
+    page.evaluate("Storage.prototype.setItem = () => { throw new Error('full'); }")
+    page.requests.clear()
+    assert visit.send().startswith("This browser cannot store that the token was used, so nothing was sent.")
+    assert page.requests == []
+
+
+def test_a_token_that_cannot_be_one_is_refused_before_anything_is_randomized(opened: tuple[DebuggedPage, str]) -> None:
+    page, address = opened
+    visit = Visit(page)
+    visit.arrive(address, "0123")
+    assert visit.randomize(ANSWERS) == ""
+    assert visit.text("message").startswith("A token has 64 digits")
+
+
+def test_no_answer_is_sent_in_place_of_a_token(tmp_path: Path) -> None:
+    """Questions may be called as the parts of the page are."""
+    names = ("token", "send", "form", "sent", "coins")
+    asked = {name: {"first": "0", "last": "99"} for name in names}
+    at = Collector.beside(open_survey(survey_file(TRAVEL | {"questions": asked}, tmp_path)))
+    with serving(at) as address, debugged(tmp_path) as page:
+        visit, token = Visit(page), at.tokens.issue()
+        visit.arrive(address, token)
+        visit.randomize(dict.fromkeys(names, "77"))
+        assert visit.send() == "Thank you: your report was counted."
+        (body,) = (json.loads(each["postData"]) for each in page.requests if "postData" in each)
+        assert body["reports"][0]["token"] == token
 
 
 def test_a_browser_keeps_its_persons_bound(opened: tuple[DebuggedPage, str]) -> None:
     page, _ = opened
-    refused = page.evaluate(
-        "import('/page.js').then(({ reportOf }) => {"
-        " localStorage.setItem('incrowd.spent', JSON.stringify({ other: '1' }));"
-        "try { reportOf({ epsilon: '3/2', per_person: '2', questions: [] }, 'new', {}); return 'sent'; }"
-        "catch (problem) { return problem.message; } })"
+    allowed = page.evaluate(
+        "import('/page.js').then(({ allowed }) => { localStorage.clear();"
+        " const at = limit => allowed({ epsilon: '1/3', per_person: limit }, localStorage); const found = [at('1/3')];"
+        " localStorage.setItem('incrowd.used.a', '1/3'); localStorage.setItem('incrowd.used.b', '1/3');"
+        " found.push(at('999999999999999999/1000000000000000000'), at('1'), at(null));"
+        " localStorage.setItem('incrowd.used.c', 'what?'); found.push(at('9'));"
+        " localStorage.clear(); return found; })"
     )
-    assert refused.startswith("You have answered as many surveys as your bound allows.")
+    assert allowed == [True, False, True, True, False]
 
 
 def test_the_page_fits_a_phone(opened: tuple[DebuggedPage, str], tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_epsilon_is_that_of_the_theorem_and_below_all_closed_forms(told: dict[st
 @pytest.mark.parametrize("told", [told for told in FIGURES["N_eps"] if told.get("krr16") and told["n"] == 1000])
 def test_randomized_response_over_many_values_loses_less(told: dict[str, Any]) -> None:
     found = shuffled_epsilon(ratio(told["eps0"]), told["n"], MILLIONTH, 16)
-    assert told["krr16"] * (1 - 1e-4) <= found <= told["krr16"] * 1.002  # sums are grouped, always upwards
+    assert told["krr16"] * (1 - 5e-3) <= found <= told["krr16"] * 1.002  # the figure's sum is grouped upwards, too
     slow = response_delta(math.exp(told["eps0"]), told["n"], found, 16)
     assert slow <= 1e-6 * (1 + 1e-6)
     assert slow == pytest.approx(1e-6, rel=0.1)

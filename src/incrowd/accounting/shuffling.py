@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 from incrowd.core.rounding import float_up
 from incrowd.errors import InvalidParameter
 
-_DEVIATIONS = 11.0
+SMALLEST_DELTA = Fraction(1, 10**20)
+"""The smallest δ of a shuffled batch: the tails that a sum leaves out stay far below it."""
+_DEVIATIONS = 14.0
 _UP = 1.0 + 1e-9
-_GROUPS = 64
+_DIGITS = 9
+"""Counts keep so many binary digits, and are rounded down: ε comes out larger by 0.2 % at most."""
 _STEPS = 36
 
 Reals = NDArray[np.float64]
@@ -50,8 +54,7 @@ def shuffled_epsilon(ratio: Fraction, people: int, delta: Fraction, values: int 
     >>> round(shuffled_epsilon(Fraction(math.e), 10_000, Fraction(1, 10**6)), 4)
     0.0432
     """
-    if not 0 < delta < 1:
-        raise InvalidParameter("shuffled reports are promised at a delta strictly between 0 and 1.")
+    check_delta(delta)
     low, high = 0.0, math.log(ratio) * (1.0 + 1e-14)
     if shuffled_delta(ratio, people, 0.0, values) <= delta:
         return 0.0
@@ -78,8 +81,12 @@ def _upper(number: NDArray[np.int64], least: NDArray[np.int64]) -> Reals:
     return np.where(least <= 0, 1.0, np.where(least > number, 0.0, inner))
 
 
+@lru_cache(maxsize=1024)
 def _window(number: int, chance: float) -> tuple[NDArray[np.int64], Reals, float]:
-    """Return the likely values of a binomial number, their masses, and at most what both tails have."""
+    """Return the likely values of a binomial number, their masses, and at most what both tails have.
+
+    A search for ε meets the same numbers at every step, fewer than a thousand of them.
+    """
     from scipy.stats import binom
 
     spread = _DEVIATIONS * math.sqrt(number * chance * (1.0 - chance)) + _DEVIATIONS
@@ -93,15 +100,17 @@ def _response(p: float, alpha: float, people: int, values: int) -> float:
     """Return δ for randomized response over more than two values.
 
     Of S reports that say nothing of their values (each with chance d / (p + d − 1)), A name the one value and B the
-    other; the excess is ((p − 1)(A − α B) − (α − 1) S)⁺ / n.  Divided by S its mean does not grow with S, so S is taken
-    at the lower end of small groups.
+    other; the excess is ((p − 1)(A − α B) − (α − 1) S)⁺ / n.  Divided by S its mean does not grow with S, so that S may
+    be rounded down: to its first binary digits, whatever the others are.  A sum that keeps more digits is smaller.
     """
     share = values / (p + values - 1.0)
     counts, masses, missed = _window(people - 1, share)
-    starts = np.unique(np.linspace(0, len(counts), _GROUPS + 1).astype(int)[:-1])
+    number = counts + 1
+    step = 1 << np.maximum(np.frexp(number)[1] - _DIGITS, 0).astype(np.int64)
+    silent, starts = np.unique(number // step * step, return_index=True)
     grouped = np.add.reduceat(masses, starts)
-    excess = [_excess(p, alpha, int(counts[at]) + 1, values) for at in starts]
-    return (share * float(grouped @ np.array(excess)) + missed * (p - 1.0)) * _UP
+    excess = [_excess(p, alpha, int(each), values) for each in silent]
+    return share * (float(grouped @ np.array(excess)) + missed * (p - 1.0)) * _UP
 
 
 def _excess(p: float, alpha: float, silent: int, values: int) -> float:
@@ -117,6 +126,19 @@ def _excess(p: float, alpha: float, silent: int, values: int) -> float:
     fewer = np.where(most < 1.0, 0.0, np.where(most > rest - 1, 1.0, bdtr(np.maximum(most - 1, 0), rest - 1, chance)))
     inner = np.maximum(over * below - (p - 1.0) * alpha * rest * chance * fewer, 0.0)
     return float(masses[kept] @ inner) / silent + missed * (p - 1.0)
+
+
+def check_delta(delta: Fraction) -> None:
+    """Refuse a δ at which no shuffled batch is promised anything.
+
+    >>> check_delta(Fraction(1, 10**30))
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: shuffled reports need a delta of at least 1e-20. Ask for 1e-6, or 1e-12.
+    """
+    if not 0 < delta < 1:
+        raise InvalidParameter("shuffled reports are promised at a delta strictly between 0 and 1, such as 1e-6.")
+    if delta < SMALLEST_DELTA:
+        raise InvalidParameter("shuffled reports need a delta of at least 1e-20. Ask for 1e-6, or 1e-12.")
 
 
 def _check(ratio: Fraction, people: int) -> None:

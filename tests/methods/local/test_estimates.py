@@ -11,9 +11,12 @@ import pytest
 from scipy.stats import binom
 
 from incrowd.errors import InvalidParameter
+from incrowd.methods.local.choice import numeric
 from incrowd.methods.local.estimates.answers import POPULATION, THESE, estimates_of, range_estimate
 from incrowd.methods.local.estimates.intervals import Support, mean_interval
 from incrowd.methods.local.estimates.projection import projected
+from incrowd.methods.local.mechanisms.randomizer import Family
+from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.methods.local.survey.questions import OrderedQuestion, WordQuestion
 from tests.coins import SeededCoins
 from tests.statistics.alarm import FALSE_ALARM
@@ -102,6 +105,48 @@ def test_a_mean_lies_in_its_interval(mechanism: str) -> None:
     (mean,) = found.estimates
     assert mean.low <= true <= mean.high
     assert mean.high - mean.low < 2.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mechanism"), [("8", "mixture"), ("8", "window"), ("4", "mixture"), ("1", "mixture")]
+)
+def test_the_interval_of_a_mean_covers_that_of_the_population(epsilon: str, mechanism: str) -> None:
+    """Half of the people are at −1, half at 1.  If each of 100 intervals misses with 0.05, 23 do with less than 1e-6.
+
+    P[Bin(100, 0.05) ≥ 23] = 1.7e-7, tested four times.
+    """
+    asked = {"low": "-1", "high": "1", "cells": "20", "mechanism": mechanism}
+    two, missed = survey({"a": asked, "b": asked}, epsilon), 0
+    for run in range(100):
+        chance = np.random.default_rng([run, 1])  # not the words of the coins
+        answers = ["-1" if each else "1" for each in chance.random(200) < 0.5]
+        found, _ = estimates_of(two, two.randomize({"a": answers, "b": answers}, SeededCoins(run)))
+        (mean,) = found.estimates
+        missed += not mean.low <= 0.0 <= mean.high
+    assert missed < 23
+    assert 4 * float(binom.sf(22, 100, 0.05)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("family", [Family.DUCHI, Family.WINDOW, Family.MIXTURE])
+@pytest.mark.parametrize("epsilon", ["1/2", "2", "8"])
+def test_no_estimate_varies_more_than_its_bound_says(family: Family, epsilon: str) -> None:
+    """Every law is written out, for fixed numbers, halves at both ends, and numbers that are rounded by a coin."""
+    made = numeric(family, 6, Weights.below(Fraction(epsilon)))
+    laws = {value: made.law(value) for value in range(-6, 7)}
+
+    def moment(value: int, power: int) -> Fraction:
+        return sum((chance * made.worth(each) ** power for each, chance in laws[value].items()), Fraction(0))
+
+    for value, law in laws.items():
+        assert moment(value, 1) == Fraction(value, 6)
+        assert moment(value, 2) - Fraction(value, 6) ** 2 <= made.fixed_variance
+        assert max(abs(made.worth(each)) for each in law) <= made.largest_estimate
+    assert made.largest_estimate in {abs(made.worth(each)) for each in laws[6]}
+    halves = (moment(6, 2) + moment(-6, 2)) / 2
+    assert made.sampled_variance - made.fixed_variance <= 1
+    assert halves <= made.sampled_variance <= halves * Fraction(101, 100)
+    between = (moment(5, 2) + moment(6, 2)) / 2  # the number 11/12, rounded to 5/6 or 1
+    assert between - Fraction(11, 12) ** 2 <= made.fixed_variance
 
 
 def test_a_survey_of_several_questions_speaks_of_the_population() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted, Refused
 from incrowd.methods.local.survey.definition import report_text
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.collect.collector import Collector, Receipt, permutation
+from incrowd.workflows.collect.collector import Collector, Receipt
 from incrowd.workflows.collect.participant import Participant
 from incrowd.workflows.local.opening import open_survey
 from tests.surveys import SHUFFLED, TRAVEL, survey_file
@@ -114,27 +116,50 @@ def test_a_crash_loses_shuffled_reports_that_wait(tmp_path: Path) -> None:
     assert again.waiting == []
 
 
-def test_every_order_is_as_likely() -> None:
-    """Of 6,000 orders of three, each of the six comes up 1,000 times; 180 off is six deviations: below 6 · 3e-9."""
-    counts: dict[tuple[int, ...], int] = {}
-    for _ in range(6000):
-        order = tuple(permutation(3))
-        counts[order] = counts.get(order, 0) + 1
-    assert len(counts) == 6
-    assert all(abs(count - 1000) < 180 for count in counts.values())
-
-
-def test_a_participant_keeps_one_report_and_its_own_bound(tmp_path: Path) -> None:
+def test_a_participant_randomizes_once_for_each_token_and_keeps_its_own_bound(tmp_path: Path) -> None:
     person = Participant(tmp_path / "me", Fraction(3, 2))
     first = survey_file(TRAVEL).survey
-    text = person.report(first, {"travel": "car"})
-    assert all(person.report(first, {"travel": "walk"}) == text for _ in range(20))
+    text = person.report(first, {"travel": "car"}, "a token")
+    assert all(person.report(first, {"travel": "walk"}, "a token") == text for _ in range(20))
     with pytest.raises(Refused, match="above your bound"):
-        person.report(survey_file(TRAVEL | {"name": "second"}).survey, {"travel": "car"})
+        person.report(survey_file(TRAVEL | {"name": "second"}).survey, {"travel": "car"}, "another")
     bounded = survey_file(TRAVEL | {"name": "third", "per_person": "1"}).survey
     with pytest.raises(Refused, match="Nothing was randomized"):
-        Participant(tmp_path / "me").report(bounded, {"travel": "car"})
+        Participant(tmp_path / "me").report(bounded, {"travel": "car"}, "another")
     assert (tmp_path / "me" / "spent.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_participants_folder_tells_neither_answer_report_survey_nor_token(tmp_path: Path) -> None:
+    asked, token = survey_file(TRAVEL).survey, "0123456789abcdef" * 4
+    Participant(tmp_path / "me").report(asked, {"travel": "car"}, token)
+    (file,) = (tmp_path / "me").iterdir()
+    place = sha256(f"incrowd used token 1\n{asked.id}\n{token}".encode()).hexdigest()
+    assert json.loads(file.read_text()) == {place: "1"}
+
+
+def test_a_token_that_was_used_is_never_randomized_for_again(tmp_path: Path) -> None:
+    """A collector that sends no reply gets no second report from a participant that was started again."""
+    asked = survey_file(TRAVEL).survey
+    Participant(tmp_path / "me").report(asked, {"travel": "car"}, "mine")
+    with pytest.raises(Refused, match="used before"):
+        Participant(tmp_path / "me").report(asked, {"travel": "car"}, "mine")
+
+
+def test_a_second_token_has_a_report_of_its_own(tmp_path: Path) -> None:
+    """At epsilon 20 a report is the answer, but for a chance below 1e-8."""
+    asked, person = survey_file(TRAVEL | {"epsilon": "20"}).survey, Participant(tmp_path / "shared")
+    reports = [json.loads(person.report(asked, {"travel": each}, each))["report"] for each in ("car", "walk")]
+    assert reports == [3, 0]
+
+
+def test_reports_of_an_earlier_version_are_removed_and_stay_counted(tmp_path: Path) -> None:
+    folder, old = tmp_path / "me", "ab" * 32
+    folder.mkdir()
+    (folder / f"{old}.json").write_text('{"question":"travel","report":1}')
+    (folder / "spent.json").write_text(json.dumps({old: "3"}))
+    with pytest.raises(Refused, match="to epsilon 4, above your bound of 3"):
+        Participant(folder, Fraction(3)).report(survey_file(TRAVEL).survey, {"travel": "car"}, "new")
+    assert [each.name for each in folder.iterdir()] == ["spent.json"]
 
 
 def test_reports_of_two_surveys_lie_apart_in_either_database(address: str, tmp_path: Path) -> None:

@@ -160,6 +160,43 @@ def test_people_send_one_report_and_the_same_one_again_from_the_memo(tmp_path: P
     assert found.people == 41
 
 
+def test_reports_of_a_shuffled_survey_lie_in_a_random_order(tmp_path: Path) -> None:
+    """At epsilon 20 a report is the answer but for a chance below 1e-8 each; 60 answers stay in order once in 10^17."""
+    opened = open_survey(survey_file(SHUFFLED | {"epsilon": "20"}, tmp_path))
+    answers, out = tmp_path / "answers.csv", tmp_path / "reports.jsonl"
+    answers.write_text("travel\n" + "walk\n" * 30 + "car\n" * 30)
+    assert randomize_answers(opened, AnswersFile(answers), out).reports == 60
+    reports = read_reports(out)
+    assert [each["report"] for each in reports] != [0] * 30 + [3] * 30
+    assert {tuple(sorted(each)) for each in reports} == {("question", "report", "survey")}
+    assert sorted({each["survey"] for each in reports}) == [opened.file.survey.id]
+
+
+def test_no_file_of_a_shuffled_survey_shows_the_reports_of_fewer_people_than_a_batch(tmp_path: Path) -> None:
+    opened = open_survey(survey_file(SHUFFLED, tmp_path))  # batches of 20
+    answers, memo = tmp_path / "answers.csv", tmp_path / "memo.jsonl"
+
+    def run(first: int, last: int, out: str) -> tuple[int, int]:
+        answers.write_text("id,travel\n" + "".join(f"p{number},car\n" for number in range(first, last)))
+        done = randomize_answers(opened, AnswersFile(answers, memo, "id"), tmp_path / out)
+        return done.reports, done.new
+
+    with pytest.raises(Refused, match="among 20 people or more"):
+        run(0, 19, "few")
+    assert not memo.exists()
+    assert run(0, 25, "first") == (25, 25)
+    with pytest.raises(Refused, match="1 new ones"):
+        run(0, 26, "one more")
+    with pytest.raises(Refused, match="lacks some people"):
+        run(1, 25, "one less")
+    assert run(0, 25, "again") == (25, 0)
+    assert run(25, 50, "others") == (25, 25)
+    assert run(0, 80, "all") == (80, 30)
+    assert not any((tmp_path / name).exists() for name in ("few", "one more", "one less"))
+    lines = [sorted((tmp_path / name).read_text().splitlines()) for name in ("first", "again")]
+    assert lines[0] == lines[1]
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
 input, select, button { font: inherit; padding: 0.3rem 0.5rem; max-width: 100%; }
+fieldset { border: 0; margin: 0; padding: 0; min-width: 0; }
+#token { width: 100%; box-sizing: border-box; font-family: ui-monospace, monospace; }
 pre, code, li { font: 14px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
@@ -32,30 +34,32 @@ POLICY = (
 def promise(survey: LocalSurvey) -> str:
     """Return what a report betrays at most, in a number that is rounded up."""
     factor = f"{math.ceil(100 * math.exp(survey.epsilon)) / 100:,.2f}"
-    return (
-        f"Every report is at most {factor} times as likely with one answer as with another. That you took part is not "
-        "hidden."
-    )
+    return f"Every report is at most {factor} times as likely under one answer as under any other. {_PART}"
+
+
+_PART = "That you took part is not hidden."
 
 
 def form(survey: LocalSurvey) -> str:
     """Return the page on which a survey is answered."""
     hashes = "".join(f"<li>{escape(name)}: {escape(mark)}</li>" for name, mark in survey.scripts.items())
-    drawn = "" if len(survey.questions) == 1 else " One of your answers is drawn; the others are not used."
+    several = "" if len(survey.questions) == 1 else " One of your answers is picked at random; the others are ignored."
     purpose = "" if survey.purpose is None else f"<p>The purpose of this survey: {escape(survey.purpose)}.</p>"
     body = f"""{purpose}
-<p>Your answer is randomized here, in your browser, before anything is sent.{drawn} {promise(survey)}</p>
-<form id="form"><div id="questions"></div><p><button>Randomize</button></p></form>
+<p>Your answer is randomized here, in your browser, before anything is sent.{several} <span id="promise"></span> {_PART}
+The browser stores that your token was used, and nothing about your answer.</p>
+<form id="form" autocomplete="off"><fieldset id="entries">
+<p><label for="token">Your token</label><br><input id="token" autocomplete="off" spellcheck="false"></p>
+<div id="questions"></div><p><button>Randomize</button></p></fieldset></form>
 <section id="result" hidden>
 <h2>What will be sent</h2><pre id="sent"></pre>
-<details><summary>The coins that were tossed</summary><ol id="coins"></ol></details>
-<p><label for="token">Your token</label><br><input id="token" autocomplete="off"></p>
-<p><button id="send" type="button">Send</button></p>
+<details><summary>Random numbers used</summary><ol id="coins"></ol></details>
+<p><button id="send" type="button">Send</button> <button id="again" type="button">Discard and start again</button></p>
 </section>
-<p id="said" role="status"></p>
+<p id="message" role="status"></p>
 <details><summary>The scripts of this page, by their SHA-256</summary><ul>{hashes}</ul>
 <p>They are those that the <a href="certificate.json">certificate</a> names.</p></details>
-<p><a href="estimates">What all reports say so far</a></p>"""
+<p><a href="estimates">Results so far</a></p>"""
     return _page(survey.title, body, '<script type="module" src="page.js"></script>')
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from incrowd.errors import InvalidParameter, LedgerCorrupted
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
-from incrowd.noise.toss import below, fresh_words
+from incrowd.noise.permutation import permutation
+from incrowd.noise.system import SystemCoins
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.link import Key, Link
@@ -116,7 +117,7 @@ class Collector:
     def _close(self, size: int) -> None:
         """Write the first reports that wait as one entry, in an order drawn at random."""
         batch = self.waiting[:size]
-        places = permutation(size)
+        places = permutation(SystemCoins(), size).tolist()
         self.chain.transact(lambda writer: _append(writer, [batch[place] for place in places]))
         del self.waiting[:size]
 
@@ -147,19 +148,6 @@ class Collector:
         kept = self.chain.read(lambda reader: dict(_book(reader).batches()))
         if {sequence: _digest(content) for sequence, content in kept.items()} != named:
             raise LedgerCorrupted("some reports are not those that their entry names: restore them from a copy.")
-
-
-def permutation(size: int) -> list[int]:
-    """Return the places of so many things in an order that is uniform over all orders (Durstenfeld 1964).
-
-    >>> sorted(permutation(4))
-    [0, 1, 2, 3]
-    """
-    words, places = fresh_words(), list(range(size))
-    for last in range(size - 1, 0, -1):
-        other = int(below(words, last + 1, 1)[0])
-        places[last], places[other] = places[other], places[last]
-    return places
 
 
 def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:

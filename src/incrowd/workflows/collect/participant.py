@@ -1,12 +1,14 @@
-"""Participant: answers a survey from Python: randomizes here, keeps the report before it is sent, and its own bound."""
+"""Participant: answers a survey from Python: randomizes here, once for each token, and keeps its own bound."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -21,53 +23,79 @@ from incrowd.store.disk import force
 
 _SPENT = "spent.json"
 _LARGEST = 2**24
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Participant:
-    """One person with a folder of their own: which reports were made, and what they lost in all.
+    """One person with a folder of their own, who answers surveys.
+
+    In the folder stays `spent.json`: for each token that was used, a digest of survey and token, and the ε of its
+    report.  It is written before a report can leave, so that no token is randomized for twice, not even by a later
+    process, and so that a collector that withholds its replies gets no second report.  Survey, token, report and answer
+    cannot be read from it.
+
+    In this object stays the text of each report, until the object ends: if no reply came, `send` sends the same bytes
+    again.  Answers and random numbers are not kept anywhere.  What an earlier version stored, reports by survey, is
+    removed; the ε of those reports stays counted.
 
     `limit` is the person's own bound over all surveys; that of a survey (`per_person`) holds besides.
     """
 
     folder: Path
     limit: Fraction | None = None
+    _reports: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def report(self, survey: LocalSurvey, answers: Mapping[str, str]) -> str:
-        """Return the report to a survey: the one that was made before, or a new one that is kept first.
+    def report(self, survey: LocalSurvey, answers: Mapping[str, str], token: str) -> str:
+        """Return the report that a token sends: the one that this object made before, or a new one.
 
-        Refuse one more report than the bound allows; nothing is randomized then.
+        Refuse a token that was used before, and one more report than the bound allows; nothing is randomized then.
         """
-        kept = self.folder / f"{survey.id}.json"
-        if kept.is_file():
-            return kept.read_text(encoding="utf-8")
+        place = _place(survey.id, token)
+        if place in self._reports:
+            return self._reports[place]
         spent = self._spent()
-        total = sum(map(Fraction, spent.values()), survey.epsilon)
+        if place in spent:
+            raise Refused(
+                "this token was used before, and its report is not kept. Nothing was randomized or sent. If no reply "
+                "came, tell whoever invited you."
+            )
+        self._check_bound(survey, sum(map(Fraction, spent.values()), survey.epsilon))
+        (report,) = survey.randomize({name: [answer] for name, answer in answers.items()}, SystemCoins())
+        self._write(_SPENT, json.dumps({**spent, place: str(survey.epsilon)}))
+        return self._reports.setdefault(place, report_text(report))
+
+    def send(self, address: str, answers: Mapping[str, str], token: str) -> str:
+        """Answer the survey at an address; sent again, the same bytes are sent. Return what became of the report."""
+        survey = survey_at(address)
+        report = json.loads(self.report(survey, answers, token))
+        sent = json.dumps({"reports": [{"token": token, "report": report}]})
+        told = _ask(f"{address.rstrip('/')}/reports", sent.encode())
+        return str(told["receipts"][0])
+
+    def _check_bound(self, survey: LocalSurvey, total: Fraction) -> None:
         bounds = [bound for bound in (self.limit, survey.per_person) if bound is not None]
         if bounds and total > min(bounds):
             raise Refused(
                 f"this report would bring what you lost over all surveys to epsilon {float(total):g}, above your bound "
                 f"of {float(min(bounds)):g}. Nothing was randomized or sent."
             )
-        (report,) = survey.randomize({name: [answer] for name, answer in answers.items()}, SystemCoins())
-        self._write(_SPENT, json.dumps({**spent, survey.id: str(survey.epsilon)}))
-        self._write(kept.name, report_text(report))
-        return kept.read_text(encoding="utf-8")
-
-    def send(self, address: str, answers: Mapping[str, str], token: str) -> str:
-        """Answer the survey at an address; sent again, the same bytes are sent. Return what became of the report."""
-        survey = survey_at(address)
-        sent = json.dumps({"reports": [{"token": token, "report": json.loads(self.report(survey, answers))}]})
-        told = _ask(f"{address.rstrip('/')}/reports", sent.encode())
-        return str(told["receipts"][0])
 
     def _spent(self) -> dict[str, str]:
+        """Return the ε of each token that was used, and remove the reports that an earlier version stored."""
+        try:
+            spent = {str(place): str(Fraction(epsilon)) for place, epsilon in self._read().items()}
+            for place in filter(_DIGEST.fullmatch, spent):
+                (self.folder / f"{place}.json").unlink(missing_ok=True)
+        except (OSError, ValueError, TypeError, AttributeError, ZeroDivisionError):
+            raise InvalidParameter(f"{self.folder / _SPENT} cannot be read, which counts what was lost.") from None
+        return spent
+
+    def _read(self) -> dict[str, str]:
         try:
             return dict(json.loads((self.folder / _SPENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError):
-            raise InvalidParameter(f"{self.folder / _SPENT} cannot be read, which counts what was lost.") from None
 
     def _write(self, name: str, text: str) -> None:
         beside = self.folder / f".{name}.{os.getpid()}"
@@ -80,6 +108,11 @@ class Participant:
             force(self.folder)
         except OSError as error:
             raise OutputUnavailable(f"{self.folder} cannot be written: {error.strerror or 'no reason'}.") from None
+
+
+def _place(survey: str, token: str) -> str:
+    """Return the digest by which a used token is remembered; a browser's page has the same."""
+    return sha256(f"incrowd used token 1\n{survey}\n{token}".encode()).hexdigest()
 
 
 def survey_at(address: str) -> LocalSurvey:
@@ -98,7 +131,9 @@ def _ask(address: str, body: bytes | None = None) -> dict[str, Any]:
     except HTTPError as error:
         raise Refused(_told(error)) from None
     except (URLError, OSError, TimeoutError):
-        raise ServerUnavailable("the collector was not reached: send again, the same report is sent.") from None
+        raise ServerUnavailable(
+            "the collector was not reached: call send once more on this object, which sends the same report."
+        ) from None
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError):

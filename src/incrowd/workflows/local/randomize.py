@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
+from incrowd.noise.permutation import permutation
 from incrowd.noise.system import SystemCoins
 from incrowd.store.disk import force
 from incrowd.workflows.local.invitations import consenting_people
@@ -57,6 +58,10 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
     Fresh coins for the same people would cost them ε once more, so a second run needs the memo of the first: people in
     it keep their report, whatever they answer now.  The memo links people to reports: it stays with whoever holds the
     answers.
+
+    The reports of a shuffled survey are one crowd: they are written in an order drawn at random, and a line holds the
+    survey, a question and a report, none of which depends on the place of a person.  A file for fewer people than a
+    batch is refused, and so is a second file that would show, beside the first, the reports of fewer.
     """
     survey, mark = opened.file.survey, opened.folder.parent / f"{opened.folder.name}.{_DONE}"
     known = {} if answers.memo is None else _read_memo(answers.memo, survey)
@@ -68,14 +73,34 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
     if out.exists():
         raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
     people, columns = _taking_part(opened, answers)
+    if survey.batches is not None:
+        _check_crowd(survey.batches.batch, people, known)
+    coins = SystemCoins()
     new = [row for row, each in enumerate(people) if each not in known]
-    made = survey.randomize({name: [column[row] for row in new] for name, column in columns.items()}, SystemCoins())
+    made = survey.randomize({name: [column[row] for row in new] for name, column in columns.items()}, coins)
     fresh = {people[row]: report for row, report in zip(new, made, strict=True)}
     mark.touch()
     if answers.memo is not None:
         _write(answers.memo, (json.dumps([each, report]) for each, report in {**known, **fresh}.items()))
-    _write(out, (report_text(known.get(each) or fresh[each]) for each in people))
+    order = range(len(people)) if survey.batches is None else permutation(coins, len(people)).tolist()
+    _write(out, (report_text(known.get(people[row]) or fresh[people[row]]) for row in order))
     return Randomized(len(people), len(new))
+
+
+def _check_crowd(batch: int, people: Sequence[str], known: Collection[str]) -> None:
+    """Refuse a file whose reports, alone or beside those of earlier runs, are of fewer people than a batch."""
+    again = sum(each in known for each in people)
+    new = len(people) - again
+    if len(people) < batch or 0 < new < batch:
+        raise Refused(
+            f"this survey shuffles reports among {batch:,} people or more, and the table has {new:,} new ones. Nothing "
+            "was randomized. Wait for more people, or open a survey with a smaller batch."
+        )
+    if 0 < again < len(known):
+        raise Refused(
+            "the table lacks some people of an earlier run: comparing both files would show their reports. Nothing was "
+            "randomized. Give all people of the memo, or new ones alone."
+        )
 
 
 def _taking_part(opened: OpenSurvey, answers: AnswersFile) -> tuple[list[str], dict[str, list[str]]]:

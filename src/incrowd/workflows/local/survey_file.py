@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import check_purpose
 from incrowd.methods.local.choice import categorical, numeric, tree
 from incrowd.methods.local.mechanisms.randomizer import MOST, Family
-from incrowd.methods.local.mechanisms.ratio import Weights, logarithm_of
+from incrowd.methods.local.mechanisms.ratio import Weights, check_epsilon, logarithm_of
 from incrowd.methods.local.survey.definition import Batches, LocalSurvey
 from incrowd.methods.local.survey.questions import (
     ChoiceQuestion,
@@ -84,6 +84,7 @@ class SurveyOdds:
         """Return given odds with the ε that they cost, rounded up in its eighteenth decimal."""
         whole = Weights.of(odds)
         epsilon = logarithm_of(odds)
+        check_epsilon(epsilon)
         return cls(epsilon, whole, Weights.below(epsilon / 2))
 
 

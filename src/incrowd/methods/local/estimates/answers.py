@@ -80,7 +80,7 @@ def _estimates(question: SurveyQuestion, part: Any, people: int, alone: bool, al
         case ChoiceQuestion():
             about, found = (THESE if alone else POPULATION), _shares(question, part, alone, alpha)
         case NumberQuestion():
-            about, found = (THESE if alone else POPULATION), (_mean(question, part, alpha),)
+            about, found = (THESE if alone else POPULATION), (_mean(question, part, alone, alpha),)
         case OrderedQuestion():
             about, found = POPULATION, _ranges(question, part, alpha)
         case WordQuestion():
@@ -101,13 +101,16 @@ def _shares(question: ChoiceQuestion, reports: Any, alone: bool, alpha: Fraction
     return tuple(LocalEstimate(label, *map(float, rest)) for label, *rest in zip(*columns, strict=True))
 
 
-def _mean(question: NumberQuestion, reports: NDArray[np.int64], alpha: Fraction) -> LocalEstimate:
-    """Return the mean, on the scale of the question; rounding to the grid by a coin adds a little to the variance."""
+def _mean(question: NumberQuestion, reports: NDArray[np.int64], alone: bool, alpha: Fraction) -> LocalEstimate:
+    """Return the mean, on the scale of the question, with an interval about these people, or about their population.
+
+    Where a person answers one of several questions, those who answer this one are a random sample: the variance of an
+    estimate then holds the differences between people, too (`Numeric.sampled_variance`).
+    """
     randomizer = question.randomizer
-    slope = randomizer.mean_square(randomizer.size) - randomizer.mean_square(0)
-    variance = float(randomizer.variance + slope / (4 * randomizer.size**2))
-    reach = max(abs(float(randomizer.worth(each))) for each in (1, randomizer.reach))
-    found = mean_interval(randomizer.estimates(reports), variance, reach, alpha)
+    variance = float(randomizer.fixed_variance if alone else randomizer.sampled_variance)
+    largest = float(randomizer.largest_estimate)
+    found = mean_interval(randomizer.estimates(reports), variance, largest, alpha)
     middle, half = float(question.high + question.low) / 2, float(question.high - question.low) / 2
     low, mean, high = (middle + half * each for each in found)
     return LocalEstimate("mean", mean, low, high)

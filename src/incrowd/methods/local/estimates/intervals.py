@@ -102,7 +102,8 @@ def mean_interval(
 ) -> tuple[float, float, float]:
     """Return the mean of independent unbiased estimates within ±reach, and an interval for the mean behind them.
 
-    The width does not depend on the reports: it is the smaller of Bernstein's, by the worst variance, and Hoeffding's.
+    `variance` bounds that of each estimate around its mean: for a population, with the differences between people.
+    The width does not depend on the reports: it is the smaller of Bernstein's, by that variance, and Hoeffding's.
 
     >>> low, mean, high = mean_interval(np.zeros(1000), 1.0, 2.0)
     >>> mean, round(high, 3)

@@ -84,6 +84,39 @@ class Numeric:
         return max(self.mean_square(0), self.mean_square(self.size) - 1)
 
     @property
+    def fixed_variance(self) -> Fraction:
+        """The largest variance of an estimate y about a person with a fixed number x within ±1, rounded to the grid.
+
+        Rounding by a coin makes of x a grid point k/K with mean x and E[(k/K)²] ≤ x² + 1/(4 K²).  E[y | k] = k/K, and
+        E[y² | k] = a + b (k/K)² is `mean_square`, where b is not negative.  So Var(y) = E[y²] − x² is at most
+        a + (b − 1) x² + b/(4 K²), which is largest at x = 0 or at x = ±1.
+        """
+        return self.variance + self._rounding
+
+    @property
+    def sampled_variance(self) -> Fraction:
+        """The largest variance of an estimate y about a person who is drawn at random from a population.
+
+        Now x varies, too: Var(y) = E[Var(y | x)] + Var(x) = E[y²] − E[x]², with E[y²] as for a fixed number.  It is at
+        most a + b E[x²] + b/(4 K²) ≤ a + b + b/(4 K²), attained but for rounding where half of the people are at −1 and
+        half at 1.  It is larger than the variance for fixed numbers by Var(x), which is 1 at most.
+
+        >>> window = Window(1000, Weights.below(Fraction(8)), 90)
+        >>> round(float(window.fixed_variance), 3), round(float(window.sampled_variance), 3)
+        (0.008, 1.008)
+        """
+        return self.mean_square(self.size) + self._rounding
+
+    @property
+    def _rounding(self) -> Fraction:
+        return (self.mean_square(self.size) - self.mean_square(0)) / (4 * self.size**2)
+
+    @property
+    def largest_estimate(self) -> Fraction:
+        """The largest absolute estimate that one report gives: that of a sign, or of the window's last point."""
+        return max(abs(self.worth(each)) for each in (1, self.reach - 1, self.reach))
+
+    @property
     def bits(self) -> int:
         """How large a report is."""
         return (2 * self.reach).bit_length()

@@ -12,6 +12,10 @@ from incrowd.errors import InvalidParameter
 BITS = 16
 LARGEST = 2**62
 """Whole numbers are drawn below this at most."""
+LARGEST_EPSILON = 28
+"""The largest ε of a report that is offered, randomized or judged: beyond it a report hides nothing."""
+FINEST_EPSILON = 10**40
+"""The largest denominator of an ε: as fine as losses are counted."""
 _DIGITS = 60
 _PLACES = 10**18
 _TERMS = 60
@@ -42,10 +46,7 @@ class Weights:
         >>> Weights.below(Fraction(1), 8)
         Weights(own=685, other=252)
         """
-        if epsilon <= 0:
-            raise InvalidParameter("a report needs an epsilon above 0: at 0 it says nothing. Ask for 0.1 or more.")
-        if epsilon > 28:
-            raise InvalidParameter("an epsilon above 28 cannot be drawn exactly, and hides nothing. Ask for less.")
+        check_epsilon(epsilon)
         found = largest_below(exponential_below(epsilon), 2**bits)
         if found <= 1:
             raise InvalidParameter("this epsilon is too small for whole weights: ask for at least 0.0001.")
@@ -68,17 +69,37 @@ class Weights:
         return Fraction(self.own, self.other)
 
 
+def check_epsilon(epsilon: Fraction) -> None:
+    """Refuse an ε of a report that is not above 0, is above 28, or has more than 40 decimals.
+
+    >>> check_epsilon(Fraction(100_000))
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: an epsilon above 28 cannot be drawn exactly, and hides nothing. Ask for less.
+    """
+    if epsilon <= 0:
+        raise InvalidParameter("a report needs an epsilon above 0: at 0 it says nothing. Ask for 0.1 or more.")
+    if epsilon > LARGEST_EPSILON:
+        raise InvalidParameter(
+            f"an epsilon above {LARGEST_EPSILON} cannot be drawn exactly, and hides nothing. Ask for less."
+        )
+    if epsilon.denominator > FINEST_EPSILON:
+        raise InvalidParameter("an epsilon has at most 40 decimals, or a denominator of at most 10^40. Round it.")
+
+
 def exponential_below(epsilon: Fraction) -> Fraction:
-    """Return a partial sum of Σ ε^i / i!, which lies below e^ε.
+    """Return a partial sum of Σ ε^i / i!, which lies below e^ε; refuse an ε that is not one of a report.
+
+    The sum is 1 + ε/1 (1 + ε/2 (1 + …)), as one fraction of whole numbers from the inside outwards.
 
     >>> exponential_below(Fraction(1)) < Fraction(math.e) + Fraction(1, 10**15)
     True
     """
-    total, term = Fraction(1), Fraction(1)
-    for number in range(1, _TERMS + 8 * math.ceil(epsilon)):
-        term = term * epsilon / number
-        total += term
-    return total
+    check_epsilon(epsilon)
+    above, below = 1, 1
+    for number in reversed(range(1, _TERMS + 8 * math.ceil(epsilon))):
+        below *= number * epsilon.denominator
+        above = below + epsilon.numerator * above
+    return Fraction(above, below)
 
 
 def largest_below(limit: Fraction, most: int) -> Fraction:

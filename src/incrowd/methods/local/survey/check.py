@@ -26,10 +26,11 @@ CLAIMS: tuple[type[Claim], ...] = (LocalPrivacy, ShuffledPrivacy)
 ORDER = (one(CollectReports), maybe(ShuffleReports))
 _TOLERANCE = 1 + 1e-6
 _NEAR = 0.99
-"""Sums over groups of counts are this near to each other."""
-_FAR = 12.0
+"""A claim's ε is at most 1 % larger than that of the batch, or its δ is: sums over rounded counts are this near."""
+_FAR = 14.0
 _MOST, _MOST_OF_RESPONSE = 1_000_000, 20_000
-_GROUPS = 256
+_DIGITS = 10
+"""Counts keep so many binary digits: one more than those of whoever made the claim."""
 
 
 def contradiction(statement: Statement) -> Problem | None:
@@ -93,7 +94,7 @@ def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
 
     if derived(epsilon) > float(claim.delta) * _TOLERANCE:
         return Problem(f"at its epsilon the batch has a delta of {derived(epsilon):.6g}, and the claim says less")
-    if epsilon and derived(epsilon * _NEAR) <= float(claim.delta):
+    if epsilon and derived(epsilon * _NEAR) <= float(claim.delta) * _NEAR:
         return Problem("its epsilon is larger than that of such a batch")
     return None
 
@@ -118,23 +119,45 @@ def clones_delta(ratio: float, people: int, epsilon: float) -> float:
 def response_delta(ratio: float, people: int, epsilon: float, values: int) -> float:
     """Return the same for randomized response over d values: ((p − 1)(A − α B) − (α − 1) S)⁺ / n, S silent reports.
 
-    Its mean given S, divided by S, does not grow with S: S is taken at the lower end of 256 groups.
+    Its mean given S, divided by S, does not grow with S: S is rounded down to ten binary digits.
     """
     alpha, share, total = math.exp(epsilon), values / (ratio + values - 1.0), 0.0
     if alpha >= ratio:
         return 0.0
-    silent, masses = _likely(people - 1, share)
-    for group in np.array_split(np.arange(len(silent)), min(_GROUPS, len(silent))):
-        number = int(silent[group[0]]) + 1
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, people + 1)))])
+    for number, mass in _rounded(*_likely(people - 1, share)).items():
         ones, chances = _likely(number, 1.0 / values)
-        excess = 0.0
-        for one_, chance in zip(ones, chances, strict=True):
-            over = (ratio - 1.0) * one_ - (alpha - 1.0) * number
-            if over > 0.0:
-                others, weights = _likely(number - int(one_), 1.0 / (values - 1.0))
-                excess += chance * float(weights @ np.maximum(over - (ratio - 1.0) * alpha * others, 0.0))
-        total += float(masses[group].sum()) * share * excess / number
+        over = (ratio - 1.0) * ones - (alpha - 1.0) * number
+        ones, chances, over = (part[over > 0.0] for part in (ones, chances, over))
+        if len(ones):
+            lost = (ratio - 1.0) * alpha
+            others, weights = _others(number - ones, 1.0 / (values - 1.0), int(over.max() / lost), logs)
+            excess = np.maximum(over[:, None] - lost * others[None, :], 0.0)
+            total += mass * share * float(chances @ (weights * excess).sum(axis=1)) / number
     return float(total)
+
+
+def _others(
+    rest: NDArray[np.int64], chance: float, most: int, logs: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return numbers up to `most`, and how likely each binomial number takes them, by logarithms of factorials."""
+    least = int(rest.min()) * chance
+    low = max(0, math.floor(least - _FAR * math.sqrt(least) - _FAR))
+    others = np.arange(low, max(low, most) + 1)
+    left = rest[:, None] - others[None, :]
+    log = logs[rest][:, None] - logs[np.minimum(others, len(logs) - 1)] - logs[np.maximum(left, 0)]
+    mass = np.exp(log + others * math.log(chance) + left * math.log1p(-chance))
+    return others, np.where(left >= 0, mass, 0.0)
+
+
+def _rounded(others: NDArray[np.int64], masses: NDArray[np.float64]) -> dict[int, float]:
+    """Return how likely each number of silent reports is, one more than that of others, after it was rounded down."""
+    found: dict[int, float] = {}
+    for other, mass in zip(others.tolist(), masses.tolist(), strict=True):
+        spare = max(0, (other + 1).bit_length() - _DIGITS)
+        number = (other + 1) >> spare << spare
+        found[number] = found.get(number, 0.0) + mass
+    return found
 
 
 def _likely(number: int, chance: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.accounting.shuffling import shuffled_epsilon
+from incrowd.accounting.shuffling import check_delta, shuffled_epsilon
 from incrowd.core.codec import canonical, digest
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import round_up
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
-SCRIPTS = ("randomizer.js", "page.js")
-"""What the page of a survey runs: how answers are randomized, and how they are asked and sent."""
+SCRIPTS = ("randomizer.js", "published.js", "page.js")
+"""What the page of a survey runs: how answers are randomized, how a survey is checked, how they are asked and sent."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Batches:
     def __post_init__(self) -> None:
         if not 2 <= self.honest <= self.batch <= 10**8:
             raise InvalidParameter("a batch has at least two honest people, and at most 100,000,000 people in all.")
-        if not 0 < self.delta < 1:
-            raise InvalidParameter("shuffled reports are promised at a delta strictly between 0 and 1, such as 1e-6.")
+        check_delta(self.delta)
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def script_hashes() -> dict[str, str]:
     """Return the SHA-256 of each script.
 
     >>> sorted(script_hashes())
-    ['page.js', 'randomizer.js']
+    ['page.js', 'published.js', 'randomizer.js']
     """
     return {name: sha256(script(name)).hexdigest() for name in SCRIPTS}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -21,26 +22,32 @@ from incrowd.methods.local.survey.questions import (
     WordQuestion,
 )
 
+_LONGEST = 64
+"""No word has more letters: already those of one letter would be too many."""
 _WEIGHTS = ("size", "own", "other", "width", "share")
 
 
 def survey_from(public: Mapping[str, Any]) -> LocalSurvey:
     """Return the survey that was published, if all of it is what such a survey publishes; refuse it otherwise.
 
-    Its weights are held against its ε, so that a client randomizes by no others.
+    Its weights are compared with its ε, so that a client randomizes by no others; `published.js` does the same.
     """
     try:
         survey = _survey(public)
-        same = survey.public == public and survey.plan is not None
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError):
+        same = _text(survey.public) == _text(public) and survey.plan is not None
+    except (LookupError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError):
         same = False
     if not same:
         raise InvalidParameter("this is not a survey as a collector publishes it: nothing is randomized or sent.")
     return survey
 
 
+def _text(public: Mapping[str, Any]) -> str:
+    return json.dumps(public, sort_keys=True)
+
+
 def _survey(public: Mapping[str, Any]) -> LocalSurvey:
-    shuffled, spent = public["shuffled"], public["per_person"]
+    shuffled, spent, purpose = public["shuffled"], public["per_person"], public.get("purpose")
     batches = None
     if shuffled is not None:
         batches = Batches(int(shuffled["batch"]), int(shuffled["honest"]), Fraction(short(shuffled["delta"])))
@@ -52,7 +59,7 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
         batches,
         None if spent is None else Fraction(short(spent)),
         {str(name): str(mark) for name, mark in public["scripts"].items()},
-        public.get("purpose"),
+        None if purpose is None else str(purpose),
     )
 
 
@@ -68,7 +75,7 @@ def _question(plain: Mapping[str, Any]) -> SurveyQuestion:
             first, last = int(plain["first"]), int(plain["last"])
             return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first)
         case Asks.WORD:
-            alphabet, length = str(plain["alphabet"]), int(plain["length"])
+            alphabet, length = str(plain["alphabet"]), min(int(plain["length"]), _LONGEST)
             return WordQuestion(name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length)
 
 

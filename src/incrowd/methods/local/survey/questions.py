@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.galois import Galois
 from incrowd.methods.local.mechanisms.hashed import LocalHashing
 from incrowd.methods.local.mechanisms.numbers import Numeric
-from incrowd.methods.local.mechanisms.randomizer import Categorical, Randomness, Values
+from incrowd.methods.local.mechanisms.randomizer import MOST, Categorical, Randomness, Values
 from incrowd.methods.local.mechanisms.trees import LevelTree
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PARTS = 2**20
 """An answer between two points of a grid goes to one of them by a coin of so many parts."""
+_LAST_LETTER = 0xFFFF
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
@@ -101,6 +102,12 @@ class ChoiceQuestion(SurveyQuestion):
 
     labels: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.randomizer, Categorical) or len(set(self.labels)) != len(self.labels):
+            raise InvalidParameter(f"{self.name!r} has each category once, and a randomizer of categories.")
+        if self.randomizer.size != len(self.labels):
+            raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are labels.")
+
     def codes(self, answers: Sequence[str]) -> Values:
         """Return the place of each answer."""
         places = {label: place for place, label in enumerate(self.labels)}
@@ -121,6 +128,10 @@ class NumberQuestion(SurveyQuestion):
 
     low: Fraction
     high: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.randomizer, Numeric) or self.low >= self.high:
+            raise InvalidParameter(f"{self.name!r} lies between low and a larger high, with a randomizer of numbers.")
 
     def codes(self, answers: Sequence[str]) -> Values:
         """Return each answer in parts of a cell, from the lower bound."""
@@ -148,6 +159,10 @@ class TreeQuestion(SurveyQuestion):
 
     randomizer: LevelTree
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(level, Categorical) for level in self.randomizer.levels):
+            raise InvalidParameter(f"each level of {self.name!r} has a randomizer of its nodes.")
+
     @property
     def randomizers(self) -> tuple[Categorical | Numeric, ...]:
         """The randomizers of all levels."""
@@ -165,6 +180,11 @@ class OrderedQuestion(TreeQuestion):
     asks: ClassVar[Asks] = Asks.ORDERED
 
     first: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if abs(self.first) > MOST:
+            raise InvalidParameter(f"the numbers of {self.name!r} lie within 2^48 of zero.")
 
     def codes(self, answers: Sequence[str]) -> Values:
         """Return how far each answer is from the first."""
@@ -187,6 +207,14 @@ class WordQuestion(TreeQuestion):
 
     alphabet: str
     length: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        single = all(ord(letter) <= _LAST_LETTER for letter in self.alphabet)  # one unit of UTF-16, as in a browser
+        if not single or len(set(self.alphabet)) != len(self.alphabet) or not self.alphabet or self.length < 1:
+            raise InvalidParameter(f"the alphabet of {self.name!r} has each of its letters once.")
+        if self.randomizer.size != (len(self.alphabet) + 1) ** self.length:
+            raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are words.")
 
     def codes(self, answers: Sequence[str]) -> Values:
         """Return each word as a number whose digits are its letters, with 0 behind its end."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
+from incrowd.core.rounding import exact
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
 from incrowd.methods.local.mechanisms.randomizer import Family, Randomness
-from incrowd.methods.local.mechanisms.ratio import exponential_below
+from incrowd.methods.local.mechanisms.ratio import LARGEST_EPSILON, exponential_below
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -110,8 +111,19 @@ class CollectReports(Step):
     def __post_init__(self) -> None:
         if not self.questions or not all(asked.randomizers for asked in self.questions):
             raise InvalidParameter("a survey has at least one question, and each has a randomizer.")
-        if self.epsilon <= 0 or self.ratio > exponential_below(self.epsilon):
+        if self.ratio > exponential_below(self.epsilon):
             raise InvalidParameter("some report is likelier for one answer than for another by more than e^epsilon.")
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:
+        """Read what `to_json` wrote, or return None; refuse by name an ε that is too large to be judged."""
+        stated = plain.get("epsilon")
+        if isinstance(stated, str) and exact(stated, "epsilon") > LARGEST_EPSILON:
+            raise InvalidParameter(
+                f"this certificate states an epsilon above {LARGEST_EPSILON} for one report. That hides nothing, and "
+                "is not judged. Do not rely on it."
+            )
+        return super().read(plain, classes)
 
     @property
     def ratio(self) -> Fraction:

@@ -1,0 +1,75 @@
+"""Every survey that can be opened has a certificate that verifies; what cannot be judged is refused at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from incrowd.core.steps.step import Grounds
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.mechanisms.ratio import LARGEST_EPSILON
+from incrowd.methods.local.survey.check import recompute
+from incrowd.methods.local.survey.steps import ShuffledPrivacy
+from incrowd.workflows.local.opening import open_survey
+from incrowd.workflows.local.survey_file import survey_of
+from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.verify.verify import read_certificate, verify
+from tests.surveys import SHUFFLED, TRAVEL, survey_file
+
+
+@settings(max_examples=25)
+@given(
+    categories=st.sampled_from([2, 3, 4, 5, 9, 30]),
+    epsilon=st.floats(0.02, LARGEST_EPSILON).map(lambda number: f"{number:.3f}"),
+    honest=st.integers(2, 500),
+    others=st.integers(0, 50),
+    delta=st.sampled_from(["9/10", "1/10", "1e-3", "1e-6", "1e-12", "1e-20"]),
+)
+@example(categories=4, epsilon="4", honest=900, others=100, delta="1e-6")
+@example(categories=3, epsilon="28", honest=2, others=0, delta="1e-20")
+def test_the_claim_of_a_shuffled_batch_is_derived_again_within_its_tolerance(
+    categories: int, epsilon: str, honest: int, others: int, delta: str
+) -> None:
+    asked = {"categories": [f"v{number}" for number in range(categories)], "mechanism": "response"}
+    shuffled = {"batch": str(honest + others), "honest": str(honest), "delta": delta}
+    told = {"survey": "1", "name": "one", "epsilon": epsilon, "questions": {"a": asked}, "shuffled": shuffled}
+    plan = survey_of(told, Path()).survey.plan
+    (claim,) = (claim for claim in plan.claims if isinstance(claim, ShuffledPrivacy))
+    assert recompute(claim, Grounds(plan.promise, plan.steps, plan.numbers)) is None
+
+
+def test_a_batch_of_a_thousand_with_four_categories_is_verified(tmp_path: Path) -> None:
+    shuffled = {"batch": "1000", "honest": "900", "delta": "1e-6"}
+    opened = open_survey(survey_file(SHUFFLED | {"epsilon": "4", "shuffled": shuffled}, tmp_path))
+    assert verify(opened.folder, ledger=find_book(opened.file)).verdict == "verified"
+
+
+@pytest.mark.parametrize("epsilon", ["100000", "1e300", "29", "28.0000000000000000001"])
+def test_a_certificate_with_an_epsilon_too_large_to_judge_is_refused_at_once(epsilon: str, tmp_path: Path) -> None:
+    """Without a bound the sum of the exponential has 800,000 terms at 100,000."""
+    opened = open_survey(survey_file(TRAVEL, tmp_path))
+    plain = json.loads(opened.certificate.to_text())
+    plain["steps"][0]["epsilon"] = epsilon
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(plain))
+    with pytest.raises(InvalidParameter, match="epsilon above 28 for one report"):
+        read_certificate(forged)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"epsilon": "28.01"}, "above 28"),
+        ({"epsilon": None, "odds": "2000000000000"}, "above 28"),
+        ({"epsilon": f"1.{'3' * 50}"}, "at most 40 decimals"),
+        ({"shuffled": {"batch": "20", "delta": "1e-21"}}, "at least 1e-20"),
+    ],
+)
+def test_a_survey_that_could_not_be_verified_cannot_be_opened(told: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        survey_file(TRAVEL | told)
+    assert survey_file(TRAVEL | {"epsilon": str(LARGEST_EPSILON)}).survey.plan.claims
