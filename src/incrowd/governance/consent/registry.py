@@ -129,8 +129,13 @@ class Registry:
 
     def holds(self, snapshot: SnapshotMark) -> bool:
         """Whether the registry once was what a mark names: a restored, cut or rewritten one was not."""
+        return self.place(snapshot) is not None
+
+    def place(self, snapshot: SnapshotMark) -> Anchor | None:
+        """Return the end of the registry when a mark was made; None where it never was in that state."""
         key = self._key(snapshot.nonce)
-        return any(hmac.compare_digest(_mark(key, link.anchor), snapshot.mark) for link in self.links())
+        ends = (link.anchor for link in self.links())
+        return next((end for end in ends if hmac.compare_digest(_mark(key, end), snapshot.mark)), None)
 
     def issue(self, subject: str, dataset: str, until: datetime) -> str:
         """Return a new token by which somebody sees and withdraws their own consent, once; only its hash is kept."""
