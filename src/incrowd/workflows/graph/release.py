@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.graph import Graph
-from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Table
+from incrowd.core.unit import Kind, Unit
 from incrowd.engines.choose import engine_of
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.settings import Local, describe
@@ -69,11 +70,11 @@ def prepare_graph(
         raise Refused("this policy names a purpose, and who consented to it was not read: nothing is released.")
     for module in _NEEDED:
         import_module(module)
-    place, rows = graph_place(policy), open_graph(policy, engine)
-    ends = Schema(tuple(Column(name, Role.IDENTIFIER) for name in place.edge_columns))
+    rows = open_graph(policy, engine)
     mark = SourceBook.of(policy).key()
     taking = rows.admitting(now, policy)
-    marks = [engine.marks(taking.nodes, policy.schema, mark), engine.marks(taking.edges, ends, mark)]
+    read = zip((taking.nodes, taking.edges), marked_schemas(policy), strict=True)
+    marks = [engine.marks(source, schema, mark) for source, schema in read]
     graph = read_graph(policy, taking)
     require_nobody_moved(policy, earlier, Table(policy.schema, rows.nodes, engine), now)
     most = getattr(policy.method, "most_nodes", None)
@@ -90,6 +91,16 @@ def prepare_graph(
     key = secrets.token_bytes(32)
     commitment = keyed_digest(hashlib.sha256(b"".join(digests)).digest(), key)
     return PreparedGraph(graph, ledger, bond, key, commitment, (rows.nodes.address, rows.edges.address))
+
+
+def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
+    """Return by what nodes and edges are recognized under another name: nodes as people, by their ids, edges by ends.
+
+    Attributes alone would not do: nodes have few, so that any two graphs with the same ones would look alike.
+    """
+    place = graph_place(policy)
+    nodes = Schema(policy.schema.columns, Unit(Kind.PERSON, column=place.id))
+    return nodes, Schema(tuple(Column(name) for name in place.edge_columns))
 
 
 def release_graph(policy: PolicyLike, destination: Destination) -> Published:
