@@ -54,8 +54,10 @@ class Consented:
         """Record decisions of people, taken now unless something else is said."""
         at = more.pop("at", None) or self.registry.now()
         purpose = more.pop("purpose", PURPOSE)
-        subjects = subjects_of(self.policy, list(ids))
-        self.registry.record(ConsentEvent(subject, decided, purpose, at, **more) for subject in subjects)
+        people = subjects_of(self.policy, list(ids))
+        self.registry.record(
+            ConsentEvent(each.pseudonym, decided, purpose, at, **more, alike=each.alike) for each in people
+        )
 
 
 def consented(plain: dict[str, Any], folder: Path, ids: Iterable[str] = ()) -> Consented:

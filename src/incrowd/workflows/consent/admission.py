@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
-from incrowd.core.subjects import SubjectKey
+from incrowd.core.subjects import Subject, SubjectKey
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.consenting import Admitted
 from incrowd.errors import InvalidParameter, Refused
@@ -122,7 +122,7 @@ def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | 
     return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
 
 
-def subjects_of(policy: Policy, ids: list[str]) -> list[str]:
+def subjects_of(policy: Policy, ids: list[str]) -> list[Subject]:
     """Return the pseudonyms of ids as a person wrote them."""
     key, column = subject_key(policy), person_column(policy)
-    return [key.of(each, column) for each in ids]
+    return [key.subject(each, column) for each in ids]
