@@ -99,7 +99,8 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
     if end is None:
         raise Refused(
             "the consent registry never was in the state that the certificate names: an old copy was restored, or it "
-            "was rewritten. Who consented to that release cannot be known. Put the newest copy of the registry back."
+            "was rewritten. Who consented to that release cannot be known. Put the newest copy of the registry back; a "
+            "release with an epsilon does not depend on it."
         )
     times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
     return consenting(registry.rows(end), gate.purpose, *times)
