@@ -111,7 +111,7 @@ class _Account:
         if changed and not comparable:
             return None
         if emptied or filled:
-            return moves + [(cells[name], stored.at(name).count, self._taking_part(cells[name])) for name in changed]
+            return moves + [(cells[name], stored.at(name).number, self._taking_part(cells[name])) for name in changed]
         if len(changed) > 1 or difference(stored.at(changed[0]), today.at(changed[0])) != stored.sum_of(self._gone):
             return None
         ((_, left, joined),) = [each for each in self.by_registry() if each[0] == cells[changed[0]]]
@@ -202,7 +202,7 @@ def require_nobody_moved(policy: Policy, earlier: Sequence[Earlier], graph: Grap
         _require_purpose(each, now)
         if now is None or each.certificate is None:
             continue
-        here = {(): _present(policy, graph.nodes, now)}
+        here: dict[CellLabels, frozenset[str]] = {(): _present(policy, graph.nodes, now)}
         account = _Account(_before(policy, each, here), now.subjects, here)
         stored = participants_of(policy, each.release)
         moves = account.by_registry() if stored is None else account.by_counts(stored, comparable=False)

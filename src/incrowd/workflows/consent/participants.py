@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from incrowd.engines.local.cell_people import CellLabels
 from incrowd.workflows.policy.internal import internal_folder, write_private
@@ -24,10 +24,11 @@ _BYTES = 16
 _KEY = 32
 
 
-class People(NamedTuple):
+@dataclass(frozen=True)
+class People:
     """How many people there are, and the sum of their hashes."""
 
-    count: int
+    number: int
     sum: int
 
 
@@ -41,7 +42,7 @@ class Participants:
     >>> before = Participants.of({("F",): ["a", "b"], ("M",): ["c"]}, ("sex",))
     >>> today = before.again({("F",): ["a", "d"]})
     >>> women, men = map(before.name, [("F",), ("M",)])
-    >>> before.at(women).count == today.at(women).count, before.at(women) == today.at(women), today.at(men).count
+    >>> before.at(women).number == today.at(women).number, before.at(women) == today.at(women), today.at(men).number
     (True, False, 0)
     """
 
@@ -74,13 +75,13 @@ class Participants:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, which stays with the data holder."""
-        cells = {name: [count, f"{total:032x}"] for name, (count, total) in sorted(self.cells.items())}
+        cells = {name: [people.number, f"{people.sum:032x}"] for name, people in sorted(self.cells.items())}
         return {"key": self.key.hex(), "columns": list(self.columns), "cells": cells}
 
 
 def difference(before: People, after: People) -> People:
     """Return by whom one set of people is larger than another that is part of it."""
-    return People(before.count - after.count, (before.sum - after.sum) % 2 ** (8 * _BYTES))
+    return People(before.number - after.number, (before.sum - after.sum) % 2 ** (8 * _BYTES))
 
 
 def keep_participants(folder: Path | None, participants: Participants | None) -> None:
