@@ -153,7 +153,7 @@ def _decide(path: Path, person: str, decided: Decided, more: dict[str, str | Non
     if as_json:
         print_json(told | {"valid_to": event.valid_to, "matched": decision.ok, "note": decision.note})
     else:
-        print_table("Recorded", list(told.items()), decision.note or "")
+        print_table("Recorded" if decision.ok else "Recorded, not matched", list(told.items()), decision.note or "")
     if not decision.ok:
         raise typer.Exit(_FAILED)
 

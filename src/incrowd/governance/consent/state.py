@@ -16,6 +16,7 @@ Only the newest times are kept, whatever the order in which events arrive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import compress, repeat
@@ -39,7 +40,7 @@ _LAST = 253_402_300_799_999_999
 _AT_ONCE, _FIRST = 2**14, 64
 ALIKE = 8
 """Where a row tells which ids are written alike; rows of earlier versions end before."""
-_UNTOLD = "0" * 16
+_UNTOLD = "0" * 32
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ class Fold:
         if not self._waiting:
             return
         rows, self._waiting = self._waiting, []
-        subjects, decided, purposes, at, begins, ends = zip(*(row[:6] for row in rows), strict=True)
+        columns = tuple(zip(*rows, strict=False))  # as many as the shortest row has
+        subjects, decided, purposes, at, begins, ends = columns[:6]
         depths = np.fromiter(map(self._depths.get, purposes, repeat(-1)), np.int64, len(purposes))
         starts, stops, taken = _moments(begins), _moments(ends), _moments(at)
         about = depths >= 0
@@ -127,7 +129,8 @@ class Fold:
         slots = np.where(over, len(self._newest) - 1, 2 * depths + against)
         codes = self._codes(subjects, about)
         np.maximum.at(self._newest.reshape(-1), slots[about] * self._newest.shape[1] + codes, taken[about])
-        self._take_alike(compress(rows, about.tolist()), codes, slots[about], taken[about])
+        told = columns[ALIKE] if len(columns) > ALIKE else [row[ALIKE] if len(row) > ALIKE else _UNTOLD for row in rows]
+        self._take_alike(_numbers(compress(told, about.tolist())), codes, slots[about], taken[about])
 
     def _codes(self, subjects: Sequence[str], about: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the place of each person who is met, and make room for new ones."""
@@ -142,11 +145,9 @@ class Fold:
         return codes
 
     def _take_alike(
-        self, rows: Iterable[Sequence[Any]], codes: NDArray[np.int64], slots: NDArray[np.int64], at: NDArray[np.int64]
+        self, numbers: NDArray[np.uint64], codes: NDArray[np.int64], slots: NDArray[np.int64], at: NDArray[np.int64]
     ) -> None:
         """Take which ids are written alike, and the decisions against, which count for all of them."""
-        texts = [row[ALIKE][:16] if len(row) > ALIKE else _UNTOLD for row in rows]
-        numbers = np.frombuffer(bytes.fromhex("".join(texts)), ">u8").astype(np.uint64)
         told = numbers > 0
         self._alike[codes[told]] = numbers[told]
         against = np.flatnonzero(told & (slots % 2 == 1))
@@ -165,6 +166,16 @@ class Fold:
         newest = np.array([own[number] for number in numbers.tolist()], np.int64)
         found: NDArray[np.int64] = np.where(numbers[places] == self._alike, newest[places], _NEVER)
         return found
+
+
+def _numbers(pseudonyms: Iterable[str]) -> NDArray[np.uint64]:
+    """Return the first 64 bits of pseudonyms."""
+    read = None
+    with suppress(ValueError):
+        read = bytes.fromhex("".join(pseudonyms))
+    if read is None:
+        raise LedgerCorrupted("the consent registry holds a pseudonym that is not one: run incrowd consent check.")
+    return np.frombuffer(read, ">u8")[::2].astype(np.uint64)
 
 
 def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:

@@ -183,9 +183,10 @@ def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now:
         _require_purpose(each, now)
         for moved in movements(policy, each, data, now) if now is not None else ():
             if moved.isolates:
+                wait = "" if moved.unknown else "Wait for the next date of your calendar. "
                 raise Refused(
-                    f"{moved.sentence}. Nothing was charged. Wait for the next date of your calendar, release with an "
-                    "epsilon, or keep to the earlier release; incrowd consent preview shows all of them."
+                    f"{moved.sentence}. Nothing was charged. {wait}{_WAYS_OUT} incrowd consent preview shows all of "
+                    "these."
                 )
 
 
