@@ -255,14 +255,17 @@ def subject(options: SubjectOptions) -> None:
 
 
 def _print_token(options: SubjectOptions) -> None:
+    from incrowd.workflows.consent.decisions import ever_consented
     from incrowd.workflows.consent.subject_desk import issue_token
 
-    token = issue_token(_policy(options.policy), options.id)
+    policy = _policy(options.policy)
+    token, consented = issue_token(policy, options.id), ever_consented(policy, options.id)
     if options.as_json:
-        print_json({"token": token})
+        print_json({"token": token, "ever_consented": consented})
     else:
         note = "Hand it over safely: it is shown this once, works once and for seven days, at the page /consent."
-        print_table("A token", [("token", token)], note)
+        check = "" if consented else " Nobody with this id ever consented: check the id before you hand it over."
+        print_table("A token", [("token", token)], note + check)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,12 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
     return Decision(event, match)
 
 
+def ever_consented(policy: Policy, person: str) -> bool:
+    """Whether somebody with exactly this id ever consented to anything; only the data holder may know."""
+    who = subject_key(policy).subject(person, person_column(policy))
+    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).given
+
+
 def receipt(policy: Policy, person: str) -> ConsentReceipt:
     """Return all decisions of one person."""
     registry, who = open_registry(policy), subject_key(policy).subject(person, person_column(policy))
