@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.place import make_registry, person_column, subject_key
+from incrowd.workflows.consent.admission import subjects_of
+from incrowd.workflows.consent.place import make_registry
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, people, written
 
@@ -53,9 +54,10 @@ class Consented:
         """Record decisions of people, taken now unless something else is said."""
         at = more.pop("at", None) or self.registry.now()
         purpose = more.pop("purpose", PURPOSE)
-        key, column = subject_key(self.policy), person_column(self.policy)
-        subjects = [key.of(each, column) for each in ids]
-        self.registry.record(ConsentEvent(subject, decided, purpose, at, **more) for subject in subjects)
+        people = subjects_of(self.policy, list(ids))
+        self.registry.record(
+            ConsentEvent(each.pseudonym, decided, purpose, at, **more, alike=each.alike) for each in people
+        )
 
 
 def consented(plain: dict[str, Any], folder: Path, ids: Iterable[str] = ()) -> Consented:

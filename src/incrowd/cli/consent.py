@@ -24,6 +24,7 @@ Purpose = Annotated[
 Basis = Annotated[str | None, typer.Option("--basis", metavar="TEXT", help="The legal basis; consent by default.")]
 Notice = Annotated[str | None, typer.Option("--notice", metavar="TEXT", help="The version of the notice shown.")]
 _FAILED = 1
+_LISTED = 50
 consent = typer.Typer(help="What people decided about the use of their data, and what follows.", no_args_is_help=True)
 
 
@@ -50,16 +51,22 @@ def import_(options: ImportOptions) -> None:
     """Record the decisions of a file: CSV, FHIR R4 Consent resources, or records after ISO/IEC TS 27560.
 
     The registry is made if it is not there. Ids become pseudonyms under the key; a file with a mistake changes nothing.
+    Exit 1 if a withdrawal reaches nobody who consented: it is recorded and listed by its place in the file.
     """
     from incrowd.workflows.consent.decisions import FORMATS, import_records
 
     if options.form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
-    count = import_records(_policy(options.policy), options.file, options.form)
+    imported = import_records(_policy(options.policy), options.file, options.form)
     if options.as_json:
-        print_json({"recorded": count})
+        print_json(imported.to_json())
     else:
-        print_table("Recorded", [("decisions", f"{count:,}")])
+        lines = [(place, decision.note or "") for place, decision in imported.notes[:_LISTED]]
+        if len(imported.notes) > _LISTED:
+            lines.append(("and", f"{len(imported.notes) - _LISTED:,} more; --json lists all"))
+        print_table("Recorded", [("decisions", f"{imported.count:,}"), *lines])
+    if not imported.ok:
+        raise typer.Exit(_FAILED)
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,8 @@ class WithdrawOptions:
 def withdraw(options: WithdrawOptions) -> None:
     """Record that somebody withdraws: no release that asks for this consent uses their rows from now on.
 
-    What is out stays out, and what was charged stays spent.
+    What is out stays out, and what was charged stays spent. Exit 1 if nobody with this id consented to the purpose: the
+    withdrawal is recorded all the same. It counts for ids in another case or with other leading zeros, too.
     """
     from incrowd.governance.consent.event import Decided
 
@@ -139,12 +147,15 @@ def withdraw(options: WithdrawOptions) -> None:
 def _decide(path: Path, person: str, decided: Decided, more: dict[str, str | None], as_json: bool) -> None:
     from incrowd.workflows.consent.decisions import decide
 
-    event = decide(_policy(path), person, decided, **more)
+    decision = decide(_policy(path), person, decided, **more)
+    event = decision.event
     told = {"decision": str(event.decided), "purpose": event.purpose, "at": event.at, "valid_from": event.valid_from}
     if as_json:
-        print_json(told | {"valid_to": event.valid_to})
+        print_json(told | {"valid_to": event.valid_to, "matched": decision.ok, "note": decision.note})
     else:
-        print_table("Recorded", list(told.items()))
+        print_table("Recorded" if decision.ok else "Recorded, not matched", list(told.items()), decision.note or "")
+    if not decision.ok:
+        raise typer.Exit(_FAILED)
 
 
 @dataclass(frozen=True)
@@ -244,14 +255,17 @@ def subject(options: SubjectOptions) -> None:
 
 
 def _print_token(options: SubjectOptions) -> None:
+    from incrowd.workflows.consent.decisions import ever_consented
     from incrowd.workflows.consent.subject_desk import issue_token
 
-    token = issue_token(_policy(options.policy), options.id)
+    policy = _policy(options.policy)
+    token, consented = issue_token(policy, options.id), ever_consented(policy, options.id)
     if options.as_json:
-        print_json({"token": token})
+        print_json({"token": token, "ever_consented": consented})
     else:
         note = "Hand it over safely: it is shown this once, works once and for seven days, at the page /consent."
-        print_table("A token", [("token", token)], note)
+        check = "" if consented else " Nobody with this id ever consented: check the id before you hand it over."
+        print_table("A token", [("token", token)], note + check)
 
 
 @dataclass(frozen=True)

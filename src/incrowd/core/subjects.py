@@ -1,9 +1,16 @@
-"""Subjects: people under a keyed pseudonym, as a registry of consent knows them; the key lies in a place of its own."""
+"""Subjects: people under a keyed pseudonym, as a registry of consent knows them; the key lies in a place of its own.
+
+An id is read without surrounding space and in the Unicode form NFC, in the data as in decisions.  Ids that then still
+differ are different ids.  Ids that differ in case, leading zeros of numbers, width or invisible characters alone are
+*written alike*, and so are a FHIR reference to a patient and the id in it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+import unicodedata
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -14,7 +21,49 @@ from incrowd.errors import InvalidParameter
 
 LEAST = 32
 _DOMAIN = b"incrowd consent subject 1\n"
+_ALIKE = b"incrowd consent alike 1\n"
 _SHOWN = 32
+_REFERENCE = re.compile(r"(?:.*/)?Patient/([^/?#\s]{1,64})(?:/_history/[^/?#\s]{1,64})?")
+_LEADING = re.compile(r"(?<![0-9])0+(?=[0-9])")
+
+
+def normal_id(text: str) -> str:
+    r"""Return an id as it is compared: without surrounding space, in the Unicode form NFC.
+
+    >>> normal_id(" p17\u00a0"), normal_id("Zoe\u0308") == "Zoë"
+    ('p17', True)
+    """
+    return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
+
+
+def patient_of(reference: str) -> str | None:
+    """Return the id in a FHIR reference to a patient: relative, absolute or of one version; None for any other text.
+
+    >>> patient_of("Patient/b10"), patient_of("https://fhir.example/r4/Patient/b10/_history/2"), patient_of("b10")
+    ('b10', 'b10', None)
+    """
+    found = _REFERENCE.fullmatch(reference.strip())
+    return None if found is None else found[1]
+
+
+def alike_form(text: str) -> str:
+    """Return the one text that all ids have that are written alike.
+
+    >>> {alike_form(each) for each in ("B000010", "b10", " B0010 ", "https://fhir.example/Patient/B000010")}
+    {'b10'}
+    """
+    plain = unicodedata.normalize("NFKC", patient_of(text) or text).casefold()
+    seen = "".join(each for each in unicodedata.normalize("NFKC", plain) if unicodedata.category(each) != "Cf")
+    digits = "".join(str(unicodedata.decimal(each, each)) for each in seen.strip())
+    return _LEADING.sub("", digits)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A person as a registry knows them: by the pseudonym of the id, and by one for all ids that are written alike."""
+
+    pseudonym: str
+    alike: str
 
 
 @dataclass(frozen=True)
@@ -39,9 +88,7 @@ class SubjectKey:
 
     def pseudonym(self, person: str) -> str:
         """Return the pseudonym of an id that is written in its one way."""
-        return hmac.new(self.key, _DOMAIN + person.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
-            :_SHOWN
-        ]
+        return self._under(_DOMAIN, normal_id(person))
 
     def of(self, text: str, column: Column) -> str:
         """Return the pseudonym of an id as a person wrote it, read as its column declares ids.
@@ -50,7 +97,14 @@ class SubjectKey:
         >>> SubjectKey(bytes(32)).of("17.0", Column("id", type=Type.INTEGER)) == SubjectKey(bytes(32)).pseudonym("17")
         True
         """
+        return self.subject(text, column).pseudonym
+
+    def subject(self, text: str, column: Column) -> Subject:
+        """Return the pseudonyms of an id as a person wrote it, read as its column declares ids."""
         (person,) = canonical(read(pa.array([text], pa.string()), column.type).values).to_pylist()
-        if person is None:
-            raise InvalidParameter(f"this is no id of column {column.name!r}, which is declared as {column.type}.")
-        return self.pseudonym(person)
+        if person is None or not normal_id(person):
+            raise InvalidParameter(f"this is not an id of column {column.name!r}, which is declared as {column.type}.")
+        return Subject(self.pseudonym(person), self._under(_ALIKE, alike_form(person)))
+
+    def _under(self, domain: bytes, text: str) -> str:
+        return hmac.new(self.key, domain + text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:_SHOWN]

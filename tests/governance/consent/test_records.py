@@ -86,9 +86,26 @@ def test_the_last_day_of_a_period_of_fhir_is_part_of_it() -> None:
     assert found.event.valid_to == moment("2026-02-01")
 
 
-def test_a_patient_is_known_by_a_reference_too() -> None:
-    (found,) = read_fhir([changed(FHIR["entry"][0]["resource"], patient={"reference": "Patient/p9"})])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "Patient/p9",
+        "https://fhir.example/r4/Patient/p9",
+        "https://fhir.example/r4/Patient/p9/_history/2",
+        " Patient/p9/_history/2 ",
+        "p9",
+    ],
+)
+def test_a_patient_is_known_by_a_reference_too(reference: str) -> None:
+    (found,) = read_fhir([changed(FHIR["entry"][0]["resource"], patient={"reference": reference})])
     assert found.subject == "p9"
+
+
+@pytest.mark.parametrize("reference", ["#p9", "urn:uuid:p9", "Practitioner/p9", "Patient?identifier=p9", "Patient/"])
+def test_a_reference_that_names_no_patient_is_refused_and_not_taken_for_an_id(reference: str) -> None:
+    with pytest.raises(InvalidParameter, match="resource 1: its patient is named by a reference") as refused:
+        list(read_fhir([changed(FHIR["entry"][0]["resource"], patient={"reference": reference})]))
+    assert "p9" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

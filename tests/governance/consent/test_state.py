@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -36,25 +37,99 @@ def events(draw: st.DrawFn) -> Recorded:
 
 
 def oracle(found: list[Recorded], purpose: str, as_of: AsOf, subject: str) -> bool:
-    """Read decisions in the order in which they were taken, and remember which refusals stand."""
-    known = [
+    """Read the definition literally, decision by decision, as of the two times."""
+    begun = [
         event
         for recorded, event in found
-        if event.subject == subject
-        and covers(event.purpose, purpose)
-        and recorded <= as_of.recorded
-        and event.valid_from <= as_of.valid
-        and not (event.valid_to is not None and event.valid_to <= as_of.valid)
+        if covers(event.purpose, purpose) and recorded <= as_of.recorded and event.valid_from <= as_of.valid
     ]
-    standing: list[ConsentEvent] = []
-    anything = False
-    for event in sorted(known, key=lambda each: (each.at, not each.gives)):
+    over = [event for event in begun if event.valid_to is not None and event.valid_to <= as_of.valid]
+    own = {event.alike for event in begun if event.subject == subject and event.alike}
+    against = [
+        event
+        for event in begun
+        if not event.gives and event not in over and (event.subject == subject or event.alike in own)
+    ]
+    ended = [event for event in over if event.gives and event.subject == subject]
+    in_force = [
+        event
+        for event in begun
+        if event.gives
+        and event.subject == subject
+        and event not in over
+        and not any(event.at <= other.at for other in ended)
+    ]
+    return bool(in_force) and all(
+        any(given.at > left.at and depth_of(given.purpose) >= depth_of(left.purpose) for given in in_force)
+        for left in against
+    )
+
+
+def newest_decides(found: list[Recorded], as_of: AsOf, subject: str) -> bool:
+    """Read a person's decisions about one purpose from the newest back: the first that has something to say decides."""
+    begun = [
+        event
+        for recorded, event in found
+        if event.subject == subject and recorded <= as_of.recorded and event.valid_from <= as_of.valid
+    ]
+    for event in sorted(begun, key=lambda each: (each.at, not each.gives, each.valid_to is not None), reverse=True):
+        over = event.valid_to is not None and event.valid_to <= as_of.valid
         if event.gives:
-            anything = True
-            standing = [each for each in standing if depth_of(each.purpose) > depth_of(event.purpose)]
-        else:
-            standing.append(event)
-    return anything and not standing
+            same = [each for each in begun if each.gives and each.at == event.at]
+            return not any(each.valid_to is not None and each.valid_to <= as_of.valid for each in same)
+        if not over:
+            return False
+    return False
+
+
+def stream(chance: random.Random, people: list[str], purposes: tuple[str, ...], most: int = 5) -> list[Recorded]:
+    """Return some decisions of each person, on few days, so that moments, ends and beginnings meet."""
+    found = []
+    for number, subject in enumerate(people):
+        alike = f"{1 + number // 2:032x}"[::-1] if number % 5 else ""  # some have the same, and some are of old events
+        for _ in range(chance.randint(0, most)):
+            decided = chance.choice([Decided.GIVE, Decided.GIVE, *Decided])
+            first, last = sorted(chance.sample(DAYS, 2))
+            ends = last if decided in (Decided.GIVE, Decided.RESTRICT) and chance.random() < 0.5 else None
+            begins = first if chance.random() < 0.5 else DAYS[0]
+            event = ConsentEvent(subject, decided, chance.choice(purposes), chance.choice(DAYS), begins, ends)
+            found.append((chance.choice(DAYS), replace(event, alike=alike)))
+    chance.shuffle(found)
+    return found
+
+
+@pytest.mark.parametrize("purpose", ["a", "a/b", "a/b/c"])
+def test_thousands_of_streams_are_folded_as_the_definition_says(purpose: str) -> None:
+    chance = random.Random(28)
+    people = [f"{number:032x}" for number in range(1, 1201)]
+    found = stream(chance, people, PURPOSES)
+    by_pair: dict[int, list[Recorded]] = {}
+    for each in found:
+        by_pair.setdefault((int(each[1].subject, 16) - 1) // 2, []).append(each)
+    for valid, recorded in ((DAYS[2], DAYS[7]), (DAYS[5], DAYS[4]), (DAYS[7], DAYS[7])):
+        as_of = AsOf(valid, recorded)
+        expected = {
+            subject
+            for number, subject in enumerate(people)
+            if oracle(by_pair.get(number // 2, []), purpose, as_of, subject)
+        }
+        assert 0 < len(expected) < len(people)
+        assert consenting(found, purpose, as_of) == expected
+
+
+def test_about_one_purpose_the_newest_decision_replaces_all_before_it() -> None:
+    chance = random.Random(2028)
+    people = [f"{number:032x}" for number in range(1, 1501)]
+    found = [(at, replace(event, alike="")) for at, event in stream(chance, people, ("a",), 4)]
+    for valid in (DAYS[3], DAYS[7]):
+        as_of = AsOf(valid, DAYS[6])
+        expected = {
+            subject
+            for subject in people
+            if newest_decides([each for each in found if each[1].subject == subject], as_of, subject)
+        }
+        assert 0 < len(expected) < len(people)
+        assert consenting(found, "a", as_of) == expected
 
 
 @given(st.lists(events(), max_size=12), st.sampled_from(PURPOSES), days, days)
@@ -122,6 +197,63 @@ def test_a_consent_ends_by_itself_and_a_withdrawal_does_not() -> None:
         ConsentEvent(ANN, Decided.WITHDRAW, "a", DAYS[0], DAYS[0], DAYS[4])
     with pytest.raises(InvalidParameter, match="comes after"):
         ConsentEvent(ANN, Decided.GIVE, "a", DAYS[0], DAYS[4], DAYS[4])
+
+
+def in_force(*told: ConsentEvent, purpose: str = "a") -> list[bool]:
+    """Return for each day whether Ann consents, by what is recorded until the last one."""
+    found = [(DAYS[0], event) for event in told]
+    return [ANN in consenting(found, purpose, AsOf(day, DAYS[-1])) for day in DAYS]
+
+
+def give(at: int, begins: int | None = None, ends: int | None = None, purpose: str = "a") -> ConsentEvent:
+    times = (DAYS[at if begins is None else begins], None if ends is None else DAYS[ends])
+    return ConsentEvent(ANN, Decided.GIVE, purpose, DAYS[at], *times)
+
+
+def days_in_force(first: int, end: int) -> list[bool]:
+    return [first <= day < end for day in range(len(DAYS))]
+
+
+def test_a_later_consent_with_an_end_replaces_an_earlier_one_without() -> None:
+    assert in_force(give(0), give(2, ends=5)) == days_in_force(0, 5)
+    assert in_force(give(2, ends=5), give(0)) == days_in_force(0, 5), "whatever arrives first"
+    assert in_force(give(0), give(2, begins=4, ends=5)) == days_in_force(0, 5), "it speaks of nothing before it begins"
+    assert in_force(give(0, ends=3), give(2)) == days_in_force(0, 8), "a later one without an end goes on"
+    assert in_force(give(1), give(1, ends=4)) == days_in_force(1, 4), "of two at one moment the one that ends"
+    assert in_force(give(0), give(2, ends=5), give(6)) == [*days_in_force(0, 5)[:6], True, True], "and a new one counts"
+
+
+def test_a_consent_with_an_end_replaces_what_was_said_of_wider_and_narrower_purposes() -> None:
+    wide, narrow = give(0), give(2, ends=5, purpose="a/b")
+    assert in_force(wide, narrow, purpose="a/b") == days_in_force(0, 5)
+    assert in_force(wide, narrow) == days_in_force(0, 8), "of the wide purpose the narrow one says nothing"
+    wide, narrow = give(2, ends=5), give(0, purpose="a/b")
+    assert in_force(wide, narrow, purpose="a/b") == days_in_force(0, 5)
+
+
+def test_a_restriction_that_ends_leaves_the_consent_before_it() -> None:
+    paused = ConsentEvent(ANN, Decided.RESTRICT, "a", DAYS[2], DAYS[2], DAYS[5])
+    assert in_force(give(0), paused) == [True, True, False, False, False, True, True, True]
+
+
+def test_a_correction_is_a_later_decision() -> None:
+    left = ConsentEvent(ANN, Decided.WITHDRAW, "a", DAYS[3])
+    assert in_force(give(0), left, give(2)) == days_in_force(0, 3), "taken before, recorded after: it undoes nothing"
+    assert in_force(give(0), left, give(3)) == days_in_force(0, 3), "at the same moment the one against counts"
+    assert in_force(give(0), left, give(4, begins=1)) == days_in_force(0, 3)[:1] + [True] * 7, (
+        "it speaks of days before"
+    )
+
+
+def test_a_withdrawal_counts_for_ids_written_alike_and_a_consent_for_one() -> None:
+    alike = "c" * 32
+    ann, bob = (replace(give(0), subject=each, alike=alike) for each in (ANN, BOB))
+    left = ConsentEvent("d" * 32, Decided.WITHDRAW, "a", DAYS[2], alike=alike)
+    again = replace(give(4), subject=BOB, alike=alike)
+    found = [(DAYS[0], each) for each in (ann, bob, left, again)]
+    assert consenting(found, "a", AsOf(DAYS[1], DAYS[7])) == {ANN, BOB}
+    assert consenting(found, "a", AsOf(DAYS[3], DAYS[7])) == frozenset()
+    assert consenting(found, "a", AsOf(DAYS[5], DAYS[7])) == {BOB}
 
 
 def test_many_people_and_pieces_are_folded_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

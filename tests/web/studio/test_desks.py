@@ -187,6 +187,13 @@ def test_decisions_are_recorded_counted_and_told_back(desk: Visitor) -> None:
     (desk.folder / "more.csv").write_text("subject,event,purpose,at\np4,give,research,2025-01-01\n")
     assert desk.post("/consent/import", base | {"file": "more.csv"}).headers["location"].endswith("done=import")
     assert desk.json(page)["status"]["consenting"] == 3
+    missed = desk.post("/consent/withdraw", base | {"person": "p99"})
+    assert (missed.status_code, "nothing was withdrawn for a known person" in missed.text) == (200, True)
+    assert "Recorded: no release" not in missed.text
+    (desk.folder / "left.csv").write_text("subject,event,purpose,at\nP4,withdraw,research,2025-02-01\n")
+    listed = desk.post("/consent/import?format=json", base | {"file": "left.csv"}).json()
+    assert [note.partition(":")[0] for note in listed["notes"]] == ["line 2"]
+    assert desk.json(page)["status"]["consenting"] == 2
     receipt = desk.post("/consent/receipt", base | {"person": "p2", "as": "json"})
     assert len(receipt.json()["recorded"]) == 2
     assert receipt.headers["content-disposition"].startswith("attachment")

@@ -82,6 +82,7 @@ def test_a_page_shows_and_withdraws_under_tokens_that_work_once(made: Any, tmp_p
     assert following is not None
     gone = client.post("/consent/withdraw", data={"token": following[1]})
     assert "You do not consent" in gone.text
+    assert "<button>Withdraw</button>" in gone.text, "an id that the holder mistyped can still withdraw"
     assert not subject_report(made.policy, "p7").consents
     assert subject_report(made.policy, "p8").consents
     assert client.post("/consent/withdraw", data={"token": following[1]}).status_code == 403

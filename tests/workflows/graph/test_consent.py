@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 from pathlib import Path
@@ -17,6 +18,7 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.verify.statement import Verdict
 from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.graph.assess import assess_graph
 from incrowd.workflows.graph.profile import graph_of, profile_graph
 from incrowd.workflows.graph.reading import GraphRows, read_graph
@@ -25,7 +27,7 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.consents import PURPOSE, TODAY, TOMORROW, Consented, consented
-from tests.graphs import all_graphs, graph_files, graph_policy, karate
+from tests.graphs import all_graphs, graph_files, graph_policy, karate, without_node
 from tests.policies import changed, written
 
 COUNT = {"method": "subgraph-count", "count": "edges", "epsilon": 1, "bound": 5}
@@ -124,6 +126,32 @@ def test_a_graph_without_an_epsilon_is_followed_only_while_nobody_moves(tmp_path
     bare = written(graph_policy(tmp_path / "data", SWITCHED, "node"), tmp_path / "data", "bare.yaml")
     with pytest.raises(Refused, match="the two together would show who refused"):
         release_graph(bare, Destination(tmp_path / "third"))
+
+
+@pytest.mark.parametrize("release", [SWITCHED, {"method": "super-nodes", "k": 3, "columns": ["club"]}])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_node_that_was_erased_is_noticed(tmp_path: Path, release: dict[str, Any], kept: bool) -> None:
+    (tmp_path / "data").mkdir()
+    graph, less = karate(), next(without_node(karate()))
+    graph_files(tmp_path / "data", graph)
+    made = gated(tmp_path, release, graph.ids.to_pylist())
+    first = release_graph(made.policy, Destination(tmp_path / "first"))
+    if not kept:
+        (first.internal / FILE).unlink()
+        release_graph(made.policy, Destination(tmp_path / "again"))
+    (erased,) = set(graph.ids.to_pylist()) - set(less.ids.to_pylist())
+    graph_files(tmp_path / "data", less)
+    for decided in (Decided.GIVE, Decided.WITHDRAW):
+        made.decide(decided, [erased])
+        with pytest.raises(Refused, match="are gone, or others are new"):
+            release_graph(made.policy, Destination(tmp_path / "second"))
+    counted = load_policy(written(changed(_plain(made), release=COUNT), tmp_path / "data", "counted.yaml"))
+    release_graph(counted, Destination(tmp_path / "counted"))  # it has an epsilon
+
+
+def _plain(made: Consented) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads((made.policy.folder / "policy.yaml").read_text(encoding="utf-8"))
+    return changed(plain, consent__calendar=None)
 
 
 def test_edges_are_no_people_and_a_gate_must_be_read(tmp_path: Path) -> None:

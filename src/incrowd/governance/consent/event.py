@@ -36,7 +36,8 @@ class ConsentEvent:
 
     `at` orders decisions: the later one counts, and of two at one moment the one that does not give.  When the registry
     learned of it is not the event's to say.  `valid_to` is the first moment at which it no longer holds; only a consent
-    and a restriction have one, for a withdrawal that ends would give by itself.
+    and a restriction have one, for a withdrawal that ends would give by itself.  `alike` is one pseudonym for all ids
+    that are written alike; events of earlier versions have none.
 
     >>> ConsentEvent("0" * 32, Decided.GIVE, "research/births", moment("2026-01-01")).valid_from
     '2026-01-01T00:00:00.000000Z'
@@ -50,10 +51,11 @@ class ConsentEvent:
     valid_to: str | None = None
     basis: str = "consent"
     notice: str = ""
+    alike: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "valid_from", self.valid_from or self.at)
-        if not _SUBJECT.fullmatch(self.subject):
+        if not _SUBJECT.fullmatch(self.subject) or (self.alike and not _SUBJECT.fullmatch(self.alike)):
             raise InvalidParameter("a subject is a pseudonym of 32 hexadecimal digits.")
         check_purpose(self.purpose)
         if self.valid_to is not None and self.decided not in _ENDING:
@@ -73,7 +75,15 @@ class ConsentEvent:
     def to_row(self) -> list[Any]:
         """Return the plain form that the registry stores."""
         times = [self.at, self.valid_from, self.valid_to]
-        return [self.subject, str(self.decided), self.purpose, *times, self.basis, self.notice]
+        return [
+            self.subject,
+            str(self.decided),
+            self.purpose,
+            *times,
+            self.basis,
+            self.notice,
+            *filter(None, [self.alike]),
+        ]
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> ConsentEvent:

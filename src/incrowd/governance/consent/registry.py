@@ -12,6 +12,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+from incrowd.core.subjects import Subject
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerCorrupted, LedgerUnavailable
 from incrowd.governance.access.credentials import fingerprint, new_token
 from incrowd.governance.consent.event import ConsentEvent, written_moment
@@ -75,6 +76,13 @@ class Registry:
         """Return the time by the clock, as events write it; never that of the newest event."""
         return written_moment(self.chain.clock())
 
+    def decision_time(self) -> str:
+        """Return the time of a decision that is taken now: the clock's, or that of the newest entry if that is later.
+
+        By a clock that went back, a withdrawal would seem to be older than the consent that it ends.
+        """
+        return written_moment(self.chain.now())
+
     def clock(self) -> str:
         """Return the time at which a release may read the registry: now, once no entry is newer.
 
@@ -122,6 +130,10 @@ class Registry:
         if last is None or last.anchor != end:
             raise _broken(end.sequence)
 
+    def decisions_of(self, person: Subject) -> list[Recorded]:
+        """Return the decisions of a person, and those against that were recorded for an id written alike."""
+        return [each for each in self.events() if each[1].subject == person.pseudonym or _alike(each[1], person)]
+
     def snapshot(self, at: Anchor | None = None) -> SnapshotMark:
         """Return a mark of the registry as it is, or was at a place, under a key that is made for this mark alone."""
         nonce = secrets.token_hex(_NONCE)
@@ -129,17 +141,23 @@ class Registry:
 
     def holds(self, snapshot: SnapshotMark) -> bool:
         """Whether the registry once was what a mark names: a restored, cut or rewritten one was not."""
-        key = self._key(snapshot.nonce)
-        return any(hmac.compare_digest(_mark(key, link.anchor), snapshot.mark) for link in self.links())
+        return self.place(snapshot) is not None
 
-    def issue(self, subject: str, dataset: str, until: datetime) -> str:
+    def place(self, snapshot: SnapshotMark) -> Anchor | None:
+        """Return the end of the registry when a mark was made; None where it never was in that state."""
+        key = self._key(snapshot.nonce)
+        ends = (link.anchor for link in self.links())
+        return next((end for end in ends if hmac.compare_digest(_mark(key, end), snapshot.mark)), None)
+
+    def issue(self, person: Subject, dataset: str, until: datetime) -> str:
         """Return a new token by which somebody sees and withdraws their own consent, once; only its hash is kept."""
         token = new_token()
-        body = {"token": fingerprint(token), "subject": subject, "dataset": dataset, "until": written_moment(until)}
+        body = {"token": fingerprint(token), "subject": person.pseudonym, "alike": person.alike}
+        body |= {"dataset": dataset, "until": written_moment(until)}
         self.chain.transact(lambda writer: _issue(writer, body))
         return token
 
-    def redeem(self, token: str, dataset: str) -> str | None:
+    def redeem(self, token: str, dataset: str) -> Subject | None:
         """Use a token up and return whose it is; None for one that is unknown, used, past its end or of another."""
         mark = fingerprint(token)
         return None if mark is None else self.chain.transact(lambda writer: _redeem(writer, mark, dataset))
@@ -161,6 +179,10 @@ class Registry:
 
 def _mark(key: bytes, at: Anchor) -> str:
     return hmac.new(key, f"{at.chain} {at.sequence} {at.hash}".encode(), sha256).hexdigest()
+
+
+def _alike(event: ConsentEvent, person: Subject) -> bool:
+    return not event.gives and bool(event.alike) and event.alike == person.alike
 
 
 def _after(last: Link) -> tuple[int, str]:
@@ -195,7 +217,7 @@ def _derive(link: Link, values: Values) -> dict[Key, Any]:
 def _tokens(kind: str, body: Mapping[str, Any]) -> dict[Key, Any]:
     """Return what an entry says about tokens: who has one, and that one was used."""
     if kind == _ISSUED:
-        return {("token", body["token"]): {name: body[name] for name in ("subject", "dataset", "until")}}
+        return {("token", body["token"]): {name: text for name, text in body.items() if name != "token"}}
     return {("token", body["token"]): None} if kind == _USED else {}
 
 
@@ -203,12 +225,12 @@ def _issue(writer: Writer, body: dict[str, Any]) -> None:
     writer.append(_ISSUED, body, _tokens(_ISSUED, body))
 
 
-def _redeem(writer: Writer, mark: str, dataset: str) -> str | None:
+def _redeem(writer: Writer, mark: str, dataset: str) -> Subject | None:
     found = writer.value(("token", mark))
     if found is None or found["dataset"] != dataset or found["until"] <= writer.at:
         return None
     writer.append(_USED, {"token": mark}, _tokens(_USED, {"token": mark}))
-    return str(found["subject"])
+    return Subject(found["subject"], found.get("alike", ""))
 
 
 def _broken(sequence: int) -> LedgerCorrupted:

@@ -1,14 +1,22 @@
 """State: who consents to a purpose, as a fold over events as of two times: when it holds, and when it was recorded.
 
-A decision about a purpose speaks of everything below it.  A later decision counts before an earlier one.  A consent to
-a wide purpose does not undo the refusal of a narrower one; a consent to that one, or to one below it, does.  So
-somebody consents if there is a consent, and every decision against is followed by a consent to the same purpose or a
-narrower one.  Only the newest times are kept, whatever the order in which events arrive.
+A decision about a purpose speaks of everything below it.  A later decision counts before an earlier one, and of two at
+one moment the one against.  A consent to a wide purpose does not undo the refusal of a narrower one; a consent to that
+one, or to one below it, does.  A consent that ended replaces every consent that was given before it, or with it: it
+said until when.  A restriction that ended replaces nothing.  So somebody consents if a consent is in force that was
+given after all that ended, and every decision against is followed by such a consent to the same purpose or a narrower
+one.
+
+A consent counts for one id.  A decision against counts for every id that is written alike: one that misses a person
+for a capital letter does more harm than one that meets somebody else, who can consent again.
+
+Only the newest times are kept, whatever the order in which events arrive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import compress, repeat
@@ -30,6 +38,9 @@ _NEVER = np.iinfo(np.int64).min
 _LAST = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
 _AT_ONCE, _FIRST = 2**14, 64
+ALIKE = 8
+"""Where a row tells which ids are written alike; rows of earlier versions end before."""
+_UNTOLD = "0" * 32
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class AsOf:
 class Fold:
     """Gathers, for one purpose as of two times, the newest decisions for and against of each person.
 
-    Memory grows with people, not with events: some 200 bytes each, and 16 for each depth of the purpose.
+    Memory grows with people, not with events: some 220 bytes each, and 16 for each depth of the purpose.
     """
 
     purpose: str
@@ -53,14 +64,20 @@ class Fold:
     _waiting: list[Sequence[Any]] = field(init=False, default_factory=list)
     _people: dict[str, int] = field(init=False, default_factory=dict)
     _newest: NDArray[np.int64] = field(init=False)
-    """For each depth the newest consent and the newest decision against it, of each person, in microseconds."""
+    """For each depth the newest consent and the newest decision against it, of each person, in microseconds; at last
+    the newest consent that ended."""
+    _alike: NDArray[np.uint64] = field(init=False)
+    """For each person a number that all ids have that are written alike; 0 where no event tells it."""
+    _against_alike: dict[tuple[int, int], int] = field(init=False, default_factory=dict)
+    """By depth, as above, and that number the newest decision against all ids that are written alike."""
     _valid: int = field(init=False)
     _change: int = field(init=False, default=_LAST)
 
     def __post_init__(self) -> None:
         names = check_purpose(self.purpose).split("/")
         self._depths = {"/".join(names[: depth + 1]): depth for depth in range(len(names))}
-        self._newest = np.full((2 * len(names), _FIRST), _NEVER)
+        self._newest = np.full((2 * len(names) + 1, _FIRST), _NEVER)
+        self._alike = np.zeros(_FIRST, np.uint64)
         self._valid = int(_moments([self.as_of.valid])[0])
 
     def add(self, recorded: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -77,11 +94,14 @@ class Fold:
     def people(self) -> frozenset[str]:
         """Return the pseudonyms of all who consent: there is a consent, and one follows every decision against."""
         self._take()
-        latest = np.full(self._newest.shape[1], _NEVER)
-        stands = np.ones(len(latest), np.bool_)
-        for given, against in zip(self._newest[-2::-2], self._newest[::-2], strict=True):
-            np.maximum(latest, given, out=latest)
-            stands &= (against == _NEVER) | (against < latest)
+        ended = self._newest[-1]
+        latest = np.full(len(ended), _NEVER)
+        stands = np.ones(len(ended), np.bool_)
+        for depth in reversed(range(len(self._depths))):
+            given, against = self._newest[2 * depth], self._newest[2 * depth + 1]
+            np.maximum(latest, np.where(given > ended, given, _NEVER), out=latest)
+            newest = np.maximum(against, self._newest_alike(2 * depth + 1))
+            stands &= (newest == _NEVER) | (newest < latest)
         stands &= latest != _NEVER
         return frozenset(compress(self._people, stands.tolist()))
 
@@ -94,24 +114,68 @@ class Fold:
         """Take what is waiting."""
         if not self._waiting:
             return
-        subjects, decided, purposes, at, begins, ends, *_ = zip(*self._waiting, strict=True)
-        self._waiting.clear()
+        rows, self._waiting = self._waiting, []
+        columns = tuple(zip(*rows, strict=False))  # as many as the shortest row has
+        subjects, decided, purposes, at, begins, ends = columns[:6]
         depths = np.fromiter(map(self._depths.get, purposes, repeat(-1)), np.int64, len(purposes))
-        starts, stops = _moments(begins), _moments(ends)
-        chosen = depths >= 0
-        later = np.concatenate([starts[chosen & (starts > self._valid)], stops[chosen & (stops > self._valid)]])
+        starts, stops, taken = _moments(begins), _moments(ends), _moments(at)
+        about = depths >= 0
+        later = np.concatenate([starts[about & (starts > self._valid)], stops[about & (stops > self._valid)]])
         self._change = int(later.min(initial=self._change))
-        chosen &= (starts <= self._valid) & (stops > self._valid)
+        about &= starts <= self._valid
         against = np.fromiter((each != _GIVES for each in decided), np.bool_, len(decided))
-        known = self._people
-        met = compress(subjects, chosen.tolist())
-        codes = np.fromiter((known.setdefault(each, len(known)) for each in met), np.int64)
+        over = stops <= self._valid
+        about &= ~(against & over)
+        slots = np.where(over, len(self._newest) - 1, 2 * depths + against)
+        codes = self._codes(subjects, about)
+        np.maximum.at(self._newest.reshape(-1), slots[about] * self._newest.shape[1] + codes, taken[about])
+        told = columns[ALIKE] if len(columns) > ALIKE else [row[ALIKE] if len(row) > ALIKE else _UNTOLD for row in rows]
+        self._take_alike(_numbers(compress(told, about.tolist())), codes, slots[about], taken[about])
+
+    def _codes(self, subjects: Sequence[str], about: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the place of each person who is met, and make room for new ones."""
+        people = self._people
+        met = compress(subjects, about.tolist())
+        codes = np.fromiter((people.setdefault(each, len(people)) for each in met), np.int64)
         size = self._newest.shape[1]
-        if len(known) > size:
-            more = np.full((len(self._newest), max(size, len(known) - size)), _NEVER)
-            self._newest = np.concatenate([self._newest, more], axis=1)
-        places = (2 * depths[chosen] + against[chosen]) * self._newest.shape[1] + codes
-        np.maximum.at(self._newest.reshape(-1), places, _moments(at)[chosen])
+        if len(people) > size:
+            more = max(size, len(people) - size)
+            self._newest = np.concatenate([self._newest, np.full((len(self._newest), more), _NEVER)], axis=1)
+            self._alike = np.concatenate([self._alike, np.zeros(more, np.uint64)])
+        return codes
+
+    def _take_alike(
+        self, numbers: NDArray[np.uint64], codes: NDArray[np.int64], slots: NDArray[np.int64], at: NDArray[np.int64]
+    ) -> None:
+        """Take which ids are written alike, and the decisions against, which count for all of them."""
+        told = numbers > 0
+        self._alike[codes[told]] = numbers[told]
+        against = np.flatnonzero(told & (slots % 2 == 1))
+        for key, taken in zip(
+            zip(slots[against].tolist(), numbers[against].tolist(), strict=True), at[against].tolist(), strict=True
+        ):
+            self._against_alike[key] = max(self._against_alike.get(key, _NEVER), taken)
+
+    def _newest_alike(self, slot: int) -> NDArray[np.int64]:
+        """Return for each person the newest decision of a depth against all ids that are written like theirs."""
+        own = {number: at for (other, number), at in self._against_alike.items() if other == slot}
+        numbers = np.array(sorted(own), np.uint64)
+        if not len(numbers):
+            return np.full(len(self._alike), _NEVER)
+        places = np.minimum(np.searchsorted(numbers, self._alike), len(numbers) - 1)
+        newest = np.array([own[number] for number in numbers.tolist()], np.int64)
+        found: NDArray[np.int64] = np.where(numbers[places] == self._alike, newest[places], _NEVER)
+        return found
+
+
+def _numbers(pseudonyms: Iterable[str]) -> NDArray[np.uint64]:
+    """Return the first 64 bits of pseudonyms."""
+    read = None
+    with suppress(ValueError):
+        read = bytes.fromhex("".join(pseudonyms))
+    if read is None:
+        raise LedgerCorrupted("the consent registry holds a pseudonym that is not one: run incrowd consent check.")
+    return np.frombuffer(read, ">u8")[::2].astype(np.uint64)
 
 
 def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:

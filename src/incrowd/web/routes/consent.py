@@ -82,7 +82,7 @@ def _report(found: SubjectView) -> str:
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else "<p>None so far.</p>"
-    ask = _form("/consent/withdraw", "Withdraw", found.token) if told.consents else ""
+    ask = _form("/consent/withdraw", "Withdraw", found.token)  # whether or not anybody of this id consents
     return (
         f"<p>{state} to “{escape(told.purpose)}”.</p><h2>Releases for which you were eligible</h2>{table}"
         f"<p>In total: epsilon at most {escape(told.epsilon)}, delta at most {escape(told.delta)}.</p>"

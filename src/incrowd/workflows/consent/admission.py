@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
-from incrowd.core.subjects import SubjectKey
+from incrowd.core.subjects import Subject, SubjectKey
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.consenting import Admitted
-from incrowd.errors import InvalidParameter
-from incrowd.governance.consent.registry import Registry
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.governance.consent.registry import Registry, SnapshotMark
 from incrowd.governance.consent.state import AsOf, Fold, consenting
 from incrowd.store.link import Anchor
 from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
@@ -41,9 +41,14 @@ def admit(policy: Policy, data: object = None) -> Admission | None:
 
 
 def admitted_at(place: ConsentPlace, planned: ConsentGate) -> Admission:
-    """Read from a registry who may take part now in what a gate was planned for."""
+    """Read from a registry who may take part now in what a gate was planned for.
+
+    The end of the registry is read before the clock: every entry up to it is at most as new as the run, so what is
+    folded and remembered for this end leaves none of them out.
+    """
     key, registry = place.key(), place.open()
-    run, head = registry.clock(), registry.chain.head()
+    head = registry.chain.head()
+    run = registry.clock()
     if planned.as_of is not None and planned.as_of > run:
         raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
     told = registry.snapshot(head)
@@ -83,11 +88,22 @@ def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozen
 
 
 def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
-    """Return whose consent stood as a settled gate says, whenever it is asked: what was recorded later is not seen."""
-    if gate.run is None:
+    """Return whose consent was in force as a settled gate says, whenever this is computed.
+
+    Only entries up to the place that the gate marks are read: an event may be recorded while a release reads the
+    registry, with an earlier time than the run, and the release did not see it.
+    """
+    if gate.run is None or gate.nonce is None or gate.mark is None:
         raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
+    end = registry.place(SnapshotMark(gate.nonce, gate.mark))
+    if end is None:
+        raise Refused(
+            "the consent registry never was in the state that the certificate names: an old copy was restored, or it "
+            "was rewritten. Who consented to that release cannot be known. Put the newest copy of the registry back; a "
+            "release with an epsilon does not depend on it."
+        )
     times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
-    return consenting(registry.rows(), gate.purpose, *times)
+    return consenting(registry.rows(end), gate.purpose, *times)
 
 
 def admitted_by(policy: Policy, gate: ConsentGate) -> Admission:
@@ -105,3 +121,12 @@ def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | 
         return rows
     admission = admit(policy) if gate is None else admitted_by(policy, gate)
     return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
+<<<<<<< HEAD
+=======
+
+
+def subjects_of(policy: Policy, ids: list[str]) -> list[Subject]:
+    """Return the pseudonyms of ids as a person wrote them."""
+    key, column = subject_key(policy), person_column(policy)
+    return [key.subject(each, column) for each in ids]
+>>>>>>> consent

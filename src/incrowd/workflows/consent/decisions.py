@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.steps.consent import gate_of
+from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
+from incrowd.governance.consent.matching import Consents, Match
 from incrowd.governance.consent.records.fhir import read_fhir
 from incrowd.governance.consent.records.iso27560 import read_27560
 from incrowd.governance.consent.records.receipt import ConsentReceipt
@@ -25,36 +27,104 @@ from incrowd.workflows.verify.verify import read_certificate
 FORMATS = ("csv", "fhir", "27560")
 
 
-def import_records(policy: Policy, file: Path, form: str | None = None) -> int:
-    """Read a file of decisions twice, once to check all of it, and record them; return how many there are."""
+@dataclass(frozen=True)
+class Decision:
+    """A decision that was recorded, and whom it reaches if it is one against."""
+
+    event: ConsentEvent
+    match: Match | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether there was a consent to withdraw, restrict or end; whoever refuses need not have consented."""
+        return self.match is None or self.match.ok or (self._refuses and not self.match.others)
+
+    @property
+    def note(self) -> str | None:
+        """What the data holder should know of it, and nobody else; None where all is as it should be."""
+        return None if self.match is None or (self._refuses and not self.match.others) else self.match.sentence
+
+    @property
+    def _refuses(self) -> bool:
+        return self.event.decided is Decided.REFUSE
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many decisions of a file were recorded, and of which the holder should know something, by their places."""
+
+    count: int
+    notes: tuple[tuple[str, Decision], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every decision against reached somebody who had consented."""
+        return all(decision.ok for _, decision in self.notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form, for the data holder alone."""
+        told = [(decision.ok, {"place": place, "note": decision.note}) for place, decision in self.notes]
+        unmatched, alike = ([note for ok, note in told if ok is wished] for wished in (False, True))
+        return {"recorded": self.count, "unmatched": unmatched, "alike": alike}
+
+
+def import_records(policy: Policy, file: Path, form: str | None = None) -> Imported:
+    """Read a file of decisions twice, once to check all of it, and record them; tell which reach nobody."""
     key, column = subject_key(policy), person_column(policy)
     registry = make_registry(policy)
-    now, count = registry.now(), 0
+    now, count, people = registry.decision_time(), 0, set[Subject]()
     for place, record in enumerate(_records(file, form), 1):
-        key.of(record.subject, column)
-        count = place
+        person, count = key.subject(record.subject, column), place
         if record.event.at > now:
             raise InvalidParameter(f"decision {place} is said to be taken after now: correct it. Nothing was recorded.")
-    registry.record(record.under(key.of(record.subject, column)) for record in _records(file, form))
-    return count
+        if not record.event.gives:
+            people.add(person)
+    consents = Consents.among(people)
+    against = list[tuple[str, Subject, ConsentEvent]]()
+
+    def events() -> Iterator[ConsentEvent]:
+        for record in _records(file, form):
+            person = key.subject(record.subject, column)
+            event = record.under(person)
+            if event.gives:
+                consents.add([event.to_row()])
+            else:
+                against.append((record.place, person, event))
+            yield event
+
+    consents.read(registry.rows() if people else ())
+    registry.record(events())
+    decisions = ((place, Decision(each, consents.match(who, each.purpose))) for place, who, each in against)
+    return Imported(count, tuple((place, each) for place, each in decisions if each.note is not None))
 
 
-def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> ConsentEvent:
-    """Record what somebody decides now, about the policy's purpose unless another one is named."""
-    registry, subject = make_registry(policy), subject_key(policy).of(person, person_column(policy))
+def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> Decision:
+    """Record what somebody decides now, about the policy's purpose unless another one is named.
+
+    A decision against that reaches nobody is recorded, too, so that nothing is lost; its note says so.
+    """
+    registry, who = make_registry(policy), subject_key(policy).subject(person, person_column(policy))
     told = {name: value for name, value in more.items() if value is not None}
     times = {name: moment(told.pop(name)) for name in ("valid_from", "valid_to") if name in told}
     purpose = told.pop("purpose", policy.section.purpose or "")
-    event = ConsentEvent(subject, decided, purpose, registry.now(), **times, **told)
+    at = registry.decision_time()
+    event = ConsentEvent(who.pseudonym, decided, purpose, at, **times, **told, alike=who.alike)
+    match = None if event.gives else Consents.among([who]).read(registry.rows()).match(who, purpose)
     registry.record([event])
-    return event
+    return Decision(event, match)
+
+
+def ever_consented(policy: Policy, person: str) -> bool:
+    """Whether somebody with exactly this id ever consented to anything; only the data holder may know."""
+    who = subject_key(policy).subject(person, person_column(policy))
+    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).given
 
 
 def receipt(policy: Policy, person: str) -> ConsentReceipt:
     """Return all decisions of one person."""
-    registry, subject = open_registry(policy), subject_key(policy).of(person, person_column(policy))
-    own = [(at, ConsentRecord(person, event)) for at, event in registry.events() if event.subject == subject]
-    return ConsentReceipt(person, registry.now(), tuple(own))
+    registry, who = open_registry(policy), subject_key(policy).subject(person, person_column(policy))
+    own = tuple((at, ConsentRecord(person, event)) for at, event in registry.decisions_of(who))
+    return ConsentReceipt(person, registry.now(), own)
 
 
 @dataclass(frozen=True)
@@ -75,7 +145,7 @@ class ConsentStatus:
 def status(policy: Policy) -> ConsentStatus:
     """Count who consents now; these numbers are the data holder's and are never published."""
     registry, purpose = open_registry(policy), policy.section.purpose or ""
-    now = registry.now()
+    now = registry.decision_time()
     fold, people, counted = Fold(purpose, AsOf(now, now)), set[str](), Counter[str]()
     for recorded, rows in registry.rows():
         fold.add(recorded, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Charged, Entry
+from incrowd.core.subjects import Subject
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
 from incrowd.workflows.policy.ledger import find_book, same_people
@@ -58,20 +59,34 @@ class SubjectReport:
         return dict(vars(self)) | {"releases": [each.to_json() for each in self.releases]}
 
 
+@dataclass(frozen=True)
+class Decisions:
+    """What counts for one person and one purpose."""
+
+    person: Subject
+    events: Sequence[Recorded]
+    purpose: str
+
+    def consented(self, at: str, as_of: str | None) -> bool:
+        """Whether consent was in force at a moment, by what was recorded until then, and as of the policy's time."""
+        times = AsOf(at, at), AsOf(as_of or at, at)
+        return self.person.pseudonym in consenting(as_rows(self.events), self.purpose, *times)
+
+
 def subject_report(policy: Policy, person: str) -> SubjectReport:
     """Return what somebody may ask, by the id that the data knows."""
-    return report_of(policy, subject_key(policy).of(person, person_column(policy)))
+    return report_of(policy, subject_key(policy).subject(person, person_column(policy)))
 
 
-def report_of(policy: Policy, subject: str) -> SubjectReport:
-    """Return what somebody may ask who is known by a pseudonym; no row is read."""
+def report_of(policy: Policy, person: Subject) -> SubjectReport:
+    """Return what somebody may ask who is known by pseudonyms; no row is read."""
     registry, purpose = open_registry(policy), policy.section.purpose or ""
-    now = registry.now()
-    own = [each for each in registry.events() if each[1].subject == subject]
+    own = Decisions(person, registry.decisions_of(person), purpose)
+    now = registry.decision_time()
     told = policy.gate.as_of if policy.gate is not None else None
     ledger = find_book(policy)
     paid = () if ledger is None else tuple(_charges(policy, ledger))
-    found = [(entry, charged) for entry, charged in paid if _stood(own, purpose, entry.at, told)]
+    found = [(entry, charged) for entry, charged in paid if own.consented(entry.at, told)]
     total = Amount()
     for _, charged in found:
         if charged.epsilon.is_finite() and charged.rho is None:
@@ -82,16 +97,11 @@ def report_of(policy: Policy, subject: str) -> SubjectReport:
     return SubjectReport(
         purpose,
         now,
-        _stood(own, purpose, now, told),
+        own.consented(now, told),
         releases,
         "Infinity" if unbounded else amounts["epsilon"],
         amounts["delta"],
     )
-
-
-def _stood(own: list[Recorded], purpose: str, at: str, told: str | None) -> bool:
-    """Whether somebody's consent stood at a moment, by what was recorded until then, and as of the policy's time."""
-    return bool(consenting(as_rows(own), purpose, AsOf(at, at), AsOf(told or at, at)))
 
 
 def _charges(policy: Policy, ledger: Ledger) -> Iterator[tuple[Entry, Charged]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from incrowd.core.subjects import Subject
 from incrowd.errors import AccessDenied
 from incrowd.governance.consent.event import ConsentEvent, Decided
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
@@ -31,31 +32,30 @@ class SubjectDesk:
 
     def view(self, token: str) -> SubjectView:
         """Use a token up and show what it stands for."""
-        policy, subject = self._whose(token)
-        return _view(policy, subject)
+        return _view(*self._whose(token))
 
     def withdraw(self, token: str) -> SubjectView:
-        """Use a token up, record a withdrawal, and show what holds from now on."""
-        policy, subject = self._whose(token)
-        registry = open_registry(policy)
-        event = ConsentEvent(subject, Decided.WITHDRAW, policy.section.purpose or "", registry.now())
+        """Use a token up, record a withdrawal, and show what holds from now on, alike for every id."""
+        policy, person = self._whose(token)
+        registry, purpose = open_registry(policy), policy.section.purpose or ""
+        event = ConsentEvent(person.pseudonym, Decided.WITHDRAW, purpose, registry.decision_time(), alike=person.alike)
         registry.record([event])
-        return _view(policy, subject)
+        return _view(policy, person)
 
-    def _whose(self, token: str) -> tuple[Policy, str]:
+    def _whose(self, token: str) -> tuple[Policy, Subject]:
         for policy in self.policies:
-            subject = None if policy.gate is None else open_registry(policy).redeem(token, policy.name)
-            if subject is not None:
-                return policy, subject
+            person = None if policy.gate is None else open_registry(policy).redeem(token, policy.name)
+            if person is not None:
+                return policy, person
         raise AccessDenied(_UNKNOWN)
 
 
 def issue_token(policy: Policy, person: str, days: int = 7) -> str:
     """Return a one-time token for a person, known by the id that the data has."""
-    subject = subject_key(policy).of(person, person_column(policy))
+    subject = subject_key(policy).subject(person, person_column(policy))
     return open_registry(policy).issue(subject, policy.name, datetime.now(UTC) + timedelta(days=days))
 
 
-def _view(policy: Policy, subject: str) -> SubjectView:
-    token = open_registry(policy).issue(subject, policy.name, datetime.now(UTC) + _NEXT)
-    return SubjectView(report_of(policy, subject), token)
+def _view(policy: Policy, person: Subject) -> SubjectView:
+    token = open_registry(policy).issue(person, policy.name, datetime.now(UTC) + _NEXT)
+    return SubjectView(report_of(policy, person), token)

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.graph import Graph
-from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Table
+from incrowd.core.unit import Kind, Unit
 from incrowd.engines.choose import engine_of
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.settings import Local, describe
@@ -26,7 +27,8 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.verify.files import CERTIFICATE
 from incrowd.workflows.consent.admission import Admission, admit
 from incrowd.workflows.consent.calendar import require_day
-from incrowd.workflows.consent.movement import require_nobody_moved
+from incrowd.workflows.consent.movement import GraphTables, node_participants, require_nobody_moved
+from incrowd.workflows.consent.participants import Participants, keep_participants
 from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import find_book, open_book
@@ -56,6 +58,7 @@ class PreparedGraph:
     key: bytes
     commitment: str
     sources: tuple[str | None, ...]
+    participants: Participants | None = None
 
 
 def prepare_graph(
@@ -69,27 +72,39 @@ def prepare_graph(
         raise Refused("this policy names a purpose, and who consented to it was not read: nothing is released.")
     for module in _NEEDED:
         import_module(module)
-    place, rows = graph_place(policy), open_graph(policy, engine)
-    ends = Schema(tuple(Column(name, Role.IDENTIFIER) for name in place.edge_columns))
+    rows = open_graph(policy, engine)
     mark = SourceBook.of(policy).key()
     taking = rows.admitting(now, policy)
-    marks = [engine.marks(taking.nodes, policy.schema, mark), engine.marks(taking.edges, ends, mark)]
+    read = zip((taking.nodes, taking.edges), marked_schemas(policy), strict=True)
+    marks = [engine.marks(source, schema, mark) for source, schema in read]
     graph = read_graph(policy, taking)
-    require_nobody_moved(policy, earlier, Table(policy.schema, rows.nodes, engine), now)
+    digests = [engine.digest(source) for source in (rows.nodes, rows.edges)]
+    content = hashlib.sha256(b"".join(digests)).digest()
+    nodes = Table(policy.schema, rows.nodes, engine)
+    require_nobody_moved(policy, earlier, GraphTables(nodes, content), now)
     most = getattr(policy.method, "most_nodes", None)
     if most is not None and graph.size > most:
         raise InvalidParameter(
             f"this method takes at most {most:,} nodes: every pair of them has an answer of its own."
         )
     ledger = open_book(policy)
-    digests = [engine.digest(source) for source in (rows.nodes, rows.edges)]
     opened = zip((rows.nodes, rows.edges), marks, digests, strict=True)
     bond = Bond.of(policy, ledger, tuple(MarkedSource.of(*each, ledger) for each in opened))
     if policy.plan.examine is not None:
         policy.plan.examine(graph)
     key = secrets.token_bytes(32)
-    commitment = keyed_digest(hashlib.sha256(b"".join(digests)).digest(), key)
-    return PreparedGraph(graph, ledger, bond, key, commitment, (rows.nodes.address, rows.edges.address))
+    commitment, sources = keyed_digest(content, key), (rows.nodes.address, rows.edges.address)
+    return PreparedGraph(graph, ledger, bond, key, commitment, sources, node_participants(policy, nodes, now))
+
+
+def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
+    """Return by what nodes and edges are recognized under another name: nodes as people, by their ids, edges by ends.
+
+    Attributes alone would not do: nodes have few, so that any two graphs with the same ones would look alike.
+    """
+    place = graph_place(policy)
+    nodes = Schema(policy.schema.columns, Unit(Kind.PERSON, column=place.id))
+    return nodes, Schema(tuple(Column(name) for name in place.edge_columns))
 
 
 def release_graph(policy: PolicyLike, destination: Destination) -> Published:
@@ -117,6 +132,7 @@ def release_graph(policy: PolicyLike, destination: Destination) -> Published:
         with staged(folders) as stage:
             certificate = write_files(certificate, performed.output, stage.public, destination)
             _write_internal(stage.internal or stage.public, (read, ready), performed.output, destination.folder, id_)
+            keep_participants(stage.internal, ready.participants)
             ready.ledger.conclude(performed.entry, certificate.digest())
     shown = Released(performed.output, certificate)
     return Published(destination.folder, folders.internal or destination.folder, shown)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from incrowd.accounting.ledger.ledger import Ledger
@@ -38,6 +38,8 @@ class Earlier:
     folder: Path | None = None
     certificate: Certificate | None = None
     k: int | None = None
+    key: bytes = field(default=b"", repr=False)
+    """The key under which the certificate commits to the rows."""
 
     @property
     def place(self) -> str:
@@ -129,7 +131,7 @@ def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
     """Return what is left of a release: its folder and certificate, if both are as they were published."""
     try:
         kept = json.loads((internal_folder(policy, release) / INTERNAL).read_text(encoding="utf-8"))
-        folder, k = Path(kept["published"]), kept["k"]
+        folder, k, key = Path(kept["published"]), kept["k"], bytes.fromhex(kept.get("commitment key", ""))
     except (OSError, ValueError, KeyError, TypeError):
         return Earlier(release)
     try:
@@ -138,7 +140,7 @@ def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
         whole = all(file_of(folder / file.name) == file for file in tables_of(certificate))
     except (OSError, IncrowdError):
         return Earlier(release, folder)
-    return Earlier(release, folder, certificate if same and whole else None, k)
+    return Earlier(release, folder, certificate if same and whole else None, k, key)
 
 
 def _tables(released: ReadRelease) -> list[Shown]:

@@ -29,7 +29,8 @@ from incrowd.verify.judge import statement_of
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.lineage import require_lineage
-from incrowd.workflows.consent.movement import require_crowds
+from incrowd.workflows.consent.movement import participants, require_crowds
+from incrowd.workflows.consent.participants import keep_participants
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import failed_before, find_book
@@ -187,13 +188,15 @@ def release_to(
             payer = Payer(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.table, ready.ledger, payer)
-        certificate = _certificate(id_, stated, (read, ready), performed)
+            certificate = _certificate(id_, stated, (read, ready), performed)
+            took_part = participants(read, certificate, Table(read.schema, ready.source, engine), admission)
         # the table of a database appears when the outer block ends: after the folder, never without it
         with ExitStack() as loading, staged(folders) as stage:
             certificate = write_files(certificate, performed.output, stage.public, _titled(destination, read.schema))
             found = hold_against(Written(certificate, stage.public, plan.smallest_class), earlier, read)
             _write_internal(stage, (read, ready), certificate, destination.folder)
             _keep_stages(stage, performed.output)
+            keep_participants(stage.internal, took_part)
             if destination.table is not None:
                 loading.enter_context(load_table(performed.output.reader, destination.table, f"incrowd release {id_}"))
             ready.ledger.conclude(performed.entry, certificate.digest())

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from incrowd.core.subjects import patient_of
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment, written_moment
 from incrowd.governance.consent.records.record import ConsentRecord
@@ -17,13 +18,15 @@ from incrowd.governance.consent.records.record import ConsentRecord
 EVENT = "urn:incrowd:consent-event"
 _PROVISION = frozenset({"type", "period", "purpose"})
 _DAY = 10
+_ADDRESS = "/:#?"
+"""What stands in references and in no id of FHIR."""
 
 
 def read_fhir(plain: Any) -> Iterator[ConsentRecord]:
     """Yield the decision of each Consent resource; one that cannot be taken whole is named by its place."""
     for number, resource in enumerate(_resources(plain), 1):
         try:
-            yield _read(resource)
+            yield _read(resource).at_place(f"resource {number}")
         except InvalidParameter as error:
             raise InvalidParameter(f"resource {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
@@ -64,7 +67,14 @@ def _read(resource: Mapping[str, Any]) -> ConsentRecord:
 def _subject(patient: Mapping[str, Any]) -> str:
     if "identifier" in patient:
         return str(patient["identifier"]["value"])
-    return str(patient["reference"]).removeprefix("Patient/")
+    reference = str(patient["reference"]).strip()
+    named = patient_of(reference)
+    if named is None and any(mark in reference for mark in _ADDRESS):
+        raise InvalidParameter(
+            "its patient is named by a reference that is not one to a Patient with an id: write Patient/ID, or an "
+            "identifier."
+        )
+    return named or reference
 
 
 def _decided(resource: Mapping[str, Any], rule: str | None) -> Decided:

@@ -32,7 +32,7 @@ def read_27560(plain: Any) -> Iterator[ConsentRecord]:
     """Yield the decisions of records; one that cannot be read is named by its place."""
     for number, record in enumerate(plain if isinstance(plain, list) else [plain], 1):
         try:
-            yield from _read(record)
+            yield from (each.at_place(f"record {number}") for each in _read(record))
         except InvalidParameter as error:
             raise InvalidParameter(f"record {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, ValueError):

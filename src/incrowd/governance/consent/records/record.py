@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import TextIO
 
+from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 
@@ -26,6 +27,8 @@ class ConsentRecord:
 
     subject: str
     event: ConsentEvent
+    place: str = field(default="", compare=False)
+    """Where it stands in its file, for the data holder."""
 
     @classmethod
     def of(cls, subject: str, decided: str, purpose: str, at: str, **more: str) -> ConsentRecord:
@@ -47,9 +50,13 @@ class ConsentRecord:
         )
         return cls(subject, event)
 
-    def under(self, pseudonym: str) -> ConsentEvent:
-        """Return the event of a person who is known by a pseudonym."""
-        return replace(self.event, subject=pseudonym)
+    def at_place(self, place: str) -> ConsentRecord:
+        """Return the same record with its place in a file."""
+        return replace(self, place=place)
+
+    def under(self, person: Subject) -> ConsentEvent:
+        """Return the event of a person who is known by pseudonyms."""
+        return replace(self.event, subject=person.pseudonym, alike=person.alike)
 
 
 def read_csv(text: TextIO) -> Iterator[ConsentRecord]:
@@ -88,6 +95,7 @@ def _named(line: int, row: dict[str, str]) -> ConsentRecord:
         raise InvalidParameter(f"line {line}: there are more or fewer cells than columns.")
     try:
         decided = whole.pop("event").strip()
-        return ConsentRecord.of(whole.pop("subject"), decided, whole.pop("purpose"), whole.pop("at"), **whole)
+        record = ConsentRecord.of(whole.pop("subject"), decided, whole.pop("purpose"), whole.pop("at"), **whole)
+        return record.at_place(f"line {line}")
     except InvalidParameter as error:
         raise InvalidParameter(f"line {line}: {error}") from None

@@ -43,6 +43,7 @@ def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str
         "done": asked.value("done") if asked.value("done") in ("give", "withdraw", "import") else None,
         "subject": None,
         "check": None,
+        "notes": [],
         **(more or {}),
     }
     line = command("incrowd", "consent", "status", "--policy", file.name)
@@ -84,19 +85,22 @@ def look(asked: Asked) -> Next:
     return asked.to("consent")
 
 
-def give(asked: Asked) -> Next:
+def give(asked: Asked) -> Next | Shown:
     """Record that somebody consents."""
     return _decide(asked, Decided.GIVE)
 
 
-def withdraw(asked: Asked) -> Next:
+def withdraw(asked: Asked) -> Next | Shown:
     """Record that somebody withdraws."""
     return _decide(asked, Decided.WITHDRAW)
 
 
-def _decide(asked: Asked, decided: Decided) -> Next:
-    given = {name: asked.value(name) or None for name in _DECISION}
-    decide(asked.policy_file().policy, _person(asked), decided, **given)
+def _decide(asked: Asked, decided: Decided) -> Next | Shown:
+    """Record a decision; one that reaches nobody, or more than one person, is said to be so."""
+    more = {name: asked.value(name) or None for name in _DECISION}
+    decision = decide(asked.policy_file().policy, _person(asked), decided, **more)
+    if decision.note is not None:
+        return _shown(asked, {"notes": [decision.note]})
     return asked.to("consent", done=str(decided))
 
 
@@ -108,13 +112,17 @@ def _person(asked: Asked) -> str:
     return person
 
 
-def take(asked: Asked) -> Next:
-    """Record the decisions of a file of the folder."""
+def take(asked: Asked) -> Next | Shown:
+    """Record the decisions of a file of the folder; those that reach nobody are listed."""
     form = asked.value("form") or None
     if form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
-    import_records(asked.policy_file().policy, asked.folder.file(asked.value("file")), form)
-    return asked.to("consent", done="import")
+    imported = import_records(asked.policy_file().policy, asked.folder.file(asked.value("file")), form)
+    if not imported.notes:
+        return asked.to("consent", done="import")
+    notes = [f"{place}: {decision.note}" for place, decision in imported.notes[:_LISTED]]
+    more = [f"and {len(imported.notes) - _LISTED:,} more"] if len(imported.notes) > _LISTED else []
+    return _shown(asked, {"done": "import", "notes": [*notes, *more]})
 
 
 def tell(asked: Asked) -> Download:

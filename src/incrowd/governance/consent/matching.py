@@ -1,0 +1,130 @@
+"""Matching: whom a decision against reaches, by what was recorded; one that reaches nobody is told to the data holder.
+
+All of this is for the holder alone.  The door of a data subject answers alike for ids that are known and that are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from incrowd.core.subjects import Subject
+from incrowd.governance.consent.event import Decided, covers
+from incrowd.governance.consent.state import ALIKE, RecordedRows
+
+_GIVES = str(Decided.GIVE)
+_SHOWN = 8
+_RECORDED = "It is recorded all the same: rows under this id stay out until a consent is given."
+
+
+@dataclass(frozen=True)
+class Match:
+    """Whom a decision against reaches: the person of the id, others whose ids are written alike, and the purposes."""
+
+    exact: bool
+    others: int
+    purpose: bool
+    """Whether one of these people ever consented to the purpose, a wider or a narrower one."""
+    in_use: tuple[str, ...] = ()
+    """The purposes to which anybody ever consented."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether somebody of exactly this id had consented to what the decision speaks of."""
+        return self.exact and self.purpose
+
+    @property
+    def sentence(self) -> str | None:
+        """What the holder should know; None where the decision reaches one person, as it should."""
+        if not self.exact and not self.others:
+            return (
+                "Nobody with this id ever consented, so nothing was withdrawn for a known person. "
+                f"{_RECORDED} Check the id, and withdraw again with the right one."
+            )
+        if not self.purpose:
+            return (
+                "The person with this id never consented to this purpose, to a wider or to a narrower one, so no "
+                f"consent was withdrawn. The decision is recorded. Check the purpose; {self._purposes}."
+            )
+        if not self.exact:
+            return (
+                f"Nobody with exactly this id ever consented. The decision counts for {_people(self.others)} whose id "
+                f"is written alike: case, leading zeros and invisible characters do not matter. {_RECORDED} Check the "
+                "id; anybody else who was met consents again with incrowd consent give."
+            )
+        if self.others:
+            return (
+                f"The decision also counts for {_people(self.others)} whose id is written alike: case, leading zeros "
+                "and invisible characters do not matter. If they are somebody else, they consent again with incrowd "
+                "consent give."
+            )
+        return None
+
+    @property
+    def _purposes(self) -> str:
+        if not self.in_use:
+            return "nobody ever consented to any"
+        more = f" and {len(self.in_use) - _SHOWN} more" if len(self.in_use) > _SHOWN else ""
+        return f"people consented to {', '.join(self.in_use[:_SHOWN])}{more}"
+
+
+@dataclass
+class Consents:
+    """Who of some people, and of those with ids written alike, ever consented to what.
+
+    >>> from incrowd.governance.consent.event import ConsentEvent
+    >>> ann = Subject("a" * 32, "c" * 32)
+    >>> found = Consents.among([ann])
+    >>> found.add([ConsentEvent("b" * 32, Decided.GIVE, "research", "2026", alike="c" * 32).to_row()])
+    >>> found.match(ann, "research/births")
+    Match(exact=False, others=1, purpose=True, in_use=('research',))
+    """
+
+    subjects: frozenset[str]
+    alikes: frozenset[str]
+    given: dict[str, set[str]] = field(default_factory=dict)
+    alike: dict[str, set[str]] = field(default_factory=dict)
+    in_use: set[str] = field(default_factory=set)
+
+    @classmethod
+    def among(cls, people: Collection[Subject]) -> Consents:
+        """Return what is known of some people before anything is read."""
+        return cls(frozenset(each.pseudonym for each in people), frozenset(each.alike for each in people))
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Learn from events in the form in which they are stored."""
+        for row in rows:
+            if row[1] != _GIVES:
+                continue
+            subject, purpose, alike = row[0], row[2], row[ALIKE] if len(row) > ALIKE else ""
+            self.in_use.add(purpose)
+            if alike in self.alikes:
+                self.alike.setdefault(alike, set()).add(subject)
+            if alike in self.alikes or subject in self.subjects:
+                self.given.setdefault(subject, set()).add(purpose)
+
+    def read(self, events: Iterable[RecordedRows]) -> Consents:
+        """Learn from all that a registry holds."""
+        for _, rows in events:
+            self.add(rows)
+        return self
+
+    def match(self, person: Subject, purpose: str) -> Match:
+        """Return whom a decision of a person against a purpose reaches."""
+        exact = person.pseudonym in self.given
+        others = [each for each in self.alike.get(person.alike, set()) - {person.pseudonym} if self._met(each, purpose)]
+        met = self._met(person.pseudonym, purpose) if exact else bool(others)
+        return Match(exact, len(others), met, tuple(sorted(self.in_use)))
+
+    def _met(self, subject: str, purpose: str) -> bool:
+        """Whether somebody ever consented to a purpose, a wider or a narrower one."""
+        return any(_related(purpose, other) for other in self.given.get(subject, ()))
+
+
+def _related(one: str, other: str) -> bool:
+    return covers(one, other) or covers(other, one)
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"

@@ -1,0 +1,41 @@
+"""A decision that arrives while a release reads the registry is neither lost nor half seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incrowd.governance.consent.event import Decided
+from incrowd.governance.consent.registry import Registry
+from incrowd.workflows.consent.admission import Admission, admit, eligible
+from tests.consents import GATED, Consented, consented
+
+
+def admission_of(made: Consented) -> Admission:
+    admission = admit(made.policy)
+    assert admission is not None
+    return admission
+
+
+@pytest.mark.parametrize("when", ["before the clock", "after the clock"])
+def test_a_withdrawal_that_arrives_beside_the_clock_counts_at_the_next_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    made, clock = consented(GATED, tmp_path, ["p0", "p1"]), Registry.clock
+
+    def interrupted(registry: Registry) -> str:
+        if when == "before the clock":
+            made.decide(Decided.WITHDRAW, ["p0"])
+        at = clock(registry)
+        if when == "after the clock":
+            made.decide(Decided.WITHDRAW, ["p0"])
+        return at
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Registry, "clock", interrupted)
+        first = admission_of(made)
+    assert eligible(made.registry, first.gate) == first.subjects, "what the certificate names is what took part"
+    second = admission_of(made)
+    assert second.subjects == {second.key.pseudonym("p1")}
+    assert eligible(made.registry, second.gate) == second.subjects
