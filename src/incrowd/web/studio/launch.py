@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -60,9 +61,10 @@ def _listening(port: int) -> list[socket.socket]:
 def _listener(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
     made = socket.socket(family)
     try:
-        # On POSIX: a port that a studio has just left can be taken.  On Windows: nobody else can share the port.
-        option = socket.SO_REUSEADDR if os.name == "posix" else socket.SO_EXCLUSIVEADDRUSE
-        made.setsockopt(socket.SOL_SOCKET, option, 1)
+        if sys.platform == "win32":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)  # nobody else can share the port
+        else:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that a studio has just left is free
         if family is socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind((address, port))
