@@ -42,7 +42,7 @@ def page(visit: Visit) -> Page:
 def go(page: Page, address: str) -> None:
     """Open a page when no work goes on behind it, so that it is not loaded again by itself."""
     twin = f"{address}{'&' if '?' in address else '?'}format=json"
-    while page.request.get(twin).json()["job"] is not None:
+    while page.evaluate("twin => fetch(twin).then(reply => reply.json())", twin)["job"] is not None:
         page.wait_for_timeout(50)
     page.goto(address)
 

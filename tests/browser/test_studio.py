@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from tests.browser.visiting import Visit, assert_accessible, browsing, visiting
+from incrowd.web.studio.launch import LaunchFile
+from tests.browser.visiting import PATIENCE, Visit, assert_accessible, browsing, serving, visiting
 from tests.web.studio.visiting import POLICY, rows
 
 if TYPE_CHECKING:
@@ -153,6 +154,30 @@ def test_a_slider_moved_by_the_keyboard_changes_the_promise_at_once_and_writes_n
     page.reload()
     assert page.input_value("#s-1") == "0.8"
     assert (visit.folder / "policy.yaml").read_text() == POLICY
+
+
+def test_a_file_leads_the_browser_in_once_and_is_removed(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    with serving(folder) as keys:
+        file = LaunchFile.to(keys.address)
+        keys.on_entry = file.remove
+        context = browser.new_context()
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(file.address)
+        page.wait_for_url(f"{keys.origin}/")
+        page.wait_for_selector("#drop", state="attached")
+        assert [path.name for path in tmp_path.iterdir()] == ["opened"]
+        other = browser.new_context().new_page()
+        reply = other.goto(keys.address)
+        assert reply is not None
+        assert reply.status == 401
+        other.context.close()
+        context.close()
 
 
 def test_two_tabs_and_a_double_click_pay_once_by_the_keyboard_alone(browser: Browser, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import uvicorn
 
 from incrowd.web.studio.app import studio_app
 from incrowd.web.studio.entrance import Keys
+from incrowd.web.studio.launch import loopback_sockets
 from incrowd.web.wire import StrictProtocol
 from tests.browser.chromium import chromium
-from tests.ports import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost",
 ]  # fmt: skip
 PATIENCE = 120_000.0
 
@@ -62,25 +62,35 @@ class Visit:
 
 
 @contextmanager
-def visiting(browser: Browser, folder: Path, width: int = 1280) -> Iterator[Visit]:
-    """Serve the studio of a folder and come in by the address that is printed."""
-    keys = Keys(free_port())
-    config = uvicorn.Config(studio_app(folder, keys), port=keys.port, log_config=None, ws="none", http=StrictProtocol)
+def serving(folder: Path, port: int = 0) -> Iterator[Keys]:
+    """Serve the studio of a folder, as the command does, and give its keys."""
+    sockets = loopback_sockets(port)
+    keys = Keys(int(sockets[0].getsockname()[1]))
+    config = uvicorn.Config(studio_app(folder, keys), log_config=None, ws="none", http=StrictProtocol)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.02)
-        context = browser.new_context(viewport={"width": width, "height": 900})
-        visit = Visit(folder, f"http://127.0.0.1:{keys.port}", context)
-        visit.tab(keys.address.removeprefix(visit.address)).close()
-        yield visit
-        context.close()
+        yield keys
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def visiting(browser: Browser, folder: Path, width: int = 1280) -> Iterator[Visit]:
+    """Serve the studio of a folder and come in by the address that is printed."""
+    with serving(folder) as keys:
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        visit = Visit(folder, keys.origin, context)
+        entry = visit.tab(keys.address.removeprefix(keys.origin))
+        entry.wait_for_url(f"{keys.origin}/")
+        entry.close()
+        yield visit
+        context.close()
 
 
 def assert_accessible(page: Page) -> None:

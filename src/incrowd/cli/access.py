@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import DEFAULT, Address, Json, Who, person, takes, whole
+from incrowd.cli.options import Address, Json, Who, person, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
     from incrowd.governance.access.book import Access, Issued
@@ -81,7 +82,7 @@ class AccessGrantOptions:
     dataset: Datasets = field(default_factory=list)
     days: Days = "90"
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -96,7 +97,7 @@ def grant(options: AccessGrantOptions) -> None:
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = Decision(person(options.who), options.why)
-    access = Access.create(options.ledger)
+    access = Access.create(ledger_place(options.ledger))
     print_issued(access.grant(holder, end_of(options.days, access), by), options.as_json)
 
 
@@ -109,7 +110,7 @@ class PasswordOptions:
     role: RoleName = "analyst"
     dataset: Datasets = field(default_factory=list)
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -124,7 +125,7 @@ def password(options: PasswordOptions) -> None:
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = Decision(person(options.who), options.why)
-    Access.create(options.ledger).set_password(holder, _read(), by)
+    Access.create(ledger_place(options.ledger)).set_password(holder, _read(), by)
     if options.as_json:
         print_json(holder.to_json())
     else:
@@ -150,7 +151,7 @@ class RotateOptions:
     why: Why
     days: Days = "90"
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -160,7 +161,7 @@ def rotate(options: RotateOptions) -> None:
     from incrowd.governance.access.book import Access
     from incrowd.governance.access.grant import Decision
 
-    access = Access.open(options.ledger)
+    access = Access.open(ledger_place(options.ledger))
     by = Decision(person(options.who), options.why)
     print_issued(access.rotate(options.id, end_of(options.days, access), by), options.as_json)
 
@@ -176,7 +177,7 @@ class RevokeOptions:
         typer.Option("--name", metavar="NAME", help="End all tokens, sessions and the password of somebody."),
     ] = None
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -189,7 +190,7 @@ def revoke(options: RevokeOptions) -> None:
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
     by = Decision(person(options.who), options.why)
-    access = Access.open(options.ledger)
+    access = Access.open(ledger_place(options.ledger))
     ended = (access.revoke(options.id, by),) if options.id is not None else access.dismiss(str(options.name), by)
     if options.as_json:
         print_json({"revoked": [each.id for each in ended]})
@@ -204,7 +205,7 @@ class ListOptions:
     """What `incrowd access list` can be told."""
 
     ended: Annotated[bool, typer.Option("--ended", help="List those that no longer work, too.")] = False
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -213,7 +214,7 @@ def listing(options: ListOptions) -> None:
     """List tokens and sessions with holder, role, datasets and end; never the tokens themselves."""
     from incrowd.governance.access.book import Access
 
-    access = Access.open(options.ledger)
+    access = Access.open(ledger_place(options.ledger))
     now = access.now()
     found = [each for each in access.grants() if options.ended or _state(each, now) == "works"]
     if options.as_json:
@@ -237,7 +238,7 @@ def _state(grant: Grant, now: datetime) -> str:
 class AccessCheckOptions:
     """What `incrowd access check` can be told."""
 
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -250,9 +251,11 @@ def check(options: AccessCheckOptions) -> None:
     from incrowd.governance.access.book import Access
     from incrowd.governance.books import find_log
 
-    access = Access.open(options.ledger)
+    access = Access.open(ledger_place(options.ledger))
     reports = {"access": access.check()}
-    log = find_log(access, options.ledger) if reports["access"].ok else None  # a damaged book tells nothing
+    log = (
+        find_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
+    )  # a damaged book tells nothing
     if log is not None:
         reports["audit"] = log.check()
     if options.as_json:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incrowd.cli.options import DEFAULT, Address, Json, Who, person, takes, whole
+from incrowd.cli.options import Address, Json, Who, person, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
@@ -43,7 +44,7 @@ def make_folder(address: str) -> None:
 class ShowOptions:
     """What `incrowd ledger show` can be told."""
 
-    ledger: Address = DEFAULT
+    ledger: Address = None
     entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False
     as_json: Json = False
 
@@ -53,7 +54,7 @@ def show(options: ShowOptions) -> None:
     """Show budgets, what is spent and what is left, and the charges of which nothing came."""
     from incrowd.accounting.ledger.ledger import Ledger
 
-    ledger = Ledger.open(options.ledger)
+    ledger = Ledger.open(ledger_place(options.ledger))
     overview, lost = ledger.show(), ledger.unfinished()
     entries = tuple(ledger.entries()) if options.entries else ()
     if options.as_json:
@@ -187,7 +188,7 @@ class LedgerGrantOptions:
     max_rows: Annotated[str, typer.Option(metavar="COUNT", help="With --person: rows that one person may have.")] = "1"
     replace: Annotated[bool, typer.Option("--replace", help="With --new: protect what a unit says.")] = False
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -204,7 +205,7 @@ def grant(options: LedgerGrantOptions) -> None:
     if options.policy is not None:
         ledger = _as_declared(options.dataset, options.policy)
     else:
-        ledger = _with_new_dataset(options) if options.new else Ledger.open(options.ledger)
+        ledger = _with_new_dataset(options) if options.new else Ledger.open(ledger_place(options.ledger))
     grant_it(ledger)
     print_standing(ledger.standing(options.dataset), options.as_json)
 
@@ -243,8 +244,9 @@ def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
     from incrowd.accounting.ledger.ledger import Ledger
 
     declaration = Declaration(options.dataset, _unit(options))
-    make_folder(options.ledger)
-    ledger = Ledger.create(options.ledger)
+    place = ledger_place(options.ledger)
+    make_folder(place)
+    ledger = Ledger.create(place)
     overview = ledger.show()
     if options.dataset in {*overview.shared, *(standing.dataset for standing in overview.datasets)}:
         raise InvalidParameter(
@@ -264,7 +266,7 @@ def _unit(options: LedgerGrantOptions) -> Unit:
 
 
 def _check(options: LedgerGrantOptions) -> None:
-    if options.policy is not None and (options.new or options.ledger != DEFAULT):
+    if options.policy is not None and (options.new or options.ledger is not None):
         raise InvalidParameter("a policy names its ledger and its dataset: leave out --new and --ledger.")
     if options.new and options.analyst is not None:
         raise InvalidParameter(
@@ -301,7 +303,7 @@ class CarveOptions:
     account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="What the account is called.")]
     rho: Annotated[str, typer.Option(metavar="NUMBER", help="How much ρ the account holds.")]
     delta: Annotated[str, typer.Option(metavar="NUMBER", help="The δ at which its ε is charged, now and for all.")]
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -314,7 +316,7 @@ def carve(options: CarveOptions) -> None:
     """
     from incrowd.accounting.ledger.ledger import Ledger
 
-    ledger = Ledger.open(options.ledger)
+    ledger = Ledger.open(ledger_place(options.ledger))
     ledger.carve(options.dataset, options.account, options.rho, options.delta)
     print_standing(ledger.standing(options.dataset), options.as_json)
 
@@ -327,7 +329,7 @@ class CloseOptions:
     why: Why
     retire: Annotated[bool, typer.Option("--retire", help="Record that the data was destroyed.")] = False
     who: Who = None
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -336,7 +338,7 @@ def close(options: CloseOptions) -> None:
     """Close a dataset for good; with --retire, record that its data was destroyed."""
     from incrowd.accounting.ledger.ledger import Ledger
 
-    ledger = Ledger.open(options.ledger)
+    ledger = Ledger.open(ledger_place(options.ledger))
     end = ledger.retire if options.retire else ledger.close
     end(options.dataset, person(options.who), options.why)
     print_standing(ledger.standing(options.dataset), options.as_json)
@@ -349,7 +351,7 @@ class LedgerCheckOptions:
     against: Annotated[
         list[str], typer.Option(metavar="CERTIFICATE", help="A certificate that names an entry; can be repeated.")
     ] = field(default_factory=list)
-    ledger: Address = DEFAULT
+    ledger: Address = None
     as_json: Json = False
 
 
@@ -363,7 +365,7 @@ def check(options: LedgerCheckOptions) -> None:
     from incrowd.accounting.ledger.ledger import Ledger
 
     anchors = [_anchor(path) for path in options.against]
-    report = Ledger.open(options.ledger).check(*anchors)
+    report = Ledger.open(ledger_place(options.ledger)).check(*anchors)
     if options.as_json:
         found = {"ok": report.ok, "entries": report.entries, "bad": report.bad, "finding": report.finding}
         print_json(found | {"head": report.head.to_json(), "against": len(anchors)})

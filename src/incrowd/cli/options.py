@@ -30,15 +30,13 @@ Remote = Annotated[
     str | None, typer.Option("--remote", metavar="ADDRESS", help="A Spark Connect server instead: sc://host:15002.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-DEFAULT = "sqlite:///.incrowd/ledger.sqlite"
-
 Address = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--ledger",
         metavar="ADDRESS",
-        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
-        envvar="INCROWD_LEDGER",
+        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; by default what INCROWD_LEDGER says, or else "
+        "sqlite:///.incrowd/ledger.sqlite.",
     ),
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]

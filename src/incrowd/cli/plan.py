@@ -295,7 +295,10 @@ def _defaults(found: Forecast) -> dict[str, str]:
     if "unit" not in section.dataset.model_fields_set:
         filled["unit"] = str(found.policy.schema.unit)
     if "ledger" not in section.model_fields_set:
-        filled["ledger"] = section.ledger
+        from incrowd.workflows.policy.ledger_place import public_address
+
+        place, policy = found.policy.ledger_address, found.policy
+        filled["ledger"] = section.ledger if place == policy.own_ledger else public_address(place)
     if section.budget is None:
         filled["budget"] = "what this release costs"
     for name, column in section.columns.items():

@@ -6,10 +6,10 @@ import shutil
 import socket
 import sys
 import webbrowser
-from contextlib import closing
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,8 +20,8 @@ from incrowd.errors import InvalidParameter, OutputUnavailable, PackageMissing
 
 if TYPE_CHECKING:
     from incrowd.web.studio.entrance import Keys
+    from incrowd.web.studio.launch import LaunchFile
 
-_HOST = "127.0.0.1"
 _DEMO = ("policy.yaml", "histogram.yaml", "discharges.csv", "diagnosis.csv")
 
 
@@ -36,7 +36,9 @@ class StudioOptions:
         bool,
         typer.Option("--demo", help="Copy the hospital example into FOLDER, incrowd-demo by default, and open it."),
     ] = False
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the address, and open no browser.")] = False
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Print the address with its token, and open no browser.")
+    ] = False
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at; by default a free one.")] = "0"
     as_json: Json = False
 
@@ -45,8 +47,8 @@ class StudioOptions:
 def studio(options: StudioOptions) -> None:
     """Open a folder in the browser: from a table to a signed release and its proof, without a network.
 
-    It listens at 127.0.0.1 alone. The address that is printed works once, in one browser; pages edit the very policy
-    files that the other commands run, and nothing is spent without a typed confirmation that says how much.
+    It listens on this machine alone, under a name that nobody else knows. A browser comes in once; pages edit the very
+    policy files that the other commands run, and nothing is spent without a typed confirmation that says how much.
     """
     from importlib.util import find_spec
 
@@ -54,19 +56,46 @@ def studio(options: StudioOptions) -> None:
         raise PackageMissing("the studio needs more packages: pip install 'incrowd[web]'.")
     folder = _folder(options)
     from incrowd.web.studio.entrance import Keys
+    from incrowd.web.studio.launch import LaunchFile, loopback_sockets
 
-    keys = Keys(_port(whole(options.port, "port")))
+    sockets = loopback_sockets(whole(options.port, "port"))
+    keys = Keys(int(sockets[0].getsockname()[1]))
+    with ExitStack() as ending:
+        for listener in sockets:
+            ending.enter_context(listener)
+        if options.no_open:
+            _announce(folder, keys.address, options)
+        else:
+            file = LaunchFile.to(keys.address)
+            ending.callback(file.remove)
+            keys.on_entry = file.remove
+            _announce(folder, f"{keys.origin}/", options)
+            Thread(target=_open, args=(file, keys), daemon=True).start()
+        _run(folder, keys, sockets)
+
+
+def _announce(folder: Path, address: str, options: StudioOptions) -> None:
+    """Print where the studio is; a program reads the address before anything is served."""
+    from incrowd.web.studio.entrance import LIFETIME
+
     if options.as_json:
-        print_json({"address": keys.address, "folder": str(folder)})
+        print_json({"address": address, "folder": str(folder)})
     else:
-        lines = [("folder", str(folder)), ("address", keys.address)]
-        print_table("Studio", lines, "The address works once. Stop with Ctrl-C.")
+        opens = (
+            f"The address works once, within {LIFETIME / 60:.0f} minutes."
+            if options.no_open
+            else "It opens in your browser."
+        )
+        safari = " Safari does not find it: use Firefox, Chrome or Edge." if sys.platform == "darwin" else ""
+        print_table("Studio", [("folder", str(folder)), ("address", address)], f"{opens}{safari} Stop with Ctrl-C.")
     sys.stdout.flush()
-    if not options.no_open:
-        late = Timer(1.0, webbrowser.open, (keys.address,))
-        late.daemon = True
-        late.start()
-    _run(folder, keys)
+
+
+def _open(file: LaunchFile, keys: Keys) -> None:
+    """Open the browser; where there is none, print the address with its token."""
+    if not webbrowser.open(file.address) and not keys.used:
+        text = f"no browser was started. Open this address in one, once: {keys.address}"
+        print(f"incrowd: {text}", file=sys.stderr, flush=True)
 
 
 def _folder(options: StudioOptions) -> Path:
@@ -92,30 +121,15 @@ def _example() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[3] / "examples" / "hospital"
 
 
-def _port(wanted: int) -> int:
-    """Return the port to listen at: the one that is wanted, if it is free, or any."""
-    if not 0 <= wanted < 65536:
-        raise InvalidParameter("a port is a number from 1 to 65535.")
-    with closing(socket.socket()) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((_HOST, wanted))
-        except OSError:
-            raise InvalidParameter(f"port {wanted} is not free: choose another with --port.") from None
-        return int(probe.getsockname()[1])
-
-
-def _run(folder: Path, keys: Keys) -> None:
+def _run(folder: Path, keys: Keys, sockets: list[socket.socket]) -> None:
     import uvicorn
 
     from incrowd.web.logs import LOGGING
     from incrowd.web.studio.app import studio_app
     from incrowd.web.wire import StrictProtocol
 
-    uvicorn.run(
+    config = uvicorn.Config(
         studio_app(folder, keys),
-        host=_HOST,
-        port=keys.port,
         access_log=False,
         server_header=False,
         ws="none",
@@ -125,3 +139,5 @@ def _run(folder: Path, keys: Keys) -> None:
         log_level="warning",
         timeout_graceful_shutdown=10,
     )
+    with suppress(KeyboardInterrupt):  # a server ends in order by itself
+        uvicorn.Server(config).run(sockets=sockets)

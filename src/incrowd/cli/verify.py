@@ -12,6 +12,8 @@ from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.policy.policy import Policy
     from incrowd.workflows.verify.verify import Verification
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
@@ -25,7 +27,13 @@ class VerifyOptions:
     data: Annotated[
         Path | None, typer.Argument(help="The released file, or the folder of several; by default beside it.")
     ] = None
-    ledger: Annotated[str | None, typer.Option("--ledger", help="Look the charge up in this ledger.")] = None
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger",
+            help="Look the charge up in this ledger; by default in that of INCROWD_LEDGER, if it is the one.",
+        ),
+    ] = None
     public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
     parent: Annotated[
         Path | None, typer.Option("--parent", help="Of a coarser table: the folder of the release it was made from.")
@@ -43,14 +51,12 @@ def verify(options: VerifyOptions) -> None:
 
     What failed comes first, then what cannot be known here. Exit code 1 if anything failed.
     """
-    from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 
-    ledger = None if options.ledger is None else Ledger.open(options.ledger)
     policy = None if options.policy is None else load_policy(options.policy)
-    held = References(ledger=ledger, trusted=options.public_key, parent=options.parent, policy=policy)
+    held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
     found = verified(options.certificate, options.data, **held)
     if options.json:
         listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
@@ -59,6 +65,25 @@ def verify(options: VerifyOptions) -> None:
         _show(found, verbose=options.verbose)
     if not found.passed:
         raise typer.Exit(1)
+
+
+def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
+    """Return the ledger of the option, or that of the environment where it is the one that the certificate names.
+
+    A release of somebody else was charged to another ledger, which says nothing against it.
+    """
+    import os
+
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.policy.ledger_place import VARIABLE, ledger_place
+    from incrowd.workflows.verify.verify import read_certificate
+
+    if options.ledger is None and not os.environ.get(VARIABLE):
+        return None
+    own = policy.own_ledger if policy is not None and policy.names_ledger else None
+    ledger = Ledger.open(ledger_place(options.ledger, own))
+    charged = options.ledger is not None or read_certificate(options.certificate).ledger.chain == ledger.id
+    return ledger if charged else None
 
 
 def _show(found: Verification, *, verbose: bool) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from incrowd.web.studio.entrance import FORM
+from incrowd.web.studio.entrance import COOKIE, FORM, Keys
 from incrowd.web.studio.pages import PAGES, pages
 from tests.web.studio.visiting import PORT, Visitor, studio
 
@@ -29,18 +31,70 @@ def test_the_address_works_once(tmp_path: Path) -> None:
     cookie = first.get(address).headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
+    assert "domain" not in cookie
     second = Visitor(first.application, first.keys, tmp_path)
     assert second.get(address).status_code == 401
     assert second.get("/").status_code == 401
-    assert first.get(address).status_code == 303  # the browser that came in finds its way back
+    assert first.get(address).status_code == 200  # the browser that came in finds its way back
     assert first.get("/").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1.evil.example:{PORT}"]
-)
-def test_a_name_that_was_bound_to_this_machine_is_refused(inside: Visitor, host: str) -> None:
-    assert inside.get("/", headers={"host": host}).status_code == 421
+def test_the_address_expires(tmp_path: Path) -> None:
+    late = studio(tmp_path)
+    address = f"/?token={late.keys.token}"
+    late.keys.clock = lambda: late.keys.end
+    assert late.get(address).status_code == 401
+    late.keys.clock = lambda: late.keys.end - 1
+    assert late.get(address).status_code == 200
+
+
+def test_a_file_of_the_holder_leads_in_and_a_frame_or_script_of_another_site_does_not(tmp_path: Path) -> None:
+    outside = studio(tmp_path)
+    address = f"/?token={outside.keys.token}"
+    for destination in ("iframe", "empty", "image"):
+        headers = {"sec-fetch-site": "cross-site", "sec-fetch-dest": destination}
+        assert outside.get(address, headers=headers).status_code == 403
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
+    assert outside.get(address, headers=headers).status_code == 200
+
+
+OTHER_HOSTS = [
+    "evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"[::1]:{PORT}",
+    f"127.0.0.1.evil.example:{PORT}", f"{'0' * 32}.localhost:{PORT}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", OTHER_HOSTS)
+def test_the_studio_answers_under_its_own_name_alone_and_tells_it_to_nobody(inside: Visitor, host: str) -> None:
+    sent = {"host": host, "cookie": f"{COOKIE}={inside.keys.session}"}
+    for path in ("/", f"/?token={inside.keys.token}", "/open?data=stays.csv&format=json"):
+        reply = inside.get(path, headers=sent)
+        assert reply.status_code == 421
+        assert inside.keys.name not in reply.text + str(reply.headers)
+
+
+def test_every_studio_has_a_name_of_its_own() -> None:
+    names = {Keys(PORT).name for _ in range(100)}
+    assert len(names) == 100
+    assert all(len(name) == 32 for name in names)
+
+
+ODD_COOKIES = [
+    'settings={"a": [1, 2]}',
+    'quoted="half',
+    "=",
+    "no-equals",
+    "a b=c d",
+    "größe=1".encode().decode("latin-1"),
+]
+
+
+@pytest.mark.parametrize("odd", ODD_COOKIES)
+def test_odd_cookies_of_other_programs_lock_nobody_out(inside: Visitor, odd: str) -> None:
+    ours = f"{COOKIE}={inside.keys.session}"
+    for sent in (f"{odd}; {ours}", f"{ours}; {odd}", f"{COOKIE}=old; {odd}; {ours}"):
+        visitor = Visitor(inside.application, inside.keys, inside.folder)
+        assert visitor.get("/", headers={"cookie": sent.encode("latin-1")}).status_code == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -116,6 +170,20 @@ def test_an_uploaded_file_gets_a_plain_name_and_overwrites_nothing(fresh: Visito
         assert not found.startswith(".")
     assert (fresh.folder / "stays.csv").read_text().startswith("who,")
     assert not list(fresh.folder.glob(".*.part"))
+
+
+def test_a_dropped_file_can_be_read_by_its_owner_alone(fresh: Visitor) -> None:
+    headers = {"x-incrowd-mark": fresh.keys.mark}
+    before = os.umask(0)
+    try:
+        for into in ("", "received-1"):
+            sent = {"name": "größen.csv", "into": into}
+            fresh.send("PUT", "/upload", params=sent, content=b"a\n1\n", headers=headers)
+    finally:
+        os.umask(before)
+    files = sorted(fresh.folder.rglob("gr*.csv"))
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600, 0o600]
+    assert stat.S_IMODE((fresh.folder / "received-1").stat().st_mode) == 0o700
 
 
 def test_what_is_too_large_is_refused_whatever_it_says(inside: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ class Visitor:
     cookies: httpx.Cookies = field(default_factory=httpx.Cookies)
 
     def come_in(self) -> Visitor:
-        assert self.get(self.keys.address.removeprefix(f"http://127.0.0.1:{PORT}")).status_code == 303
+        assert self.get(self.keys.address.removeprefix(self.keys.origin)).status_code == 200
         return self
 
     def get(self, path: str, **more: Any) -> httpx.Response:
@@ -101,8 +101,7 @@ class Visitor:
 
     async def _send(self, method: str, path: str, **more: Any) -> httpx.Response:
         transport = httpx.ASGITransport(self.application, raise_app_exceptions=False)
-        base = f"http://127.0.0.1:{PORT}"
-        async with httpx.AsyncClient(transport=transport, base_url=base, cookies=self.cookies) as client:
+        async with httpx.AsyncClient(transport=transport, base_url=self.keys.origin, cookies=self.cookies) as client:
             reply = await client.request(method, path, **more)
             self.cookies = client.cookies
             return reply

@@ -14,7 +14,8 @@ from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
-from incrowd.workflows.policy.file import LEDGER, json_schema
+from incrowd.workflows.policy.file import json_schema
+from incrowd.workflows.policy.ledger_place import DEFAULT as LEDGER
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, written
 

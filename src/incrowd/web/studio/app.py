@@ -123,8 +123,8 @@ class _Studio:
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         size = 0
         try:
-            target.parent.mkdir(exist_ok=True)
-            with part.open("xb") as file:
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            with open(part, "xb", opener=_private) as file:
                 async for piece in request.stream():
                     size += len(piece)
                     if size > UPLOAD:
@@ -205,6 +205,11 @@ class _Studio:
         if not is_mark(request.headers.get(MARK) or form.get("mark"), self.keys.session):
             raise AccessDenied("this page is not of this session: load it again. Nothing was done.")
         return {name: value for name, value in form.items() if name != "mark"}
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a new file that its owner alone can read: what is dropped may be rows of people."""
+    return os.open(path, flags, 0o600)
 
 
 def _download(made: Download) -> Response:

@@ -13,7 +13,8 @@ from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.local.survey_file import load_survey
-from incrowd.workflows.policy.ledger import Booked, find_book
+from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.policy.ledger_place import LedgerOwner
 from incrowd.workflows.policy.policy import Policy
 
 _FILE = "sqlite:///"
@@ -53,7 +54,7 @@ class FolderBooks:
 def books_of(folder: Folder) -> FolderBooks:
     """Read the policies and surveys of a folder and open their ledgers; none is made."""
     found, policies, unread = dict[str, FolderLedger](), dict[str, Policy](), list[Unread]()
-    readers: dict[str, Callable[[str], tuple[str, Booked]]] = {
+    readers: dict[str, Callable[[str], tuple[str, LedgerOwner]]] = {
         **dict.fromkeys(folder.policies(), lambda name: _policy(folder, name)),
         **dict.fromkeys(folder.surveys(), lambda name: _survey(folder, name)),
     }
@@ -73,12 +74,12 @@ def books_of(folder: Folder) -> FolderBooks:
     return FolderBooks(tuple(found.values()), policies, tuple(unread))
 
 
-def _policy(folder: Folder, name: str) -> tuple[str, Booked]:
+def _policy(folder: Folder, name: str) -> tuple[str, LedgerOwner]:
     policy = PolicyFile(folder.file(name), name, folder.root).policy
     return policy.name, policy
 
 
-def _survey(folder: Folder, name: str) -> tuple[str, Booked]:
+def _survey(folder: Folder, name: str) -> tuple[str, LedgerOwner]:
     survey = load_survey(folder.file(name))
     return survey.survey.name, survey
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+import secrets
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from threading import Lock
 from urllib.parse import parse_qs, urlencode
 
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from incrowd.governance.access.credentials import forgery_mark, is_mark, new_token
@@ -30,31 +31,61 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "same-origin",  # with no-referrer browsers would send forms without their origin
+    # Nobody else hears the name of the host; with no-referrer, browsers would send forms without their origin.
+    "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
 }
 FORM = 2**20
 """The largest form, in bytes."""
 UPLOAD = 2**31
 """The largest file that can be dropped, in bytes; larger ones are put into the folder by hand."""
+LIFETIME = 300.0
+"""How many seconds the one-time token of the address works."""
+COOKIE = "incrowd-studio"
 MARK = "x-incrowd-mark"
 _SAFE = ("GET", "HEAD")
+_NOT_HERE = "Open the studio by the address that `incrowd studio` opened or printed."
+_NOT_VALID = (
+    f"This address does not open the studio: it works once, and for {LIFETIME / 60:.0f} minutes. "
+    "Start `incrowd studio` again for another."
+)
+_ENTER = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>incrowd studio</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Open the studio</a></p></html>'
+)
+"""Leads on to the first page: a browser sends a strict cookie only where a page of the studio itself leads."""
 
 
 @dataclass
 class Keys:
-    """The one-time token of the address that was opened, and the session that it was exchanged for."""
+    """The name under which a studio answers, the one-time token of its address, and the session behind it.
+
+    A browser sends the cookie of a host to every port of that host, and so to servers of other users of the machine.
+    The host of a studio is therefore a new name that nobody can guess: `<128 random bits>.localhost`.
+    """
 
     port: int
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
     token: str = field(default_factory=new_token)
     session: str = field(default_factory=new_token)
+    clock: Callable[[], float] = time.monotonic
     used: bool = False
     lock: Lock = field(default_factory=Lock)
 
+    def __post_init__(self) -> None:
+        """Begin the lifetime of the token."""
+        self.end = self.clock() + LIFETIME
+        self.on_entry: Callable[[], None] = _nothing
+
     @property
-    def cookie(self) -> str:
-        """The name of the cookie; browsers send cookies to all ports of a host, so that it names its own."""
-        return f"incrowd-studio-{self.port}"
+    def host(self) -> str:
+        """The only host, with its port, under which the studio answers."""
+        return f"{self.name}.localhost:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Where the pages of the studio are."""
+        return f"http://{self.host}"
 
     @property
     def mark(self) -> str:
@@ -64,22 +95,32 @@ class Keys:
     @property
     def address(self) -> str:
         """The address that opens the studio, once."""
-        return f"http://127.0.0.1:{self.port}/?{urlencode({'token': self.token})}"
+        return f"{self.origin}/?{urlencode({'token': self.token})}"
 
-    def exchange(self, given: str) -> bool:
-        """Whether this is the token, and nobody used it before."""
+    def exchange(self, token: str) -> bool:
+        """Whether this is the token, in time, and nobody used it before."""
         with self.lock:
-            right = hmac.compare_digest(given.encode(), self.token.encode()) and not self.used
-            self.used = self.used or right
-            return right
+            right = hmac.compare_digest(token.encode(), self.token.encode())
+            if self.used or not right or self.clock() >= self.end:
+                return False
+            self.used = True
+        self.on_entry()
+        return True
 
     def knows(self, cookies: str) -> bool:
-        """Whether a browser sent the cookie of the session."""
-        try:
-            sent = SimpleCookie(cookies).get(self.cookie)
-        except CookieError:
-            return False
-        return sent is not None and hmac.compare_digest(sent.value.encode(), self.session.encode())
+        """Whether a browser sent the cookie of the session, whatever other programs put beside it.
+
+        >>> keys = Keys(8321)
+        >>> keys.knows(f'a=[1,2]; odd"; =; {COOKIE}={keys.session}; b'), keys.knows(f"{COOKIE}=guess")
+        (True, False)
+        """
+        pairs = (pair.partition("=") for pair in cookies.split(";"))
+        values = [value.strip() for name, _, value in pairs if name.strip() == COOKIE]
+        return any(hmac.compare_digest(value.encode(), self.session.encode()) for value in values)
+
+
+def _nothing() -> None:
+    """Do nothing on entry."""
 
 
 class Entrance:
@@ -94,37 +135,46 @@ class Entrance:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _texts(scope)
         reply = self._refusal(scope, headers)
         await (self.app if reply is None else reply)(scope, receive, _sending(send))
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
-        port = self.keys.port
-        if headers.get("host") not in (f"127.0.0.1:{port}", f"localhost:{port}"):  # a name that was bound to this host
-            return _no(421, "This studio answers at 127.0.0.1 alone.")
+        if headers.get("host") != self.keys.host:  # the text must not tell the name
+            return _no(421, _NOT_HERE)
+        tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        document = headers.get("sec-fetch-dest", "document") == "document"
+        if scope["path"] == "/" and tokens and scope["method"] == "GET" and document:  # a file may lead here
+            return self._enter(tokens[0], headers)
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return _no(403, "This request comes from a page of another site.")
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if scope["path"] == "/" and given and scope["method"] == "GET":
-            return self._enter(given[0], headers)
         if not self.keys.knows(headers.get("cookie", "")):
-            return _no(401, "Open the studio by the address that `incrowd studio` printed; it works once.")
+            return _no(401, f"{_NOT_HERE} It works once.")
         if scope["method"] in _SAFE:
             return None
-        if headers.get("origin") not in (None, f"http://{headers['host']}"):
+        if headers.get("origin") not in (None, self.keys.origin):
             return _no(403, "This request comes from a page of another site.")
         if MARK in headers and not is_mark(headers[MARK], self.keys.session):
             return _no(403, "This page is not of this session: load it again.")
         return _too_large(scope, headers)
 
-    def _enter(self, given: str, headers: Mapping[str, str]) -> Response:
-        known = self.keys.knows(headers.get("cookie", ""))
-        if not self.keys.exchange(given):
-            text = "This address was used already: it opens the studio once. Start `incrowd studio` again for another."
-            return RedirectResponse("/", 303) if known else _no(401, text)
-        reply = RedirectResponse("/", 303)
-        reply.set_cookie(self.keys.cookie, self.keys.session, httponly=True, samesite="strict", path="/")
+    def _enter(self, token: str, headers: Mapping[str, str]) -> Response:
+        if self.keys.knows(headers.get("cookie", "")):
+            return HTMLResponse(_ENTER)
+        if not self.keys.exchange(token):
+            return _no(401, _NOT_VALID)
+        reply = HTMLResponse(_ENTER)
+        reply.set_cookie(COOKIE, self.keys.session, httponly=True, samesite="strict", path="/")
         return reply
+
+
+def _texts(scope: Scope) -> dict[str, str]:
+    """Return the headers as text; cookies in several lines are one list."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}; {value}" if name == "cookie" and name in headers else value
+    return headers
 
 
 def _too_large(scope: Scope, headers: Mapping[str, str]) -> Response | None:
@@ -143,8 +193,10 @@ def _no(status: int, text: str) -> Response:
 def _sending(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = {name.lower() for name, _ in message["headers"]}
-            missing = [(name.encode(), text.encode()) for name, text in _HEADERS.items() if name.encode() not in given]
+            present = {name.lower() for name, _ in message["headers"]}
+            missing = [
+                (name.encode(), text.encode()) for name, text in _HEADERS.items() if name.encode() not in present
+            ]
             message = {**message, "headers": [*message["headers"], *missing]}
         await send(message)
 

@@ -24,6 +24,7 @@ from incrowd.methods.local.survey.questions import (
     WordQuestion,
 )
 from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
 from incrowd.workflows.policy.sections import ConsentSection
 
 _KEYS = frozenset(
@@ -42,8 +43,6 @@ _KEYS = frozenset(
         "consent",
     }
 )
-_LEDGER = "sqlite:///.incrowd/ledger.sqlite"
-_FILE = "sqlite:///"
 _MOST_LABELS = 65_536
 
 
@@ -53,17 +52,24 @@ class SurveyFile:
 
     survey: LocalSurvey
     folder: Path
-    ledger: str
+    ledger: str | None
     budget: Budget | None = None
     consent: ConsentSection | None = None
 
     @property
+    def names_ledger(self) -> bool:
+        """Whether the survey itself says where its ledger is."""
+        return self.ledger is not None
+
+    @property
+    def own_ledger(self) -> str:
+        """The address that the survey names, or the default beside it; a relative path starts from its folder."""
+        return absolute_address(self.ledger or DEFAULT, self.folder)
+
+    @property
     def ledger_address(self) -> str:
-        """Where the ledger is; a file is looked for from the folder of the survey."""
-        if not self.ledger.startswith(_FILE):
-            return self.ledger
-        path = Path(self.ledger.removeprefix(_FILE))
-        return f"{_FILE}{path if path.is_absolute() else (self.folder / path).absolute()}"
+        """Where this survey is charged: as the environment says, then the survey, then the default beside it."""
+        return ledger_of(self)
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,11 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         purpose=_purpose(told),
     )
     budget = None if told.get("budget") is None else _budget(told["budget"])
-    return SurveyFile(survey, folder, str(told.get("ledger") or _LEDGER), budget, _consent(told))
+    return SurveyFile(survey, folder, _ledger(told), budget, _consent(told))
+
+
+def _ledger(told: Mapping[str, Any]) -> str | None:
+    return str(told["ledger"]) if told.get("ledger") else None
 
 
 def _purpose(told: Mapping[str, Any]) -> str | None:

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from incrowd.attacks import attack_names
 from incrowd.attacks.finding import Risk
+from incrowd.workflows.policy.ledger_place import DEFAULT
 from incrowd.workflows.policy.method_section import method_schemas
 from incrowd.workflows.policy.scalars import Exact, Whole
 from incrowd.workflows.policy.sections import (
@@ -24,8 +25,6 @@ from incrowd.workflows.policy.sections import (
     Section,
     TableSection,
 )
-
-LEDGER = "sqlite:///.incrowd/ledger.sqlite"
 
 
 class PolicySection(Section):
@@ -46,7 +45,11 @@ class PolicySection(Section):
     budget: BudgetSection | None = Field(
         None, description="Of the dataset, for good; by default the first release's own."
     )
-    ledger: str = Field(LEDGER, description="Where spending is written down; a path is taken from the policy's folder.")
+    ledger: str = Field(
+        DEFAULT,
+        description="Where spending is written down; a path is taken from the policy's folder. Where it is left out, "
+        "the variable INCROWD_LEDGER goes before the default.",
+    )
     engine: AnyEngine = Field(
         "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
     )

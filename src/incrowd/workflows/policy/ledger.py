@@ -6,50 +6,43 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED, LevelsByLook
-from incrowd.errors import LedgerCorrupted, LedgerUnavailable, Refused
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable, Refused
 from incrowd.store.link import Key, text_of
+from incrowd.workflows.policy.ledger_place import VARIABLE, LedgerOwner, public_address
 from incrowd.workflows.policy.policy import Policy
 
 FAILED = "attack above its threshold"
 """The look that says that an attack was not shown to stay below a threshold."""
 _MARK = "ledgers.json"
+_UNNAMED = "unnamed"
+"""The key under which a folder remembers the ledger that the environment named for policies that name none."""
 _FILE = "sqlite:///"
 
 
-class Booked(Protocol):
-    """What has a ledger: a policy, or a survey."""
-
-    @property
-    def ledger_address(self) -> str:
-        """Where the ledger is."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder whose `.incrowd` remembers the ledger."""
-
-
-def open_book(policy: Booked) -> Ledger:
+def open_book(policy: LedgerOwner) -> Ledger:
     """Open the policy's ledger, or make it if none was ever made there; a lost or exchanged one is refused.
 
     Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
     file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
     """
     ledger = find_book(policy) or Ledger.create(policy.ledger_address)
-    mark, place = _mark(policy), _place(policy)
-    if place not in (known := _known(mark)):
-        _remember(mark, {**known, place: ledger.id})
+    mark, known = _mark(policy), _known(_mark(policy))
+    entries = {_place(policy): ledger.id} | _chosen_elsewhere(policy)
+    if any(name not in known for name in entries):
+        _remember(mark, entries | known)
     return ledger
 
 
-def find_book(policy: Booked) -> Ledger | None:
+def find_book(policy: LedgerOwner) -> Ledger | None:
     """Open the policy's ledger, or return None if none was ever made there; a lost or exchanged one is refused."""
+    _require_same_place(policy)
     expected = _known(_mark(policy)).get(_place(policy))
     try:
         ledger = Ledger.open(policy.ledger_address)
@@ -69,17 +62,37 @@ def find_book(policy: Booked) -> Ledger | None:
     return ledger
 
 
+def _chosen_elsewhere(policy: LedgerOwner) -> dict[str, str]:
+    """Return what is remembered where the environment, and not the policy, says where the ledger is."""
+    place = policy.ledger_address
+    return {} if policy.names_ledger or place == policy.own_ledger else {_UNNAMED: public_address(place)}
+
+
+def _require_same_place(policy: LedgerOwner) -> None:
+    """Refuse a second ledger for policies that name none: each of both would grant the whole budget."""
+    if policy.names_ledger:
+        return
+    place, default = public_address(policy.ledger_address), policy.own_ledger
+    made = default.startswith(_FILE) and Path(default.removeprefix(_FILE)).exists()
+    before = _known(_mark(policy)).get(_UNNAMED) or (public_address(default) if made else place)
+    if before != place:
+        raise InvalidParameter(
+            f"policies of this folder that name no ledger were charged to {before} before; now it would be {place}. "
+            f"Nothing was charged. Set {VARIABLE} as it was then, or write ledger: into the policy if this is meant."
+        )
+
+
 def declaration_of(policy: Policy) -> Declaration:
     """Return what a policy says about its dataset to the ledger."""
     told = policy.section.dataset
     return Declaration(policy.name, policy.schema.unit, policy.budget, told.same_people_as, told.separate)
 
 
-def _mark(policy: Booked) -> Path:
+def _mark(policy: LedgerOwner) -> Path:
     return policy.folder / ".incrowd" / _MARK
 
 
-def _place(policy: Booked) -> str:
+def _place(policy: LedgerOwner) -> str:
     return hashlib.sha256(policy.ledger_address.encode()).hexdigest()
 
 
@@ -161,7 +174,9 @@ def record_look(policy: Policy | None, verb: str) -> bool:
     """
     if policy is None:
         return False
-    address, named = policy.ledger_address, "ledger" in policy.section.model_fields_set
+    _require_same_place(policy)
+    address = policy.ledger_address
+    named = policy.names_ledger or address != policy.own_ledger
     if not named and address.startswith(_FILE) and not Path(address.removeprefix(_FILE)).exists():
         return False
     ledger = Ledger.create(address) if named else Ledger.open(address)

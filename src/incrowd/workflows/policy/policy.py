@@ -23,6 +23,7 @@ from incrowd.workflows.policy.columns import OtherTable, attached, column_of, fi
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
 from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, graph_schema, node_columns
+from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
 from incrowd.workflows.policy.method_section import is_graph, method_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, EngineSection, SourceSection, UnitSection
@@ -75,12 +76,19 @@ class Policy:
         return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar, edges=edges)
 
     @property
+    def names_ledger(self) -> bool:
+        """Whether the policy itself says where its ledger is."""
+        return "ledger" in self.section.model_fields_set or self.ledger != DEFAULT
+
+    @property
+    def own_ledger(self) -> str:
+        """The address that the policy names, or the default beside it; a relative path starts from its folder."""
+        return absolute_address(self.ledger, self.folder)
+
+    @property
     def ledger_address(self) -> str:
-        """The ledger's address, with a relative SQLite path taken from the policy's folder."""
-        scheme, mark, path = self.ledger.partition("sqlite:///")
-        if mark and not scheme and path != ":memory:" and not Path(path).is_absolute():
-            return f"sqlite:///{(self.folder / path).resolve().as_posix()}"
-        return self.ledger
+        """Where this policy is charged: as the environment says, then the policy, then the default beside it."""
+        return ledger_of(self)
 
 
 PolicyLike = str | Path | Mapping[str, Any] | Policy

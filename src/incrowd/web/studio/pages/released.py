@@ -8,6 +8,7 @@ from typing import Any
 from incrowd.core.certificate import Certificate
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verify.files import CERTIFICATE, REPORT, tables_of
+from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
@@ -85,7 +86,8 @@ def _plain(found: Verification) -> dict[str, Any]:
 
 def _ledger_words(asked: Asked, policy_name: str) -> tuple[str, ...]:
     policy = asked.named_policy(policy_name).policy
-    return () if find_book(policy) is None else ("--ledger", policy.ledger)
+    place = ledger_name(policy.ledger_address, asked.folder.root)
+    return () if find_book(policy) is None else ("--ledger", place)
 
 
 def _public_keys(asked: Asked) -> list[Path]:
