@@ -16,15 +16,17 @@ import multiprocessing
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from tests.facts import compare, records
 
+Families = dict[str, dict[str, Any]]
 _TOGETHER = 8
 """So many records are computed by one process before it takes others."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None, folder: Path = compare.FOLDER) -> int:
     """Write or check records, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="scripts/facts", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -37,7 +39,14 @@ def main(words: Sequence[str] | None = None) -> int:
     if not names:
         sys.exit("no record has such a name: name a family, a group, or how a record's name begins.")
     fresh = computed(names, options.processes)
-    return check(fresh, whole=not options.names) if options.check else write(fresh, whole=not options.names)
+    committed = {family: compare.read(family, folder) for family in fresh}
+    if options.names:  # records that were not computed are neither compared nor changed
+        others = {
+            family: {name: each for name, each in old.items() if name not in fresh[family]}
+            for family, old in committed.items()
+        }
+        fresh = {family: {**others[family], **made} for family, made in fresh.items()}
+    return check(committed, fresh) if options.check else write(fresh, folder)
 
 
 def all_names() -> list[records.Name]:
@@ -56,31 +65,26 @@ def selected(name: records.Name, wished: Iterable[str]) -> bool:
     return any(wish in (family, group, f"{family} / {group}") or own.startswith(wish) for wish in wished)
 
 
-def computed(names: Sequence[records.Name], processes: int = 2) -> dict[str, dict[str, Any]]:
+def computed(names: Sequence[records.Name], processes: int = 2) -> Families:
     """Compute records in several processes, and return them by family and name."""
     if processes < 2 or len(names) < _TOGETHER:
         made = list(map(records.compute, names))
     else:
         with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
             made = list(pool.map(records.compute, names, chunksize=_TOGETHER))
-    families: dict[str, dict[str, Any]] = {}
+    families: Families = {}
     for (family, name), record in zip(names, made, strict=True):
         families.setdefault(family, {})[name] = record
     return families
 
 
-def check(fresh: dict[str, dict[str, Any]], *, whole: bool) -> int:
+def check(committed: Families, fresh: Families) -> int:
     """Print what differs from the committed records, and return the exit code."""
-    lines = [f"{family} › {line}" for family, made in fresh.items() for line in _differences(family, made, whole=whole)]
-    print(*lines, sep="\n", end="\n" if lines else "")
-    number = sum(map(len, fresh.values()))
-    print(f"{number} records, {len(lines)} differences")
+    lines = [
+        f"{family} › {line}" for family, made in fresh.items() for line in compare.differences(committed[family], made)
+    ]
+    print(*lines, f"{len(lines)} differences", sep="\n")
     return 1 if lines else 0
-
-
-def _differences(family: str, made: dict[str, Any], *, whole: bool) -> Iterable[str]:
-    before = compare.read(family)
-    return compare.differences(before if whole else {name: before[name] for name in made if name in before}, made)
 
 
 def failure(record: Any) -> bool:
@@ -88,8 +92,8 @@ def failure(record: Any) -> bool:
     return isinstance(record, dict) and records.FAILED in record
 
 
-def write(fresh: dict[str, dict[str, Any]], *, whole: bool) -> int:
-    """Write records; where only some were computed, the others stay as they are."""
+def write(fresh: Families, folder: Path) -> int:
+    """Write records, unless one could not be computed."""
     failed = [
         f"{family} / {name}: {made[name]}" for family, made in fresh.items() for name in made if failure(made[name])
     ]
@@ -97,8 +101,8 @@ def write(fresh: dict[str, dict[str, Any]], *, whole: bool) -> int:
         print("nothing was written, because records could not be computed:", *failed, sep="\n")
         return 1
     for family, made in fresh.items():
-        compare.write(family, made if whole else {**compare.read(family), **made})
-    print(f"{sum(map(len, fresh.values()))} records written to {compare.FOLDER}")
+        compare.write(family, made, folder)
+    print(f"written to {folder}")
     return 0
 
 

@@ -19,7 +19,7 @@ from tests import graphs, surveys
 from tests.consents import GATED, known_people
 from tests.contract.examples import POLICIES, rows
 from tests.contract.questions import LIMITED, LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS
-from tests.facts import adapters, commands
+from tests.facts import adapters, cases, commands, policies
 from tests.policies import PEOPLE, changed, people
 
 Make = Callable[[], Any]
@@ -27,13 +27,14 @@ Name = tuple[str, str]
 FAILED = "failed"
 DECLARED = {"dataset__rows": 400, "dataset__population": 300}
 """Public numbers, from which `plan` says what will probably come out."""
-TERMS = {"epsilon": "1", "delta": "1/1000000"}
+TERMS = {"epsilon": "8", "delta": "1/100"}
+"""Enough that the answers to all questions have rows."""
 _COUNTS = "SELECT ward, COUNT(*) AS n FROM rows GROUP BY ward"
 _MEANS = "SELECT smoker, AVG(age) AS m, SUM(cost) AS c FROM visits GROUP BY smoker"
 PAID: dict[str, tuple[str, dict[str, str]]] = {
     "epsilon": (_MEANS, {"epsilon": "1/2"}),
     "rho": (_MEANS, {"rho": "1/20"}),
-    "rho and delta": ("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", {"rho": "1/10", "delta": "1e-6"}),
+    "rho and delta": ("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", {"rho": "8", "delta": "1e-2"}),
     "error": (_COUNTS, {"error": "15"}),
     "sample": ("SELECT ward, COUNT(*) AS n, SUM(age) AS s FROM rows GROUP BY ward", {"epsilon": "1", "rate": "1/4"}),
     "replaced": ("SELECT COUNT(*) AS n, AVG(age) AS m FROM swapped", {"epsilon": "1"}),
@@ -49,7 +50,7 @@ BATCHES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "counts and means": ((_COUNTS, "SELECT AVG(age) AS m FROM rows"), {"epsilon": "1"}),
     "eight counts, with a delta": (
         tuple(f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}" for age in range(10, 90, 10)),
-        TERMS,
+        {"epsilon": "1", "delta": "1e-6"},
     ),
     "two tables of one domain": (
         (
@@ -60,7 +61,7 @@ BATCHES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     ),
     "unknown groups": (
         ("SELECT note, COUNT(*) AS n FROM rows GROUP BY note", "SELECT MEDIAN(age) AS m FROM rows"),
-        {"epsilon": "2", "delta": "1e-6"},
+        {"epsilon": "4", "delta": "1e-3"},
     ),
 }
 _STAFF = pa.table(
@@ -122,6 +123,14 @@ def methods() -> Iterator[tuple[str, Make]]:
     for method, ways in POLICIES.items():
         for name, mapping in ways.items():
             yield f"{method} / {name}", partial(_of_method, mapping)
+
+    for name, mapping in policies.MORE.items():
+        yield f"more / {name}", partial(_of_more, mapping)
+
+
+def _of_more(mapping: dict[str, Any]) -> Any:
+    policies.write_beside(Path())
+    return adapters.of_policy(mapping, policies.wide_rows(), changed(mapping, **DECLARED))
 
 
 def _of_method(mapping: dict[str, Any]) -> Any:
@@ -222,13 +231,13 @@ def _people(*ends: int) -> list[str]:
 
 def of_commands() -> Iterator[tuple[str, Make]]:
     """Yield cases of bad input, and of good input beside it."""
-    for name, words in commands.CASES.items():
+    for name, words in cases.CASES.items():
         yield name, partial(commands.of_case, words)
 
 
 def of_numbers() -> Iterator[tuple[str, Make]]:
     """Yield the numbers of commands that only compute."""
-    for name, words in commands.CALCULATED.items():
+    for name, words in cases.CALCULATED.items():
         yield name, partial(commands.of_numbers, words)
 
 
