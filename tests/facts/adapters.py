@@ -31,6 +31,7 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import StoredTable
+from incrowd.errors import IncrowdError
 from incrowd.governance.consent.event import Decided
 from incrowd.methods import GRAPHS, METHODS
 from incrowd.methods.local.estimates.answers import estimates_of
@@ -73,17 +74,25 @@ def known_names() -> dict[str, tuple[str, ...]]:
     }
 
 
-def of_policy(mapping: Mapping[str, Any], rows: pa.Table, declared: Mapping[str, Any]) -> Record:
+def of_policy(mapping: Mapping[str, Any], tables_: Sequence[pa.Table], declared: Mapping[str, Any]) -> Record:
     """Return what a policy of a table plans, what is expected of its `declared` variant, and what it releases."""
     policy = load_policy(mapping)
-    if policy.plan.examine is not None:
-        policy.plan.examine(_table_of(policy, rows))
-    output = policy.plan.release(_table_of(policy, rows), AgreedCoins(SEED))
     return {
         **_of_plan(policy.plan),
         "expected": _expected(declared),
-        "output": _of_output(output, policy.plan),
+        "outputs": [_released(policy, rows) for rows in tables_],
     }
+
+
+def _released(policy: Any, rows: pa.Table) -> Record:
+    """Return what is released of some rows, or how they are refused."""
+    table_ = Table(policy.schema, open_source(rows), LocalEngine())
+    try:
+        if policy.plan.examine is not None:
+            policy.plan.examine(table_)
+        return _of_output(policy.plan.release(table_, AgreedCoins(SEED)), policy.plan)
+    except IncrowdError as error:
+        return {"refused": type(error).__name__}
 
 
 def of_graph(mapping: Mapping[str, Any]) -> Record:
@@ -236,10 +245,6 @@ def forge(folder: Path) -> None:
     parameters = plain["claims"][0]["parameters"]
     parameters["epsilon"] = str(Decimal(parameters["epsilon"]) / 2)
     (folder / "certificate.json").write_text(json.dumps(fitting(plain)), encoding="utf-8")
-
-
-def _table_of(policy: Any, rows: pa.Table) -> Table:
-    return Table(policy.schema, open_source(rows), LocalEngine())
 
 
 def _terms(plain: Mapping[str, str]) -> Terms:

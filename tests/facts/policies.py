@@ -51,6 +51,28 @@ def wide_rows() -> pa.Table:
     return table
 
 
+_PREFIXES = range(10, 60)
+"""The first two digits of a zip; the classes of those with the n-th prefix have n rows."""
+
+
+def uneven_rows() -> pa.Table:
+    """Return rows with the columns of the contract suite in classes of 1, 2, 3, … rows, so that every limit is met."""
+    places = [place for place, _ in enumerate(_PREFIXES) for _ in range(place + 1)]
+    total = len(places)
+    columns = {
+        "sex": ["FM"[place % 2] for place in places],
+        "age": [str(place * 2) for place in places],
+        "zip": [f"{_PREFIXES[place]}{100 + n % 7}" for n, place in enumerate(places)],
+        "id": [f"p{n * 3 // 4}" for n in range(total)],
+        "home": [f"h{n // 2}" for n in range(total)],
+        "record": [f"r{n}" for n in range(total)],
+        "bought": [("tea+milk", "tea+bread", "wine", "beer+flowers+wine")[place % 4] for place in places],
+    }
+    order = np.random.default_rng(31).permutation(total)
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+    return table.append_column("weight", pa.array([1.5 + n % 7 for n in range(total)])).take(pa.array(order))
+
+
 def write_beside(folder: Path) -> None:
     """Write the files that the policies name: a hierarchy, and the key of a pseudonym."""
     (folder / "jobs.csv").write_text(_JOBS, encoding="utf-8")

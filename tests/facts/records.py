@@ -130,11 +130,11 @@ def methods() -> Iterator[tuple[str, Make]]:
 
 def _of_more(mapping: dict[str, Any]) -> Any:
     policies.write_beside(Path())
-    return adapters.of_policy(mapping, policies.wide_rows(), changed(mapping, **DECLARED))
+    return adapters.of_policy(mapping, [policies.wide_rows()], changed(mapping, **DECLARED))
 
 
 def _of_method(mapping: dict[str, Any]) -> Any:
-    return adapters.of_policy(mapping, rows(), changed(mapping, **DECLARED))
+    return adapters.of_policy(mapping, [rows(), policies.uneven_rows()], changed(mapping, **DECLARED))
 
 
 def of_graphs() -> Iterator[tuple[str, Make]]:

@@ -78,13 +78,13 @@ def test_a_check_names_record_and_place_of_each_difference(committed: Path, caps
     plain: Any = compare.read("methods", committed)
     plain[CHEAP]["loss"]["k"] = "6"
     plain[CHEAP]["steps"][-1]["more"] = True
-    plain[CHEAP]["output"]["tables"][0]["digest"] = "0" * 16
+    plain[CHEAP]["outputs"][0]["tables"][0]["digest"] = "0" * 16
     compare.write("methods", plain, committed)
     assert script.main(["--check", CHEAP], committed) == 1
     lines = capsys.readouterr().out.splitlines()
     assert f'methods › {CHEAP} › loss › k: "6" → "5"' in lines
     assert any(line.endswith(" order › more: true → nothing") for line in lines)
-    assert any("› output › tables › 1 › digest" in line for line in lines)
+    assert any("› outputs › 1 › tables › 1 › digest" in line for line in lines)
     assert lines[-1] == "3 differences"
 
 
