@@ -266,3 +266,13 @@ CALCULATED = {
     "profile / table": "profile people.csv",
 }
 """Commands that only compute: their numbers depend on nothing but their words and files."""
+VERIFIED = {
+    "verify / a release": "verify out",
+    "verify / with its ledger and policy": "verify out --ledger sqlite:///.incrowd/ledger.sqlite --policy good.yaml",
+    "verify / a model": "verify model",
+    "verify / randomized rows": "verify randomized",
+    "verify / a forged certificate": "verify forged",
+    "verify / a changed file": "verify changed",
+    "verify / another policy": "verify out --policy replaced.yaml",
+}
+"""Verifications, of which is kept how many findings have which verdict, and what has failed."""

@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,18 @@ def of_numbers(words: str) -> dict[str, Any]:
     _copied()
     printed = adapters.printed_by([*shlex.split(words), "--json"])
     return {"exit": number(printed.code), "printed": facts(json.loads(printed.text))}
+
+
+def of_verdicts(words: str) -> dict[str, Any]:
+    """Return how many findings of a verification have each verdict, and what those are about that failed."""
+    _copied()
+    printed = adapters.printed_by([*shlex.split(words), "--json"])
+    findings = json.loads(printed.text)["findings"]
+    return {
+        "exit": number(printed.code),
+        "verdicts": {name: number(count) for name, count in Counter(each["verdict"] for each in findings).items()},
+        "failed": sorted(each["about"] for each in findings if each["verdict"] == "failed"),
+    }
 
 
 def _copied() -> None:

@@ -24,7 +24,7 @@ from tests.policies import PEOPLE, changed, people
 
 Make = Callable[[], Any]
 Name = tuple[str, str]
-FAILED = "failed"
+FAILED = "could not be computed"
 DECLARED = {"dataset__rows": 400, "dataset__population": 300}
 """Public numbers, from which `plan` says what will probably come out."""
 TERMS = {"epsilon": "8", "delta": "1/100"}
@@ -236,9 +236,11 @@ def of_commands() -> Iterator[tuple[str, Make]]:
 
 
 def of_numbers() -> Iterator[tuple[str, Make]]:
-    """Yield the numbers of commands that only compute."""
+    """Yield the numbers of commands that only compute, and verdicts."""
     for name, words in cases.CALCULATED.items():
         yield name, partial(commands.of_numbers, words)
+    for name, words in cases.VERIFIED.items():
+        yield name, partial(commands.of_verdicts, words)
 
 
 FAMILIES: dict[str, Callable[[], Iterator[tuple[str, Make]]]] = {

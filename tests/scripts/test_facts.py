@@ -104,7 +104,7 @@ def test_a_record_that_cannot_be_computed_is_a_difference_and_is_never_written(
     before = (committed / "methods.json").read_text(encoding="utf-8")
     monkeypatch.setattr(adapters, "of_policy", lost)
     assert script.main(["--check", CHEAP], committed) == 1
-    assert "failed: nothing → \"KeyError: 'lost'\"" in capsys.readouterr().out
+    assert "could not be computed: nothing → \"KeyError: 'lost'\"" in capsys.readouterr().out
     assert script.main([CHEAP], committed) == 1
     assert (committed / "methods.json").read_text(encoding="utf-8") == before
 
