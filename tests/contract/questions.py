@@ -145,6 +145,14 @@ LOCAL_ONLY = (
     "SELECT CAST(cost AS TEXT) AS k, COUNT(*) FROM rows GROUP BY k",
 )
 """Texts read as numbers, and decimals written as texts."""
+LIMITED = (
+    "SELECT ward, COUNT(DISTINCT patient) FROM visits GROUP BY ward",
+    "SELECT smoker, ward, COUNT(*), SUM(cost) FROM visits GROUP BY smoker, ward",
+    "SELECT FLOOR(age / 10) AS decade, COUNT(*), SUM(age) FROM swapped GROUP BY decade",
+    "SELECT day, note, COUNT(*) FROM visits GROUP BY day, note",
+    "SELECT cost, COUNT(*) FROM tests JOIN visits ON tests.patient = visits.patient GROUP BY cost",
+)
+"""Questions of which one person is in one group only: which one is a matter of a hash."""
 
 
 EXTREME = {2**63 - 1, -(2**63), 1e300, -1e300, 5e-324}

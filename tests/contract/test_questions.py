@@ -28,19 +28,11 @@ from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.question import Terms
 from tests.contract import kinds
-from tests.contract.questions import LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
+from tests.contract.questions import LIMITED, LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load
 from tests.queries.language.hospital import CATALOG
 
 TERMS = Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
-LIMITED = (
-    "SELECT ward, COUNT(DISTINCT patient) FROM visits GROUP BY ward",
-    "SELECT smoker, ward, COUNT(*), SUM(cost) FROM visits GROUP BY smoker, ward",
-    "SELECT FLOOR(age / 10) AS decade, COUNT(*), SUM(age) FROM swapped GROUP BY decade",
-    "SELECT day, note, COUNT(*) FROM visits GROUP BY day, note",
-    "SELECT cost, COUNT(*) FROM tests JOIN visits ON tests.patient = visits.patient GROUP BY cost",
-)
-"""Questions of which one person is in one group only: which one is a matter of a hash."""
 OF_EVERY_TYPE = (*QUESTIONS[:6], *QUESTIONS[20:22], QUESTIONS[24], QUESTIONS[32])
 Numbers = list[Counter[tuple[tuple[str, Any], ...]]]
 
