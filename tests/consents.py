@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from incrowd.core.subjects import Subject
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.admission import subjects_of
-from incrowd.workflows.consent.place import make_registry
+from incrowd.workflows.consent.place import make_registry, person_column, subject_key
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.policies import PEOPLE, changed, people, written
 
@@ -58,6 +58,12 @@ class Consented:
         self.registry.record(
             ConsentEvent(each.pseudonym, decided, purpose, at, **more, alike=each.alike) for each in people
         )
+
+
+def subjects_of(policy: Policy, ids: list[str]) -> list[Subject]:
+    """Return the pseudonyms of ids as a person wrote them."""
+    key, column = subject_key(policy), person_column(policy)
+    return [key.subject(written, column) for written in ids]
 
 
 def consented(plain: dict[str, Any], folder: Path, ids: Iterable[str] = ()) -> Consented:

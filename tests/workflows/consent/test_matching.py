@@ -12,12 +12,12 @@ import pytest
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.admission import admit, subjects_of
+from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.decisions import decide, receipt
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.subject import subject_report
 from incrowd.workflows.consent.subject_desk import SubjectDesk, issue_token
-from tests.consents import GATED, MAY, PURPOSE, Consented, consented
+from tests.consents import GATED, MAY, PURPOSE, Consented, consented, subjects_of
 from tests.policies import changed
 
 IDS = ["B000001", "B000002", "Zoë"]

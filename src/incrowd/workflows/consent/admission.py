@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
-from incrowd.core.subjects import Subject, SubjectKey
+from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.consenting import Admitted
 from incrowd.errors import InvalidParameter, Refused
@@ -121,12 +121,3 @@ def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | 
         return rows
     admission = admit(policy) if gate is None else admitted_by(policy, gate)
     return rows if admission is None else engine.admitted(rows, admission.by(person_column(policy)))
-<<<<<<< HEAD
-=======
-
-
-def subjects_of(policy: Policy, ids: list[str]) -> list[Subject]:
-    """Return the pseudonyms of ids as a person wrote them."""
-    key, column = subject_key(policy), person_column(policy)
-    return [key.subject(each, column) for each in ids]
->>>>>>> consent
