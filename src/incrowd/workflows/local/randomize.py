@@ -91,15 +91,15 @@ def _check_crowd(batch: int, people: Sequence[str], known: Collection[str]) -> N
     """Refuse a file whose reports, alone or beside those of earlier runs, are of fewer people than a batch."""
     again = sum(each in known for each in people)
     new = len(people) - again
-    if len(people) < batch or 0 < new < batch:
-        raise Refused(
-            f"this survey shuffles reports among {batch:,} people or more, and the table has {new:,} new ones. Nothing "
-            "was randomized. Wait for more people, or open a survey with a smaller batch."
-        )
     if 0 < again < len(known):
         raise Refused(
             "the table lacks some people of an earlier run: comparing both files would show their reports. Nothing was "
             "randomized. Give all people of the memo, or new ones alone."
+        )
+    if len(people) < batch or 0 < new < batch:
+        raise Refused(
+            f"this survey shuffles reports among {batch:,} people or more, and the table has {new:,} new ones. Nothing "
+            "was randomized. Wait for more people, or open a survey with a smaller batch."
         )
 
 

@@ -128,7 +128,7 @@ def response_delta(ratio: float, people: int, epsilon: float, values: int) -> fl
     for number, mass in _rounded(*_likely(people - 1, share)).items():
         ones, chances = _likely(number, 1.0 / values)
         over = (ratio - 1.0) * ones - (alpha - 1.0) * number
-        ones, chances, over = (part[over > 0.0] for part in (ones, chances, over))
+        ones, chances, over = ones[over > 0.0], chances[over > 0.0], over[over > 0.0]
         if len(ones):
             lost = (ratio - 1.0) * alpha
             others, weights = _others(number - ones, 1.0 / (values - 1.0), int(over.max() / lost), logs)
