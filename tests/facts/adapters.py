@@ -218,7 +218,8 @@ def printed_by(words: Sequence[str]) -> Printed:
         return code
 
     text = io.StringIO()
-    with patch("incrowd.cli.main._fail", fail), redirect_stdout(text), redirect_stderr(io.StringIO()):
+    nobody = patch("sys.stdin", io.StringIO())  # a command may ask somebody at a terminal for what is missing
+    with nobody, patch("incrowd.cli.main._fail", fail), redirect_stdout(text), redirect_stderr(io.StringIO()):
         code = main(list(words))
     return Printed(code, kinds[-1] if kinds else None, text.getvalue())
 

@@ -7,6 +7,7 @@ that lines name are those of `commands`.
 from __future__ import annotations
 
 _RELEASE = "release --policy good.yaml --format csv --out"
+_RULE = "rule --zeros hidden --no-totals"
 _QUERY = "query 'SELECT COUNT(*) FROM asked' --policy asked.yaml"
 CASES: dict[str, str | tuple[str, ...]] = {
     "no verb": "",
@@ -154,11 +155,12 @@ CASES: dict[str, str | tuple[str, ...]] = {
     "report / a missing release": "report nowhere",
     "report / a forged release": "report forged --out page.html",
     "report / internal without data": "report out --internal --out page.html",
-    "rule / a rule": "rule 'counts of 7 or fewer become 0'",
+    "rule / a rule": f"{_RULE} --hide-up-to 7",
     "rule / no rule": "rule",
-    "rule / words without a rule": "rule 'be nice'",
-    "rule / a negative minimum": "rule --minimum -3",
-    "rule / a rate above one": "rule --minimum 5 --rate 2",
+    "rule / the same twice": f"{_RULE} --hide-below 5 --hide-up-to 4",
+    "rule / totals that give cells away": "rule --hide-below 5 --zeros shown --totals",
+    "rule / a negative minimum": f"{_RULE} --hide-below -3",
+    "rule / a rate above one": f"{_RULE} --hide-below 5 --rate 2",
     "serve / no policy": "serve",
     "serve / a missing policy": "serve --policy nowhere.yaml",
     "serve / no access list": "serve --policy good.yaml",
@@ -253,8 +255,8 @@ CALCULATED = {
     "bounds / compose, Gaussian": "bounds compose --gaussian scale=10 --gaussian scale=20 --rho 0.1 --delta 1e-6",
     "bounds / compose, suppression": "bounds compose --safe k=20,rate=0.1 --approximate 1,1e-6 --delta 1e-5",
     "bounds / compose, crowd": "bounds compose --crowd k=20,rate=0.1,epsilon=0.1 --epsilon 1",
-    "rule / in words": "rule 'counts of 7 or fewer become 0, then round to 5'",
-    "rule / behind a sample": "rule --minimum 11 --rate 0.1",
+    "rule / rounded": f"{_RULE} --hide-up-to 7 --round 5",
+    "rule / behind a sample": f"{_RULE} --hide-below 11 --rate 0.1",
     "check / classes": "check people.csv --quasi sex,age --k 2",
     "check / sensitive column": (
         "check people.csv --quasi age --sensitive sex --l 2 --entropy-l 1.5 --t 0.3 --recursive 9,2 --beta 2"

@@ -1,8 +1,8 @@
 """Plain records: what is kept of a value (numbers, tags, digests), and how a record is written.
 
 Nothing here knows the package.  Numbers are exact texts with one spelling each, so that a number that changes its type
-is no difference; a float is rounded to ten digits, because its last bits differ between processors.  Sentences, ids
-and times are left out.
+is no difference; a float is rounded to ten digits, because its last bits differ between processors.  Sentences, ids,
+times and names of files are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ KINDS = frozenset({"kind", "step", "loss"})
 """Keys whose texts are names of kinds, also where they have several words."""
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|-?[1-9]\d*/[1-9]\d*")
 _TAG = re.compile(r"[\w.+-]{1,40}")
-_ID = re.compile(r"[0-9a-f-]{16,}")
+_ID = re.compile(r"[0-9a-f-]{16,}|[\w-]+\.(js|json|csv|parquet|html)")
+"""Ids and names of files, which are no facts."""
 _EXACT_DIGITS = 80
 
 
