@@ -98,10 +98,12 @@ def _counted(array: pa.Array, column: Column) -> dict[str, int]:
 
 def outside_of(policy: Policy, rows: Rows, engine: Engine) -> tuple[OutsideValues, ...]:
     """Read the rows of people who take part once, and return which columns hold values outside what is declared."""
-    columns = tuple(column for column in policy.schema.columns if _counts(column))
+    levels = _levels(policy)
+    names = levels or policy.schema.names  # no step of a model, or of questions, names a level
+    columns = tuple(column for column in policy.schema.columns if column.name in names and _counts(column))
     if not columns:
         return ()
-    taking, levels = taking_part(engine, rows, policy), _levels(policy)
+    taking = taking_part(engine, rows, policy)
     found = engine.learn(taking, [column.name for column in columns], partial(OutsideCounter, columns)).counts
     told = []
     for column in columns:
@@ -110,6 +112,7 @@ def outside_of(policy: Policy, rows: Rows, engine: Engine) -> tuple[OutsideValue
         if outside:
             declared = "categories" if isinstance(column.domain, Categories) else "bounds"
             becomes = _becomes(column, counts, levels.get(column.name))
+            becomes = becomes.replace("their rows", "its row") if outside == 1 else becomes
             told.append(OutsideValues(column.name, outside, counts["values"], declared, becomes))
     return tuple(told)
 
