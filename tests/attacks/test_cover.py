@@ -31,6 +31,10 @@ from incrowd.attacks.knowledge import Knowledge, Published
         ("{flu, 27}", {"flu", "27"}),
         ("[20, 27] or missing", {"20", "27"}),
         ("[2020-01-01, 2020-12-31]", {"2020-02-29"}),
+        ("2020-02-29 or earlier", {"20", "27", "30", "2020-02-29"}),
+        ("2020-03-01 or later", set()),
+        ("2020-02-29 or later or missing", {"2020-02-29"}),
+        ("2020 or earlier", set()),
         ("gout", set()),
     ],
 )

@@ -69,9 +69,9 @@ def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObje
     ("column", "level", "array", "wanted"),
     [
         (Column("x", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,))), 1,
-         pa.array([5.0, float("nan"), 7.5, 1e9, -1.0]), ["[0, 10)", None, None, "[90, 100)", "[0, 10)"]),
+         pa.array([5.0, float("nan"), 7.5, 1e9, -1.0]), ["< 10", None, None, ">= 90", "< 10"]),
         (Column("x", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,))), 1,
-         pa.array([5, None, 100], pa.uint8()), ["[0, 10)", None, "[90, 100)"]),
+         pa.array([5, None, 100], pa.uint8()), ["< 10", None, ">= 90"]),
         (Column("x", type=Type.INTEGER, hierarchy=Tree((("1", "low"), ("2", "high")))), 1,
          pa.array([1, 2, 3, None]), ["low", "high", "other", None]),
         (Column("x", type=Type.DECIMAL, hierarchy=Intervals(Numbers(type=Type.DECIMAL), ("0.1",))), 1,
@@ -80,8 +80,8 @@ def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObje
          pa.array([2139.0, None]), ["213", None]),
         (Column("x", type=Type.DATE, hierarchy=Calendar(Dates(), (Period.YEAR,))), 1,
          pa.array([datetime(2020, 1, 1, 5), None]), ["2020", None]),  # noqa: DTZ001
-        (Column("x", type=Type.DATE, hierarchy=Calendar(Dates("2020-01-01", "2020-12-31"), (Period.YEAR,))), 1,
-         pa.array([date(2031, 1, 1), None]), ["2020", None]),
+        (Column("x", type=Type.DATE, hierarchy=Calendar(Dates("2019-01-01", "2020-12-31"), (Period.YEAR,))), 1,
+         pa.array([date(2031, 1, 1), None]), ["2020 or later", None]),
         (Column("x", type=Type.BOOLEAN), 0, pa.array([True, None]), ["true", None]),
         (Column("x", type=Type.BOOLEAN), 0, pa.array([1, 0, 7]), ["true", "false", None]),
         (Column("x", type=Type.BOOLEAN, outside=Outside.OTHER), 0, pa.array([1, 0, 7]), ["true", "false", "other"]),
@@ -155,7 +155,11 @@ def test_the_values_of_level_0_have_the_declared_type() -> None:
         (Column("x", type=Type.INTEGER, hierarchy=bounded, outside=Outside.OTHER), ["0", "1", "other", None]),
         (Column("x", type=Type.BOOLEAN), [False, True, None]),
         (Column("x", type=Type.BOOLEAN, outside=Outside.OTHER), ["false", "true", "other", None]),
-        (Column("x", type=Type.DATE, hierarchy=Flat(Dates("2020-01-01", "2020-01-01"))), [date(2020, 1, 1), None]),
+        (Column("x", type=Type.DATE, hierarchy=Flat(Dates("2020-01-01", "2020-01-01"))), ["any", None]),
+        (
+            Column("x", type=Type.DATE, hierarchy=Flat(Dates("2020-01-01", "2020-01-01")), outside=Outside.DROP),
+            [date(2020, 1, 1), None],
+        ),
         (Column("x", type=Type.INTEGER, hierarchy=Tree((("5", "a"),)), outside=Outside.DROP), [5, None]),
         (Column("x", type=Type.DECIMAL, hierarchy=Tree((("0.5", "a"),)), outside=Outside.DROP), [0.5, None]),
     ]

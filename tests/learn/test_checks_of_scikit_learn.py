@@ -91,7 +91,8 @@ class Declared:
 
 def _classes(y: Any) -> list[Any]:
     found = [] if y is None else sorted({str(each) for each in np.asarray(y).ravel().tolist()})
-    if found and not any(each.replace(".", "").replace("-", "").isdigit() for each in found):
+    words = np.asarray(y).dtype.kind not in "biuf"
+    if found and words and not any(each.replace(".", "").replace("-", "").isdigit() for each in found):
         return [*found, "another"][: max(2, len(found))]
     whole = sorted({int(float(each)) for each in found if each not in ("nan", "inf", "-inf")})[:50]
     return [*whole, 99, 98][: max(2, len(whole))]

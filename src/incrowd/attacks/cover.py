@@ -23,6 +23,8 @@ MISSING = ""
 _NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\d{4}-\d{2}-\d{2}"
 _RANGE = re.compile(rf"^([\[(]?)\s*({_NUMBER})\s*(?:,|;|\.\.|–|—|-|to|:)\s*({_NUMBER})\s*([\])\[]?)$")
 _SIDE = re.compile(rf"^(<=|>=|<|>|≤|≥)\s*({_NUMBER})$|^({_NUMBER})\+$")
+_OPEN_DAY = re.compile(r"^(\d{4}-\d{2}-\d{2}) or (earlier|later)$")
+_OR = r" or (?!(?:earlier|later)\b)"
 _EPOCH = date(1970, 1, 1).toordinal()
 
 Lookup = Callable[[pa.Array], Iterable[pa.Array]]
@@ -216,7 +218,7 @@ def _read(label: str, known: _Values) -> NDArray[np.int64] | None:
         pattern = re.compile(re.escape(prefix).replace(r"\*", ".") + ("" if prefix == label else ".*"))
         return np.array([code for value, code in known.place.items() if pattern.fullmatch(value)], np.int64)
     inside = label[1:-1] if label[:1] + label[-1:] == "{}" else label
-    parts = re.split(r"\s*,\s*" if inside is not label else r" or ", inside)
+    parts = re.split(r"\s*,\s*" if inside is not label else _OR, inside)
     if len(parts) == 1 and inside is label:
         return None
     found = [each for each in (_read(part, known) for part in parts) if each is not None]
@@ -231,6 +233,8 @@ def _stretch(label: str, in_order: NDArray[np.float64]) -> slice | None:
         first = np.searchsorted(in_order, low, "right" if found[1] == "(" else "left")
         last = np.searchsorted(in_order, high, "left" if found[4] in (")", "[") else "right")
         return slice(int(first), int(max(first, last)))
+    if day := _OPEN_DAY.match(label):
+        label = f"{'<=' if day[2] == 'earlier' else '>='} {day[1]}"
     if found := _SIDE.match(label):
         sign, edge = found[1] or ">=", _number(found[2] or found[3])
         end = int(np.searchsorted(in_order, np.nan))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.plan.compare import Route
     from incrowd.workflows.plan.explore import Choice, Explored, Offer
     from incrowd.workflows.plan.forecast import Forecast, Nearest
+    from incrowd.workflows.plan.outside import OutsideValues
     from incrowd.workflows.policy.policy import Policy
 
 _INTERNAL = "Made from the original rows: keep it apart from what is published. The ledger counts such looks."
@@ -74,11 +75,11 @@ class PlanOptions(ReadingOptions):
 def plan(options: PlanOptions) -> None:
     """Say what a release would promise, cost and leave; nothing is spent.
 
-    Where the rows are named, all that a release checks before its charge is checked: they are read once, and nothing
-    of them is shown.  With --minimal or --frontier what is shown is internal: it was made from them.  With --look
-    EPSILON that much is paid, and how many rows several choices of levels, k and rate would keep is shown, with
-    intervals; with --compare besides, what that means for the route by method safe.  Exit code 1 if a release would be
-    refused.
+    Where the rows are named, all that a release checks before its charge is checked: they are read, and nothing of them
+    is shown but how many values lie outside what is declared, to the holder of the data.  With --minimal or --frontier
+    what is shown is internal: it was made from them.  With --look EPSILON that much is paid, and how many rows several
+    choices of levels, k and rate would keep is shown, with intervals; with --compare besides, what that means for the
+    route by method safe.  Exit code 1 if a release would be refused.
     """
     from dataclasses import replace
 
@@ -101,12 +102,15 @@ def plan(options: PlanOptions) -> None:
         return
     if options.write is not None:
         raise InvalidParameter("--write writes the policy that a private look chose: give --look EPSILON with it.")
-    refusal, explored = _rows_checked(options, policy)
-    found = planned(policy, refusal)
+    checked = _rows_checked(options, policy)
+    explored, found = checked.explored, planned(policy, checked.refusal)
     if options.json:
-        print_json(_as_json(found) | ({} if explored is None else {"explored": explored.to_json()}))
+        outside = {"outside": [each.to_json() for each in checked.outside]} if checked.outside else {}
+        print_json(_as_json(found) | outside | ({} if explored is None else {"explored": explored.to_json()}))
     else:
         _show(found)
+        for each in checked.outside:
+            print_text(f"note: {each.sentence}")
         if found.allowed:
             verb = "release" if policy.graph is None else "graph release"
             print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.policy))} --out out\n")
@@ -153,9 +157,19 @@ def _route(route: Route) -> tuple[str, ...]:
     return (route.method, error, price, f"{route.claim}; cannot {route.cannot}")
 
 
-def _rows_checked(options: PlanOptions, policy: Policy) -> tuple[str | None, Explored | None]:
-    """Return why a release of the rows that are named would be refused, and what was searched for in them."""
+@dataclass(frozen=True)
+class CheckedRows:
+    """Why a release of rows would be refused, what was found in them, and what lies outside the declaration."""
+
+    refusal: str | None = None
+    explored: Explored | None = None
+    outside: tuple[OutsideValues, ...] = ()
+
+
+def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
+    """Return what the rows that are named tell the holder of the data; nothing where none are."""
     from incrowd.engines.choose import engine_of
+    from incrowd.workflows.plan.outside import outside_of
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.release.prepare import open_data, rehearse
 
@@ -164,7 +178,7 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> tuple[str | None, Exp
             raise InvalidParameter(
                 "minimal levels and a frontier are made from rows: name a table, or a source in the policy."
             )
-        return None, None
+        return CheckedRows()
     with engine_of(policy.engine) as engine:
         refusal = None
         try:
@@ -173,9 +187,9 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> tuple[str | None, Exp
             rows, refusal = open_data(options.data, policy, engine), str(error)
         if options.minimal or options.frontier:
             found = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
-            return refusal, found
+            return CheckedRows(refusal, found)
         record_look(policy, "plan")
-        return refusal, None
+        return CheckedRows(refusal, None, () if refusal else outside_of(policy, rows, engine))
 
 
 def _as_json(found: Forecast) -> dict[str, object]:

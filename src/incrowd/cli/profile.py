@@ -63,6 +63,7 @@ def profile(options: ProfileOptions) -> None:
     drafted policy rests on what is publicly known; whatever else was read off the rows is held back, or marked.
     """
     from incrowd.engines.choose import engine_of
+    from incrowd.workflows.plan.outside import outside_of
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import reading, settings_of
@@ -75,13 +76,13 @@ def profile(options: ProfileOptions) -> None:
         record_look(policy, "profile")
         with progress(not options.json) as tell:
             found = profiled(watched(rows, engine, tell), engine)
-    data, written = str(address), None
-    if options.write is not None:
-        written = _write(found, data, options, read)
+        written = None if options.write is None else _write(found, str(address), options, read)
+        judged = policy if options.write is None else load_policy(options.write)
+        outside = () if judged is None else outside_of(judged, rows, engine)
     if options.json:
-        print_json(_as_json(found, written, options.write))
+        print_json(_as_json(found, written, options.write) | {"outside": [each.to_json() for each in outside]})
     else:
-        _show(found, (*rows.notes, *found.notes))
+        _show(found, (*rows.notes, *found.notes, *(each.sentence.removesuffix(".") for each in outside)))
         if written is not None and options.write is not None:
             _show_draft(written, options.write, options.goal)
 

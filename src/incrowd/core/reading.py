@@ -25,7 +25,7 @@ from incrowd.errors import InvalidParameter
 _PATTERNS = {
     Type.INTEGER: r"^[+-]?0*[0-9]{1,18}(\.0*)?$",
     Type.DECIMAL: r"^[+-]?([0-9]{1,40}(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?$",
-    Type.DATE: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?$",
+    Type.DATE: r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$",  # a time may follow; "or earlier" is another day
 }
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers, Type
+from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.keys import Codes
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import OTHER, Column, Missing, Outside
@@ -183,13 +184,45 @@ class Classes:
         extra = [OTHER] * self.has_other + [None] * self.has_missing
         return pa.concat_arrays([names, pa.array(extra, pa.string())])
 
+    @property
+    def ends(self) -> tuple[bool, bool]:
+        """Whether the first and the last value stand for those beyond a bound, too; above level 0 labels say so."""
+        column = self.recoding.column
+        moved = isinstance(column.domain, Numbers | Dates) and column.rule_outside is Outside.ENDS
+        if self.recoding.level or not moved or not len(self.marks):
+            return False, False
+        bounds = [None if end is None else pa.scalar(end, self.marks.type) for end in column.stored_bounds]
+        return bounds[0] == self.marks[0], bounds[1] == self.marks[-1]
+
+    def open_labels(self) -> pa.Array:
+        """Return the labels for a column of text, in which a number at a bound says that it stands for those beyond.
+
+        >>> from incrowd.core.hierarchy.flat import Flat
+        >>> age = Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 2)))
+        >>> Recoding(age, 0).classes.open_labels().to_pylist()
+        ['<= 0', '1', '>= 2', None]
+        """
+        first, last = self.ends
+        if not (first or last) or not isinstance(self.recoding.column.domain, Numbers):
+            return self.labels()
+        labels = self.labels().to_pylist()
+        place = len(self.marks) - 1
+        if place == 0 and first and last:
+            labels[0] = ANY
+        else:
+            labels[0] = f"<= {labels[0]}" if first else labels[0]
+            labels[place] = f">= {labels[place]}" if last else labels[place]
+        return pa.array(labels, pa.string())
+
     def values(self) -> pa.Array:
         """Return what is released for each class: values of the declared type at level 0, labels above.
 
-        Where there is a class `other`, the column is released as text: its type is known before a row is read.
+        Where there is a class `other`, or a day that stands for earlier or later ones, too, the column is released as
+        text: its type is known before a row is read.  A number at a bound stands for the numbers beyond it, too.
         """
         column = self.recoding.column
-        if self.recoding.level or self.recoding.top or column.has_other or column.type is Type.TEXT:
+        as_text = column.has_other or column.open_days or column.type is Type.TEXT
+        if self.recoding.level or self.recoding.top or as_text:
             return self.labels()
         if isinstance(column.domain, Numbers | Dates):
             return pa.concat_arrays([self.marks, pa.nulls(int(self.has_missing), self.marks.type)])

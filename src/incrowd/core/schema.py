@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
 
 import pyarrow as pa
@@ -79,7 +80,8 @@ class Column:
     `missing` is a rule, or a value of the domain that stands in for what is missing.  `outside` left open means the
     nearest bound for numbers and dates, and one class `other` for the rest.  A value that cannot be read as the
     declared type is outside too; where there is no class `other` to put it in, it counts as missing.
-    Every rule is applied row by row.
+    Every rule is applied row by row.  Labels are true of every value that has them: where values outside go to the
+    nearest bound, the first and the last class say so.
 
     With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
     rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
@@ -109,6 +111,8 @@ class Column:
             raise InvalidParameter(f"the max_length of {self.name!r} lies between 1 and {LONGEST:,}.")
         if self.hierarchy == ANYTHING:
             object.__setattr__(self, "hierarchy", flat(self.type))
+        if self.rule_outside is Outside.ENDS and self.domain.closed:
+            object.__setattr__(self, "hierarchy", self.hierarchy.with_open_ends())
         self._check_domain()
         if self.role is Role.WEIGHT and self.type not in (Type.INTEGER, Type.DECIMAL):
             raise InvalidParameter(f"{self.name!r} holds survey weights, which are numbers: let type be decimal.")
@@ -183,6 +187,22 @@ class Column:
         """Whether there is a class `other`; a boolean column has one only if it says so."""
         asked = self.outside is not None or self.type is not Type.BOOLEAN
         return asked and self.domain.closed and self.rule_outside is Outside.OTHER
+
+    @property
+    def stored_bounds(self) -> tuple[int | float | date | None, int | float | date | None]:
+        """The bounds of numbers or days as values are stored; None where there is none."""
+        if isinstance(self.domain, Dates):
+            return self.domain.bounds
+        if not isinstance(self.domain, Numbers):
+            return None, None
+        as_stored = int if self.type is Type.INTEGER else float
+        low, high = self.domain.bounds
+        return (None if low is None else as_stored(low)), (None if high is None else as_stored(high))
+
+    @property
+    def open_days(self) -> bool:
+        """Whether the first and the last day stand for the days beyond them, too, so that days are released as text."""
+        return isinstance(self.domain, Dates) and self.hierarchy.open_ends
 
     @property
     def pseudonymous(self) -> bool:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.core.domain import Type
+from incrowd.core.hierarchy.ends import ANY, end_value
 from incrowd.core.reading import parse
 from incrowd.core.schema import OTHER
 from incrowd.criteria.recount import (
@@ -129,7 +130,7 @@ def measure_of(distance: str, classes: Classes, kind: Type | None, places: Place
     if distance == "hierarchical":
         above = None if places is None else places.labels_above
         return SlowDistance(hierarchical(values, above)) if listed and above is not None else None
-    if kind is not None and all(parse(value, kind) is not None for value in met if value not in (None, OTHER)):
+    if kind is not None and all(parse(end_value(v), kind) is not None for v in met if v not in (None, OTHER, ANY)):
         return SlowDistance(ordered(sorted(met, key=lambda value: place(value, kind))), steady=False)
     return SlowDistance(ordered(values), steady=False) if listed else None
 
@@ -138,7 +139,7 @@ def place(value: Label, kind: Type) -> tuple[int, Any]:
     """Return what to sort by: values as they are, then what is outside the domain, then what is missing."""
     if value is None:
         return 2, 0
-    read = parse(value, kind)
+    read = parse(end_value(value), kind)
     return (1, 0) if read is None else (0, read)
 
 

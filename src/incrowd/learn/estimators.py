@@ -6,7 +6,7 @@ scores of the rows that were learned from are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from warnings import warn
 
@@ -17,7 +17,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, Regressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from incrowd.core.domain import Type
+from incrowd.core.domain import Categories, Type, listed
+from incrowd.core.reading import parse
+from incrowd.core.schema import Column
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.plan.forecast import Forecast
@@ -65,6 +67,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if target is not None and y is not None:
             table = table.drop_columns([target]) if target in table.column_names else table
             table = table.append_column(target, _target(y))
+        if target is not None:
+            _check_kind(policy.schema[target], table.schema.field(target).type)
         found = learn_model(table, policy)
         self.model_, self.certificate_ = found.model, found.certificate
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -103,15 +107,19 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The declared classes, whatever rows hold."""
+        """The declared classes, whatever rows hold; in numpy's order, by which scikit-learn reads probabilities."""
+        return np.sort(self._model_classes)
+
+    @property
+    def _model_classes(self) -> NDArray[Any]:
+        """The classes in the order in which they are declared, which is that of the model."""
         check_is_fitted(self, "model_")
-        kind = self._policy().schema[self.model_.target or ""].type
-        return np.array([_FROM_TEXT.get(kind, str)(each) for each in self.model_.outputs])
+        return _labels(self.model_.outputs, self._policy().schema[self.model_.target or ""].type)
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:  # noqa: N803 - the name that scikit-learn gives it
-        """Return the chance of each declared class for each row; it costs nothing."""
+        """Return the chance of each class for each row, in the order of `classes_`; it costs nothing."""
         rows = self._rows(X)
-        return self.model_.chances(rows)
+        return self.model_.chances(rows)[:, np.argsort(self._model_classes, kind="stable")]
 
     def predict(self, X: object) -> NDArray[Any]:  # noqa: N803 - the name that scikit-learn gives it
         """Return the likeliest class of each row; it costs nothing."""
@@ -169,6 +177,38 @@ class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
         return self.model_.scores(rows)
 
 
+def _labels(outputs: Sequence[str], kind: Type) -> NDArray[Any]:
+    """Return labels as values of the declared type; those of intervals are text.
+
+    >>> _labels(["1", "0"], Type.INTEGER).tolist(), _labels(["< 5", ">= 5"], Type.INTEGER).tolist()
+    ([1, 0], ['< 5', '>= 5'])
+    """
+    try:
+        return np.array([_FROM_TEXT.get(kind, str)(each) for each in outputs])
+    except ValueError:
+        return np.array(outputs)
+
+
+def _check_kind(target: Column, stored: pa.DataType) -> None:
+    """Refuse numbers or truth values as labels where the declared classes are other words: none would be learned."""
+    if target.type is not Type.TEXT or not isinstance(target.domain, Categories):
+        return
+    words = target.domain.values
+    if pa.types.is_boolean(stored):
+        labels, fit = "truth values", any(word in ("true", "false") for word in words)
+    elif pa.types.is_integer(stored) or pa.types.is_floating(stored):
+        labels, fit = "numbers", any(parse(word, Type.DECIMAL) is not None for word in words)
+    else:
+        return
+    if not fit:
+        raise InvalidParameter(
+            f"the labels of {target.name!r} are {labels}, and the policy declares the classes {listed(words)}: no row "
+            "would have a class. Give the declared words, or declare the classes as the labels are. Tools that number "
+            "the labels first, such as VotingClassifier, need type: integer and categories: [0, 1, …]. Nothing was "
+            "charged."
+        )
+
+
 def _vectors(model: LearnedModel) -> NDArray[np.float64]:
     return np.zeros((0, 0)) if model.vectors is None else model.vectors
 
@@ -224,4 +264,8 @@ def _column(values: object) -> pa.Array:
         raise InvalidParameter("a target is one column.")
     if array.dtype.kind in "biuf":
         return pa.array(array)
-    return pa.array([None if each is None else str(each) for each in array.tolist()], pa.string())
+    plain = array.tolist()
+    kinds = {type(each) for each in plain if each is not None}
+    if kinds and (kinds <= {int, float} or kinds == {bool}):  # numbers that numpy holds as objects
+        return pa.array(plain)
+    return pa.array([None if each is None else str(each) for each in plain], pa.string())

@@ -100,6 +100,10 @@ def in_ranges(policy: Policy, name: str) -> Callable[[str | None, str | None], b
         parts = (label or "").split(" or ")
         found = [re.match(r"^\[(\d+), (\d+)\]$", part) for part in parts]
         inside = value is not None and any(each and int(each[1]) <= int(value) <= int(each[2]) for each in found)
+        sides = [re.match(r"^([<>])= (\d+)$", part) for part in parts]
+        inside |= value is not None and any(
+            each and (int(value) <= int(each[2]) if each[1] == "<" else int(value) >= int(each[2])) for each in sides
+        )
         absent = value is None and "missing" in parts
         return inside or absent or any(plain(part, value) for part in ([*parts] if label else [None]))
 

@@ -12,6 +12,7 @@ from incrowd.accounting.budget import Budget
 from incrowd.core.domain import Categories, Dates, Numbers
 from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, Kind, More, Unit
+from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows.policy.file import json_schema
@@ -173,3 +174,15 @@ def test_the_hash_covers_the_text_and_the_hierarchy_files(tmp_path: Path) -> Non
     second = load_policy(file).hash
     assert second != first
     assert load_policy(written(changed(policy, release__rate="1/3"), tmp_path)).hash != second
+
+
+def test_closed_ends_are_refused_where_values_outside_are_moved_to_them() -> None:
+    age = {"type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [10], "open_ends": False}}
+    release = {"method": "private-histogram", "columns": ["age"], "levels": {"age": 1}, "epsilon": 1}
+    policy: dict[str, Any] = {"incrowd": 1, "dataset": {"name": "ages"}, "columns": {"age": age}, "release": release}
+    with pytest.raises(InvalidParameter, match="let outside be other or drop"):
+        load_policy(policy)
+    left_out = load_policy({**policy, "columns": {"age": {**age, "outside": "drop"}}})
+    labels = left_out.schema["age"].hierarchy.labels(1)
+    assert labels is not None
+    assert (labels[0], labels[-1]) == ("[0, 10)", "[90, 100)")

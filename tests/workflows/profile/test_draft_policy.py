@@ -124,6 +124,26 @@ def test_a_declared_period_is_what_dates_lie_in(tmp_path: Path) -> None:
         DraftPeriod("last year")
 
 
+@pytest.mark.parametrize("name", ["Geburtsdatum", "born", "gebtag"])
+def test_a_period_of_events_bounds_no_births_and_the_draft_says_why(name: str, tmp_path: Path) -> None:
+    births = [f"{1940 + n % 70}-05-11" for n in range(400)]
+    table = pa.table({name: births, "seen": ["2024-03-11", "2025-04-12"] * 200})
+    policy = drafted(table, tmp_path, DraftRequest(period=DraftPeriod("2024-2025")))
+    assert policy.section.columns[name].bounds == ("1900-01-01", "2099-12-31")
+    assert policy.section.columns["seen"].bounds == ("2024-01-01", "2025-12-31")
+    assert policy.section.columns[name].derived is None
+    text = draft(profile(open_source(table)), Origin("x.csv"), DraftRequest(period=DraftPeriod("2024-2025"))).text
+    reasons = ("the period is that of events, not of births", "many values lie outside the declared period")
+    assert any(f"  {name}:   # the calendar from 1900 to 2099: {reason}\n" in text for reason in reasons)
+
+
+def test_a_few_days_outside_of_a_period_leave_it_the_bound(tmp_path: Path) -> None:
+    days = [f"2024-{n % 12 + 1:02d}-{n % 28 + 1:02d}" for n in range(400)]
+    table = pa.table({"seen": [*days, "2023-12-30"], "sex": [*["F", "M"] * 200, "F"]})
+    policy = drafted(table, tmp_path, DraftRequest(period=DraftPeriod("2024")))
+    assert policy.section.columns["seen"].bounds == ("2024-01-01", "2024-12-31")
+
+
 def test_a_table_of_very_many_columns_keeps_those_that_tell_most(tmp_path: Path) -> None:
     columns = {f"q{n}": [str((n + row) % 4) for row in range(200)] for n in range(20)}
     policy = drafted(pa.table(columns | {"age": ["31", "40"] * 100, "income": ["100", "300"] * 100}), tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, Dates, Provenance
+from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.hierarchy.flat import written
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.errors import InvalidParameter
@@ -36,18 +37,22 @@ _MONDAY = 3  # days from Monday, 1969-12-29, to the first day of 1970
 class Calendar(Hierarchy):
     """The week (by ISO 8601), or the month, quarter, year and decade a day lies in; finest first.
 
-    A week can lie in two months, and even in two years, so nothing but `*` lies above it.
+    A week can lie in two months, and even in two years, so nothing but `*` lies above it.  With `open_ends` the first
+    and the last period say in their labels that they hold the days beyond the bounds.
 
     >>> born = Calendar(Dates(), (Period.MONTH, Period.QUARTER, Period.YEAR, Period.DECADE))
     >>> [born.generalize("2024-12-30", level) for level in range(6)]
     ['2024-12-30', '2024-12', '2024-Q4', '2024', '2020s', '*']
     >>> Calendar(Dates(), (Period.WEEK,)).generalize("2024-12-30", 1)
     '2025-W01'
+    >>> Calendar(Dates("2023-05-01", "2025-03-31"), (Period.YEAR,), open_ends=True).labels(1)
+    ('2023 or earlier', '2024', '2025 or later')
     """
 
     domain: Dates
     periods: tuple[Period, ...]
     provenance: Provenance = DECLARED
+    open_ends: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -63,6 +68,10 @@ class Calendar(Hierarchy):
                 raise InvalidParameter(f"a week can lie in two of the period {coarse}: above week there is only '*'.")
             if order.index(fine) >= order.index(coarse):
                 raise InvalidParameter(f"periods go from fine to coarse: {coarse} cannot stand above {fine}.")
+
+    def with_open_ends(self) -> Calendar:
+        """Return the hierarchy with labels that are true of days beyond the bounds."""
+        return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
@@ -86,14 +95,19 @@ class Calendar(Hierarchy):
         return pc.cast(pa.array(starts.astype(np.int32), pa.int32(), mask=missing), pa.date32())
 
     def _names(self, marks: pa.Array, level: int) -> pa.Array:
-        days = pc.cast(marks, pa.int32()).to_pylist()
-        return pa.array([None if day is None else _label(day, self.periods[level - 1]) for day in days], pa.string())
+        days = pc.cast(marks, pa.int32())
+        names = [None if day is None else _label(day, self.periods[level - 1]) for day in days.to_pylist()]
+        labels, ends = pa.array(names, pa.string()), pa.array([day_number(day) for day in self._open_days], pa.int32())
+        first, last = pc.cast(self._lift(pc.cast(ends, pa.date32()), level), pa.int32()).to_pylist()
+        return open_days(labels, days, (first, last))
 
     def _generalize(self, value: str, level: int) -> str | None:
         day = written(value, self.domain)
         if day is None or level == 0:
             return day
-        return _name(date.fromisoformat(day), self.periods[level - 1])
+        period = self.periods[level - 1]
+        first, last = (None if end is None else _name(end, period) for end in self._open_days)
+        return open_label(_name(date.fromisoformat(day), period), first, last)
 
 
 def _start_of(months: NDArray[np.int64]) -> NDArray[np.int64]:

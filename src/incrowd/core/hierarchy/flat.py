@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import pyarrow as pa
@@ -22,6 +22,15 @@ class Flat(Hierarchy):
 
     domain: Domain
     provenance: Provenance = DECLARED
+    open_ends: bool = False
+
+    def with_open_ends(self) -> Flat:
+        """Return the hierarchy with labels that are true of values beyond the bounds.
+
+        >>> Flat(Dates("2024-01-01", "2024-01-03")).with_open_ends().labels(0)
+        ('2024-01-01 or earlier', '2024-01-02', '2024-01-03 or later')
+        """
+        return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:

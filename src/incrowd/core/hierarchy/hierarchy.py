@@ -12,13 +12,15 @@ other levels are *open* (the prefixes of any text) and their marks are met while
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.core.domain import Domain, Provenance
+from incrowd.core.domain import Dates, Domain, Provenance
+from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.reading import canonical
 from incrowd.errors import InvalidParameter
 
@@ -35,6 +37,12 @@ class Hierarchy(ABC):
 
     domain: Domain
     provenance: Provenance
+    open_ends: bool = False
+    """Whether the labels of the first and the last class say that they hold the values beyond the bounds, too."""
+
+    def with_open_ends(self) -> Hierarchy:
+        """Return the hierarchy with labels that are true of values beyond the bounds, which are moved to the ends."""
+        return self
 
     @property
     @abstractmethod
@@ -67,7 +75,7 @@ class Hierarchy(ABC):
         self._check(level)
         if level == self.height:
             return marks
-        return self._names(marks, level) if level else canonical(marks)
+        return self._names(marks, level) if level else self._values(marks)
 
     def members(self, level: int) -> pa.Array | None:
         """Return the marks of all classes in order, or None where they cannot be listed."""
@@ -105,8 +113,11 @@ class Hierarchy(ABC):
         """Return the label of one value written as text, or None if it is outside: the rule, slow and obvious."""
         self._check(level)
         bottom = self._generalize(value, 0)
-        if bottom is None or level == 0:
-            return bottom
+        if bottom is None:
+            return None
+        if level == 0:
+            low, high = self._open_days
+            return open_label(bottom, None if low is None else str(low), None if high is None else str(high))
         return TOP if level == self.height else self._generalize(value, level)
 
     @abstractmethod
@@ -117,6 +128,18 @@ class Hierarchy(ABC):
 
     @abstractmethod
     def _generalize(self, value: str, level: int) -> str | None: ...
+
+    @property
+    def _open_days(self) -> tuple[date | None, date | None]:
+        """The first and the last day, where days beyond them have their label."""
+        return self.domain.bounds if self.open_ends and isinstance(self.domain, Dates) else (None, None)
+
+    def _values(self, marks: pa.Array) -> pa.Array:
+        """Return the labels of values; a number at an end stays a number, a day there says that it is one."""
+        low, high = self._open_days
+        if low is None and high is None:
+            return canonical(marks)
+        return open_days(canonical(marks), pc.cast(marks, pa.int32()), (day_number(low), day_number(high)))
 
     def _members(self, level: int) -> pa.Array | None:
         values = self.domain.members()

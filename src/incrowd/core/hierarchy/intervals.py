@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Numbers, Provenance, Type
+from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import holds, written
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.reading import number_text, parse
@@ -80,7 +81,7 @@ class Intervals(Hierarchy):
     """Intervals `[low, high)` of the given widths, finest first, laid out from `origin` in both directions.
 
     The origin is the low bound of the domain where there is one, else 0.  With `open_ends` the first and the last
-    interval say so in their labels: use it where values outside the bounds are moved to them.
+    interval say so in their labels: a column whose values outside the bounds are moved to them sees to it.
 
     >>> ages = Intervals(Numbers(10, 60), (10, 20), open_ends=True)
     >>> ages.labels(2)
@@ -111,6 +112,10 @@ class Intervals(Hierarchy):
                     raise InvalidParameter(
                         f"intervals of an integer column have whole widths and a whole origin below 2^61, not {number}."
                     )
+
+    def with_open_ends(self) -> Intervals:
+        """Return the hierarchy with labels that are true of values beyond the bounds."""
+        return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
@@ -152,7 +157,7 @@ class Intervals(Hierarchy):
         here, there = number_text(grid.point(step)), number_text(grid.point(step + 1))
         first, last = self._ends(level) if self.open_ends else (None, None)
         if step in (first, last):
-            return "any" if first == last else f"< {there}" if step == first else f">= {here}"
+            return ANY if first == last else f"< {there}" if step == first else f">= {here}"
         return f"[{here}, {there})"
 
     def _ends(self, level: int) -> tuple[int | None, int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Dates, Numbers, Provenance, Type
+from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import written
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.reading import number_text, parse
@@ -28,17 +29,21 @@ class Slices(Hierarchy):
     """Pieces of equal length from the low bound to the high one, which belongs to the last piece.
 
     Whole numbers and days are dealt out as evenly as they can be: the sizes of two pieces differ by at most one.
-    Decimal numbers are compared, as everywhere, with the doubles nearest to the ends of the pieces.
+    Decimal numbers are compared, as everywhere, with the doubles nearest to the ends of the pieces.  With `open_ends`
+    the first and the last piece say in their labels that they hold the values beyond the bounds.
 
     >>> Slices(Numbers(0, 99), 4).labels(1)
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 100)')
     >>> Slices(Numbers(0, 1, Type.DECIMAL), 2).labels(1)
     ('[0, 0.5)', '[0.5, 1]')
+    >>> Slices(Dates("2024-01-01", "2024-01-06"), 3, open_ends=True).labels(1)
+    ('2024-01-02 or earlier', '[2024-01-03, 2024-01-04]', '2024-01-05 or later')
     """
 
     domain: Numbers | Dates
     pieces: int
     provenance: Provenance = DECLARED
+    open_ends: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.domain.bounds
@@ -50,6 +55,10 @@ class Slices(Hierarchy):
             raise InvalidParameter(f"{int(self.length)} whole numbers or days cannot be cut into {self.pieces} pieces.")
         if not self.whole and (self.length <= 0 or np.any(np.diff(self.ends) <= 0)):
             raise InvalidParameter("the pieces are narrower than decimal numbers can tell apart: cut into fewer.")
+
+    def with_open_ends(self) -> Slices:
+        """Return the hierarchy with labels that are true of values beyond the bounds."""
+        return replace(self, open_ends=True)
 
     @property
     def whole(self) -> bool:
@@ -131,10 +140,19 @@ class Slices(Hierarchy):
 
     def _label(self, place: int) -> str:
         here, there = self.ends[place : place + 2].tolist()
+        if self.open_ends and place in (0, self.pieces - 1):
+            return self._open_label(place, here, there)
         if isinstance(self.domain, Dates):
             return f"[{_day(here)}, {_day(there - 1)}]"
         closed = place == self.pieces - 1 and not self.whole
         return f"[{number_text(here)}, {number_text(there)}{']' if closed else ')'}"
+
+    def _open_label(self, place: int, here: float, there: float) -> str:
+        if self.pieces == 1:
+            return ANY
+        if isinstance(self.domain, Dates):
+            return f"{_day(int(there) - 1)} or earlier" if place == 0 else f"{_day(int(here))} or later"
+        return f"< {number_text(there)}" if place == 0 else f">= {number_text(here)}"
 
     def _generalize(self, value: str, level: int) -> str | None:
         stored = written(value, self.domain)

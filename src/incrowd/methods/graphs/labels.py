@@ -53,7 +53,7 @@ class NodeLabels:
     def texts(self, graph: Graph) -> dict[str, pa.Array]:
         """Return the labels of each node, column by column."""
         return {
-            recoding.column.name: recoding.classes.labels().take(pa.array(codes))  # type: ignore[union-attr]
+            recoding.column.name: recoding.classes.open_labels().take(pa.array(codes))  # type: ignore[union-attr]
             for recoding, codes in zip(self.recodings, self.codes(graph), strict=True)
         }
 

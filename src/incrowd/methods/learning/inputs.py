@@ -77,7 +77,7 @@ def interval_classes(column: Column, bins: int) -> Classes:
 
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,)), missing="drop")
     >>> interval_classes(age, 4).labels().to_pylist()
-    ['[0, 25)', '[25, 50)', '[50, 75)', '[75, 100)']
+    ['< 25', '[25, 50)', '[50, 75)', '>= 75']
     """
     domain = column.domain
     low, high = domain.bounds if isinstance(domain, Numbers) else (None, None)

@@ -81,7 +81,7 @@ class TableAxis:
                 f"the lines of {recoding.column.name!r} at level {recoding.level} cannot be listed from the "
                 "declaration: declare categories or bounds, or use a higher level."
             )
-        names: list[list[str | None]] = [lowest.labels().to_pylist()]
+        names: list[list[str | None]] = [lowest.open_labels().to_pylist()]
         chains = [np.arange(len(lowest))]
         for level in range(recoding.level + 1, recoding.column.hierarchy.height):
             classes, table = lowest.rise(level)

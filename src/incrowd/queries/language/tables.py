@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -145,21 +144,10 @@ def _outside(raw: exp.Expr, declared: Column) -> exp.Expr | None:
         return exp.Not(this=exp.In(this=raw.copy(), expressions=values))
     if not isinstance(domain, Numbers | Dates) or not domain.closed:
         return None
-    low, high = _ends(declared)
+    low, high = declared.stored_bounds
     sides = [operation(exp.LT, raw, constant(low))] if low is not None else []
     sides += [operation(exp.GT, raw, constant(high))] if high is not None else []
     return sides[0] if len(sides) == 1 else exp.Or(this=sides[0], expression=sides[1])
-
-
-def _ends(declared: Column) -> tuple[int | float | date | None, int | float | date | None]:
-    domain = declared.domain
-    if isinstance(domain, Dates):
-        return domain.bounds
-    if not isinstance(domain, Numbers):
-        raise TypeError
-    kind = int if declared.type is Type.INTEGER else float
-    low, high = domain.bounds
-    return (None if low is None else kind(low)), (None if high is None else kind(high))
 
 
 def _filled(absent: exp.Expr, declared: Column) -> list[tuple[exp.Expr, exp.Expr]]:
@@ -176,7 +164,7 @@ def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, e
     if declared.rule_outside is Outside.OTHER:
         return [(outside, constant(OTHER) if declared.type is Type.TEXT else null())]
     raw = column(declared.name, BASE)
-    ends = zip(_ends(declared), (exp.LT, exp.GT), strict=True)
+    ends = zip(declared.stored_bounds, (exp.LT, exp.GT), strict=True)
     return [(operation(kind, raw, constant(end)), constant(end)) for end, kind in ends if end is not None]
 
 

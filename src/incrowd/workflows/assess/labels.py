@@ -1,8 +1,9 @@
 """Labels: which values each label of a released column stands for, in whatever way a method writes it.
 
-A label is a value or a class of the hierarchy (`F`, `[20, 40)`, `*`), the range of a line (`[20, 29]`, `low to high`),
-or several of these (`Paris or Rome or missing`).  An empty cell is a missing value, or where cells were left out any
-value.  A number that is none of them was changed: it is taken for the value nearest to it, and its loss is not known.
+A label is a value or a class of the hierarchy (`F`, `[20, 40)`, `2020 or earlier`, `*`), the range of a line
+(`[20, 29]`, `low to high`, `>= 20`, `2024-05-01 or later`), or several of these (`Paris or Rome or missing`).  An empty
+cell is a missing value, or where cells were left out any value.  A number that is none of them was changed: it is taken
+for the value nearest to it, and its loss is not known.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers, Type
+from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.reading import canonical, read
 from incrowd.core.recoding import Classes
 from incrowd.errors import InvalidParameter
 from incrowd.quality.ladder import class_losses
 
 _RANGE = re.compile(r"^\[(?P<low>[^,\[\]]+), (?P<high>[^,\[\]]+)\]$")
+_SIDE = re.compile(r"^(?P<sign><=|>=) (?P<number>[^ ]+)$|^(?P<day>[0-9-]{10}) or (?P<words>earlier|later)$")
+_OR = re.compile(r" or (?!(?:earlier|later)\b)")  # `2024 or earlier` is one label
 _MISSING = "missing"
 CHANGED, RANGES, EMPTY = "changed", "ranges", "empty cells"
 
@@ -184,7 +188,7 @@ class _Reader:
 
     def _stretch(self, label: str) -> LabelMeaning | None:
         """Return the values of a range, or of several labels side by side."""
-        found = [self._part(part) for part in label.split(" or ")]
+        found = [self._part(part) for part in _OR.split(label)]
         if any(each is None for each in found):
             return None
         values = np.unique(np.concatenate([each for each in found if each is not None])).astype(np.int32)
@@ -196,10 +200,24 @@ class _Reader:
         known = self._known(part)
         if known is not None:
             return known.values
+        if part == ANY:
+            return np.arange(len(self.classes.marks), dtype=np.int32)
+        if side := _SIDE.match(part):
+            return self._side(side)
         inside = _RANGE.match(part)
         low, to, high = (inside["low"], ", ", inside["high"]) if inside else part.partition(" to ")
         ranges = (level.between(low, high) for level in self.levels) if to else iter(())
         return next((each for each in ranges if each is not None), None)
+
+    def _side(self, side: re.Match[str]) -> NDArray[np.int32] | None:
+        """Return the values up to a number or day, or from one on; those beyond a bound were moved to it."""
+        column = self.classes.recoding.column
+        end = read(pa.array([side["number"] or side["day"]]), column.type).values
+        if not isinstance(column.domain, Numbers | Dates) or end[0].as_py() is None:
+            return None
+        positions, edge = _line(self.classes.marks), _line(end)[0]
+        below = side["sign"] == "<=" or side["words"] == "earlier"
+        return np.flatnonzero(positions <= edge if below else positions >= edge).astype(np.int32)
 
     def _nearest(self, label: str) -> LabelMeaning | None:
         """Return the value nearest to a number or day that is no label."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
+from incrowd.core.hierarchy.ends import end_value
 from incrowd.core.hierarchy.hierarchy import TOP
 from incrowd.core.keys import Codes
 from incrowd.core.reading import read
@@ -239,6 +240,8 @@ def _order(labels: pa.Array, kind: Type | None) -> NDArray[np.intp] | None:
     """
     if kind is None or kind not in _ORDERED:
         return None
+    if kind is Type.DATE and pa.types.is_string(labels.type):
+        labels = pa.array([None if label is None else end_value(label) for label in labels.to_pylist()], pa.string())
     found = read(labels, kind)
     if found.unreadable.any():
         return None

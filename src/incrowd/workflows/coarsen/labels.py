@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from incrowd.core.domain import Dates, Numbers
+from incrowd.core.hierarchy.ends import end_value
+from incrowd.core.reading import read
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
@@ -22,8 +25,8 @@ def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None])
     >>> from incrowd.core.hierarchy.intervals import Intervals
     >>> from incrowd.core.domain import Type
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 39), (10, 20)))
-    >>> raise_labels(age, 1, 2, ["[0, 10)", "[10, 20)", None])
-    {'[0, 10)': '[0, 20)', '[10, 20)': '[0, 20)', None: None}
+    >>> raise_labels(age, 1, 2, ["< 10", "[10, 20)", None])
+    {'< 10': '< 20', '[10, 20)': '< 20', None: None}
     """
     if high < low:
         raise InvalidParameter(
@@ -44,9 +47,12 @@ def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None])
 
 def _open_classes(column: Column, level: int, labels: list[str | None]) -> Classes:
     """Return the classes of an open level, of which only those that were released are known."""
-    marks = pa.array(sorted(label for label in labels if label is not None), pa.string())
-    recoding = Recoding(column, level)
-    if column.hierarchy.names(marks, level) != marks:
+    texts = sorted(label for label in labels if label is not None)
+    recoding, numbered = Recoding(column, level), isinstance(column.domain, Numbers | Dates)
+    plain = pa.array([end_value(text) if column.open_days else text for text in texts], pa.string())
+    marks = read(plain, column.type).values if numbered else plain
+    readable = not numbered or (level == 0 and marks.null_count == 0)
+    if not readable or column.hierarchy.names(marks, level).to_pylist() != texts:
         raise InvalidParameter(
             f"the labels of {column.name!r} at level {level} do not say which values they hold, so they cannot rise to "
             f"another level. Leave the column as it is, or leave it out with --columns."

@@ -110,8 +110,8 @@ def _ends(wish: HierarchyRequest, low: Any, high: Any, kind: Type) -> dict[str, 
     drafted = number_rule(first, last, kind) if kind is Type.INTEGER else date_rule(first, last)
     rule = drafted.get("hierarchy", {"intervals": ["2"]})
     steps = list(wish.steps) or rule[wish.kind]
-    closed = {"open_ends": False} if wish.kind == "intervals" else {}  # a listed hierarchy holds nothing but its values
-    return {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps, **closed}}
+    section = {"type": str(kind), "bounds": drafted["bounds"], "hierarchy": {wish.kind: steps}}
+    return section | {"outside": "drop"}  # a listed hierarchy holds nothing but its values: no end is open
 
 
 def _values(wish: HierarchyRequest, values: tuple[str, ...]) -> dict[str, Any]:

@@ -121,7 +121,13 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
         return Calendar(_expect(domain, Dates, "dates"), tuple(map(Period, rule.dates)), provenance)
     if rule.intervals is not None:
         numbers = _expect(domain, Numbers, "intervals")
-        ends = section.outside in (None, Outside.ENDS) if rule.open_ends is None else rule.open_ends
+        moved = section.outside in (None, Outside.ENDS) and numbers.closed
+        if moved and rule.open_ends is False:
+            raise InvalidParameter(
+                "open_ends: false would give the label of an interval to values outside of it, since those go to the "
+                "nearest bound: leave open_ends out, or let outside be other or drop."
+            )
+        ends = moved if rule.open_ends is None else rule.open_ends
         return Intervals(numbers, rule.intervals, rule.origin, ends and numbers.closed, provenance)
     if rule.cuts is not None:
         return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)

@@ -195,7 +195,7 @@ class HierarchySection(Section):
     intervals: tuple[Exact, ...] | None = Field(None, description="Widths, each a multiple of the one before.")
     origin: Exact | None = Field(None, description="Where the first interval starts; by default the lower bound.")
     open_ends: bool | None = Field(
-        None, description="Label the first and last interval as open; by default where values outside go to the ends."
+        None, description="Label the first and last interval as open; always where values outside go to the ends."
     )
     cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
     prefix: tuple[Prefix, ...] | None = Field(None, description="How many characters are kept, level by level.")
@@ -257,7 +257,8 @@ class ColumnSection(Section):
     separator: str | None = Field(None, description="A row holds a set of items: what parts them where they are text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is left out; or a value instead.")
     outside: Literal["other", "ends", "drop"] | None = Field(
-        None, description="Values outside the domain: one class 'other', the nearest bound, or the row is left out."
+        None,
+        description="Values outside: one class 'other', the nearest bound, whose label says so, or no row at all.",
     )
     max_length: MaxLength = Field(
         MAX_LENGTH, description="How many characters of a text that is not listed questions read; the rest is cut off."

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from incrowd.core.domain import Type
+from incrowd.core.reading import parse
 from incrowd.workflows.profile.column_names import (
     AGES,
     BIRTHS,
@@ -118,12 +119,24 @@ def _of_numbers(facts: Facts, kind: Type) -> PublicVocabulary | None:
 
 
 def _of_days(facts: Facts, period: tuple[str, str] | None) -> PublicVocabulary:
-    born = spoken(facts.name, BIRTHS)
-    declared = None if born else period
+    declared, known = None, "the calendar from 1900 to 2099"
+    if period is not None and spoken(facts.name, BIRTHS):
+        known += ": the period is that of events, not of births"
+    elif period is not None and not _fits(facts, period):
+        known += ": many values lie outside the declared period"
+    elif period is not None:
+        declared, known = period, "the declared period"
     periods = ["month", "quarter", "year", *(["decade"] if declared is None else [])]
     bounds = list(declared or (FIRST_DAY, LAST_DAY))
-    known = "the declared period" if declared else "the calendar from 1900 to 2099"
     return PublicVocabulary({"type": "date", "bounds": bounds, "hierarchy": {"dates": periods}}, known)
+
+
+def _fits(facts: Facts, period: tuple[str, str]) -> bool:
+    """Whether nearly all of the different days lie in a period; a few may lie outside, and are labeled so."""
+    days = [str(day) for day in (parse(value, Type.DATE) for value in facts.sample) if day is not None]
+    days = days or [str(end) for end in (facts.low, facts.high) if end is not None]
+    inside = sum(period[0] <= day <= period[1] for day in days)
+    return inside >= _NEARLY * len(days)
 
 
 def _of_texts(facts: Facts) -> Iterator[PublicVocabulary]:

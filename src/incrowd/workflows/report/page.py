@@ -49,7 +49,11 @@ _DIGITS = 6
 CHARTS = ", ".join(f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy"))
 """What computes and draws a report: where these are the same, so is the page."""
 _MISSING = {"class": "a class of their own", "drop": "row is left out"}
-_OUTSIDE = {"ends": "nearest bound", "other": "one class for all", "drop": "row is left out"}
+_OUTSIDE = {
+    "ends": "nearest bound, which stands for all beyond it",
+    "other": "one class for all",
+    "drop": "row is left out",
+}
 _IN_HEAD = frozenset({"name", "unit", "commitment", "period"})
 _ATTACKERS = {
     "prosecutor": "knows that the person is in the published file and looks for the row; the worst row counts",

@@ -65,7 +65,9 @@ def covers(label: str | None, value: int | None) -> bool:
     if value is None:
         return "missing" in label or label == "*"
     found = re.match(r"\[(\d+), (\d+)\]", label) or re.match(r"(\d+)()", label)
-    return found is not None and int(found[1]) <= value <= int(found[2] or found[1])
+    if side := re.match(r"([<>])= (\d+)", label):
+        return value <= int(side[2]) if side[1] == "<" else value >= int(side[2])
+    return label.startswith("any") or (found is not None and int(found[1]) <= value <= int(found[2] or found[1]))
 
 
 @settings(max_examples=50, deadline=None)
@@ -144,7 +146,9 @@ def test_a_class_shows_the_lowest_node_that_holds_its_categories() -> None:
 
 
 def test_a_class_shows_the_range_or_the_mean_of_its_dates() -> None:
-    assert labels("ranges", TWO, "born") == {"[2000-01-01, 2000-01-05]"}
+    later = [(town, day.replace("-01", "-02", 1), *rest) for town, day, *rest in TWO]
+    assert labels("ranges", TWO, "born") == {"2000-01-05 or earlier"}
+    assert labels("ranges", later, "born") == {"[2000-02-01, 2000-02-05]"}
     assert labels("means", TWO, "born") == {date(2000, 1, 3)}
     assert labels("nodes", TWO, "born") == {"*"}
 

@@ -92,8 +92,8 @@ def test_boxes_are_named_by_ranges_nodes_and_branches() -> None:
     named = box_names(AXES[1], sides, np.arange(len(sides)))
     shown = [None if place == len(named.values) else named.values[int(place)].as_py() for place in named.places]
     assert shown == ["*", "north", "north or south", "Cork", "other or missing", None]
-    ages = box_names(AXES[0], [(0, 2), (3, 3), (0, 5)], np.array([0, 1]))
-    assert ages.values.to_pylist() == ["[0, 2]", "3"]
+    ages = box_names(AXES[0], [(0, 2), (3, 3), (2, 4), (5, 5), (0, 5)], np.arange(4))
+    assert ages.values.to_pylist() == ["<= 2", "[2, 4]", "3", ">= 5"]
 
 
 @pytest.mark.parametrize("rows", [[0, 0, 1], [0, 1, 2, 2], [1, 1, 1]])

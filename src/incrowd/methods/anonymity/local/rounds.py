@@ -260,7 +260,7 @@ def _labeled(
 ) -> tuple[pa.Array, NDArray[np.int32]]:
     """Return the labels that a column shows, by level and then in their order, each once, and each tuple's place."""
     used = sorted({rung for rung, _ in rungs})
-    named = {rung: ladder.classes[rung].labels() for rung in used}
+    named = {rung: ladder.classes[rung].open_labels() for rung in used}
     met = []
     for rung in used:
         there = np.unique(np.concatenate([ladder.rises[rung][codes[chosen]] for at, chosen in rungs if at == rung]))

@@ -11,7 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers
+from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.hierarchy import TOP
+from incrowd.core.reading import canonical
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.pieces import Pieces
 
@@ -61,7 +63,7 @@ def _ranges(axis: Axis, pieces: Pieces, places: NDArray[np.integer]) -> Labels:
     beyond = np.bitwise_or.reduceat(np.where(inside, 0, 1 << np.maximum(places - last, 0)), pieces.starts)
     keys, which = np.unique((low * (last + 1) + high + 1) * 4 + beyond, return_inverse=True)
     pairs = [divmod(int(key) // 4, last + 1) for key in keys]
-    shown = axis.classes.labels().to_pylist()
+    shown = axis.classes.open_labels().to_pylist()
     names = [_stretch(axis, shown, pair, int(key) % 4) for pair, key in zip(pairs, keys, strict=True)]
     return _placed(names, which)
 
@@ -74,11 +76,26 @@ def _stretch(axis: Axis, names: list[str | None], places: tuple[int, int], beyon
     if end <= first:
         return None if shown == [MISSING] else " or ".join(shown)
     if axis.ordered and end - first > 1:
-        here, there = names[first], names[end - 1]
-        between = [f"[{here}, {there}]" if averaged(axis) else f"{here} to {there}"]
+        between = [_values(axis, first, end - 1) if averaged(axis) else f"{names[first]} to {names[end - 1]}"]
     else:
         between = [str(name) for name in names[first:end]]
     return " or ".join([*between, *shown])
+
+
+def _values(axis: Axis, first: int, last: int) -> str:
+    """Return the name of the values from a place to another; a bound to which values were moved is no end of them."""
+    marks = axis.classes.marks
+    here, there = canonical(marks.take(pa.array([first, last]))).to_pylist()
+    lowest, highest = axis.classes.ends
+    below, above = lowest and first == 0, highest and last == len(marks) - 1
+    if below and above:
+        return ANY
+    days = isinstance(axis.classes.recoding.column.domain, Dates)
+    if below:
+        return f"{there} or earlier" if days else f"<= {there}"
+    if above:
+        return f"{here} or later" if days else f">= {here}"
+    return f"[{here}, {there}]"
 
 
 def box_names(axis: Axis, sides: Sequence[tuple[int, int]], used: NDArray[np.intp]) -> Labels:
@@ -98,7 +115,7 @@ def _side(axis: Axis, low: int, high: int) -> str | None:
     if axis.line:
         last = max(len(axis.classes.marks), 1)
         beyond = sum(1 << place - last for place in range(max(low, last), high + 1))
-        return _stretch(axis, axis.classes.labels().to_pylist(), (low, min(high + 1, last)), beyond)
+        return _stretch(axis, axis.classes.open_labels().to_pylist(), (low, min(high + 1, last)), beyond)
     level = int(axis.lowest(np.array([low]), np.array([high]))[0])
     nodes = axis.nodes[level]
     if np.flatnonzero(nodes == nodes[low])[[0, -1]].tolist() == [low, high]:
@@ -112,7 +129,7 @@ def _side(axis: Axis, low: int, high: int) -> str | None:
 def _names(axis: Axis, level: int) -> list[str | None]:
     """Return for each place the label of the node that it is in at a level, counted from the lowest."""
     above, table = axis.classes.rise(axis.classes.recoding.level + level)
-    found: list[str | None] = above.labels().take(pa.array(table[axis.code])).to_pylist()
+    found: list[str | None] = above.open_labels().take(pa.array(table[axis.code])).to_pylist()
     return found
 
 

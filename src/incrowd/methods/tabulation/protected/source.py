@@ -72,7 +72,7 @@ class Counted:
 
 def _leaf_places(counts: Counts, name: str, frame: TableFrame, number: int) -> NDArray[np.intp]:
     axis = frame.axes[number]
-    labels = counts.classes[counts.names.index(name)].labels().to_pylist()
+    labels = counts.classes[counts.names.index(name)].open_labels().to_pylist()
     return np.array([axis.ranges[axis.place(label)][0] for label in labels] or [0], np.intp)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
@@ -123,7 +124,7 @@ def _levels(column: Column) -> dict[str, Any]:
     members = hierarchy.members(0)
     if members is None:
         return {"heads": list(heights), "rows": [], "more": 0}
-    values = hierarchy.names(members.take(_places(hierarchy, len(members))), 0).to_pylist() if len(members) else []
+    values = canonical(members.take(_places(hierarchy, len(members)))).to_pylist() if len(members) else []
     rows = [[hierarchy.generalize(value, level) or "" for level in heights] for value in values]
     return {"heads": list(heights), "rows": rows, "more": max(0, len(members) - len(rows))}
 

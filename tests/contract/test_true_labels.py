@@ -1,0 +1,85 @@
+"""Whatever a method publishes of values beyond the bounds is true of them, and the same on every engine."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from incrowd.core.cells import Cells
+from incrowd.core.table import Engine
+from incrowd.engines import choose
+from incrowd.workflows.policy.policy import Policy, load_policy
+from tests.coins import SeededCoins
+from tests.contract import kinds
+from tests.core.test_true_labels import period_of, true_of_day, true_of_number
+from tests.tables import as_counter
+
+BORN, PAID = "1940-05-01", 500
+ROWS = pa.table({"born": [BORN] * 60, "paid": [str(PAID)] * 60, "sex": ["F", "M"] * 30})
+COLUMNS: dict[str, Any] = {
+    "born": {
+        "role": "quasi",
+        "type": "date",
+        "bounds": ["2024-03-15", "2025-12-31"],
+        "hierarchy": {"dates": ["month", "quarter", "year", "decade"]},
+    },
+    "paid": {"role": "quasi", "type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [10, 20]}},
+    "sex": {"categories": ["F", "M"]},
+}
+LEVELS = [{"born": born, "paid": 1 + born % 2} for born in range(5)]
+METHODS: dict[str, list[dict[str, Any]]] = {
+    "full-domain": [{"k": 5, "lowest": levels} for levels in LEVELS],
+    "local-recoding": [{"k": 5}],
+    "mondrian": [{"k": 5, "show": show} for show in ("ranges", "nodes")],
+    "safe": [{"k": 5, "rate": 1, "levels": levels} for levels in LEVELS],
+    "suppressed-histogram": [{"k": 5, "columns": ["born", "paid"], "levels": levels} for levels in LEVELS],
+    "protected-table": [{"columns": ["born", "sex"], "levels": {"born": n}, "minimum": 3} for n in (1, 3)],
+}
+CASES = [(method, case) for method, cases in METHODS.items() for case in cases]
+
+
+def policy(method: str, case: dict[str, Any]) -> Policy:
+    return load_policy(
+        {
+            "incrowd": 1,
+            "dataset": {"name": "births"},
+            "columns": COLUMNS,
+            "release": {"method": method, **case},
+            "budget": {"unbounded": "a test"},
+        }
+    )
+
+
+@pytest.mark.parametrize(("method", "case"), CASES)
+def test_no_method_publishes_a_label_that_is_false_of_a_row(method: str, case: dict[str, Any]) -> None:
+    read = policy(method, case)
+    opened = choose.open_table(ROWS, read.schema, read.options)
+    table = read.plan.release(opened, SeededCoins(5)).to_arrow()
+    counts = table["count"].to_pylist() if "count" in table.column_names else itertools.repeat(1)
+    shown = [row for row, count in zip(table.to_pylist(), counts, strict=False) if count]
+    assert shown
+    day = period_of(BORN)[0]
+    for row in shown:
+        assert row["born"] in ("*", "any", "Total") or true_of_day(row["born"], day)
+        paid = row.get("paid", "any")
+        assert paid in ("*", "any") or true_of_number(paid, PAID)
+
+
+def test_days_and_numbers_beyond_bounds_are_the_same_on_spark(spark_engine: Engine, tmp_path: Path) -> None:
+    days = [BORN, "2024-03-14", "2024-03-15", "2025-06-01", "2031-01-01", None]
+    rows = pa.table({"born": days, "paid": ["-5", "0", "55", "99", "500", None], "sex": ["F"] * 6})
+    read = policy("full-domain", {"k": 5})
+    here = choose.open_table(rows, read.schema)
+    there = choose.open_table(kinds.parquet_folder(rows, tmp_path), read.schema, engine=spark_engine)
+    for levels in ({}, *LEVELS):
+        cells = Cells.of(read.schema, levels)
+        counted = as_counter(here.engine.count(here.rows, cells))
+        assert as_counter(there.engine.count(there.rows, cells)) == counted
+    assert any(
+        "2024 or earlier" in cell
+        for cell in as_counter(here.engine.count(here.rows, Cells.of(read.schema, {"born": 3})))
+    )
