@@ -260,15 +260,19 @@ def _claims(claims: tuple[Claim, ...]) -> list[dict[str, Any]]:
 
 def _read_steps(plain: Any, known: Vocabulary) -> tuple[Step, ...]:
     steps = tuple(step_of(_wordless(each), known.steps) for each in _list(plain))
-    return _same(steps, _steps(steps), plain)
+    return _same(steps, _steps, plain)
 
 
 def _read_claims(plain: Any, known: Vocabulary) -> tuple[Claim, ...]:
     claims = tuple(claim_of(_wordless(each), known.claims) for each in _list(plain))
-    return _same(claims, _claims(claims), plain)
+    return _same(claims, _claims, plain)
 
 
-def _same(read: tuple[Any, ...], written: Any, plain: Any) -> tuple[Any, ...]:
+def _same(read: tuple[Any, ...], write: Callable[[Any], Any], plain: Any) -> tuple[Any, ...]:
+    try:
+        written = write(read)
+    except (ArithmeticError, ValueError):
+        raise InvalidParameter("a step or a claim holds a number that is too large to be told.") from None
     if written != plain:
         raise InvalidParameter("a step or a claim has a sentence that is not its own.")
     return read

@@ -156,6 +156,7 @@ def supports(sets: Sets, m: int, least: int = 0) -> Iterator[Supports]:
     >>> [column.tolist() for column in pairs[0].unpack(pairs[1])], pairs[2].tolist()
     ([[1], [0]], [2])
     """
+    m = min(m, max(1, int(sets.lengths.max(initial=0))))  # no row holds a larger combination
     size = int(sets.items.max(initial=0)) + 1
     chosen = np.flatnonzero(sets.items >= least)
     order = chosen[np.argsort(sets.items[chosen], kind="stable")]

@@ -112,7 +112,7 @@ def _rarest(sets: Counter[frozenset[str]], m: int) -> int:
     for some in holding.values():
         found: Counter[tuple[str, ...]] = Counter()
         for others, times in some:
-            for size in range(m):
+            for size in range(min(m, len(others) + 1)):
                 for chosen in combinations(others, size):
                     found[chosen] += times
         least = min(least, *found.values())

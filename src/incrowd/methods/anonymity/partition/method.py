@@ -24,7 +24,7 @@ from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
 from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box, Growth, leaf_of
-from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
+from incrowd.methods.anonymity.partition.steps import DEEPEST, ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
 from incrowd.methods.crowds.parameters import Parameters, Target, charged
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from incrowd.core.counts import Counts
     from incrowd.core.table import Table
 
-_DEEPEST = 14
 _WIDEST = 20_000
 
 
@@ -81,8 +80,8 @@ class PrivatePartition:
             raise InvalidParameter("choosing: the cuts cost an epsilon above 0, such as 0.5.")
         if self.rate == 1:
             raise InvalidParameter("method partition needs a secret sample: give a rate below 1.")
-        if not 1 <= self.depth <= _DEEPEST:
-            raise InvalidParameter(f"a box is cut 1 to {_DEEPEST} times in a row: give such a depth.")
+        if not 1 <= self.depth <= DEEPEST:
+            raise InvalidParameter(f"a box is cut 1 to {DEEPEST} times in a row: give such a depth.")
         if self.least is not None and self.least < 1:
             raise InvalidParameter("least is how many rows a box needs to be cut: at least 1.")
 

@@ -7,6 +7,10 @@ from typing import ClassVar
 
 from incrowd.core.steps.choices import RecodingChoice
 from incrowd.core.steps.rows import Arrange
+from incrowd.errors import InvalidParameter
+
+DEEPEST = 14
+"""How often a box can be cut in a row."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class ChooseCuts(RecodingChoice):
     columns: tuple[str, ...]
     depth: int
     least: int
+
+    def __post_init__(self) -> None:
+        """Refuse more cuts than any release has: their number of boxes could not be computed with."""
+        if self.depth > DEEPEST:
+            raise InvalidParameter(f"a box is cut 1 to {DEEPEST} times in a row: give such a depth.")
 
     @property
     def by(self) -> str:

@@ -17,6 +17,7 @@ from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
 from incrowd.core.steps.suppression import GEHRKE, LI, Suppress, blends, one_row
 from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Precondition
@@ -40,6 +41,7 @@ class BlendingAlone(Claim):
 
 
 RARE = checked("in no written table does a tuple occur fewer than k times")
+_MOST_TABLES = 1000
 _CHOSEN = "groups chosen by an epsilon-private selection"
 _THEOREM = f"{LI}, Theorem 1, by its tight curve for each table, composed over all tables"
 _BEHIND = "; behind a private choice of the groups"
@@ -188,6 +190,11 @@ class PublishTables(Step):
     tables: int
     sample: Drawing
     groups: tuple[tuple[str, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse more tables than any release has: the loss of each is a part of the guarantee."""
+        if self.tables > _MOST_TABLES:
+            raise InvalidParameter(f"a release has at most {_MOST_TABLES:,} tables: put more columns into a group.")
 
     @property
     def by(self) -> str:

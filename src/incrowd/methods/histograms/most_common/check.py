@@ -77,7 +77,8 @@ def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
 def _ranks(statement: Statement, table: pa.Table) -> Problem | None:
     """Return that ranks, bins or counts are not such as a selection has, or None."""
     top = statement.grounds.need(Winners).top
-    if [str(rank) for rank in table[RANK].to_pylist()] != [str(rank) for rank in range(1, top + 1)]:
+    ranks = [str(rank) for rank in table[RANK].to_pylist()]
+    if len(ranks) != top or ranks != [str(rank) for rank in range(1, top + 1)]:
         return Problem("the ranks are not those that were asked for")
     places = []
     for bins in statement.grounds.need(Count).columns:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import ENUMERABLE, Type
 from incrowd.core.reading import read
 from incrowd.core.schema import Outside
+from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.points.steps import Placement, Side
 
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -51,6 +52,13 @@ def impossible(side: Side) -> bool:
     return low >= high or any(here >= there for here, there in itertools.pairwise(cuts(side)))
 
 
+def _pieces(side: Side) -> int:
+    """Return the number of pieces, which must be such that they can be listed."""
+    if side.pieces > ENUMERABLE:
+        raise InvalidParameter(f"a side of a box has at most {ENUMERABLE:,} pieces.")
+    return side.pieces
+
+
 def cuts(side: Side) -> list[int] | list[float]:
     """Return where the pieces of a side begin, and last where it ends: beyond the last whole number or day.
 
@@ -59,9 +67,9 @@ def cuts(side: Side) -> list[int] | list[float]:
     """
     low, high = ends(side)
     if side.type is Type.DECIMAL:
-        return [float(low + Fraction(piece, side.pieces) * (high - low)) for piece in range(side.pieces + 1)]
+        return [float(low + Fraction(piece, side.pieces) * (high - low)) for piece in range(_pieces(side) + 1)]
     first, number = int(low), int(high - low) + 1
-    return [first + piece * number // side.pieces for piece in range(side.pieces + 1)]
+    return [first + piece * number // side.pieces for piece in range(_pieces(side) + 1)]
 
 
 def middles(side: Side) -> list[int] | list[float]:
@@ -72,7 +80,7 @@ def middles(side: Side) -> list[int] | list[float]:
     """
     low, high = ends(side)
     if side.type is Type.DECIMAL:
-        halves = range(1, 2 * side.pieces, 2)
+        halves = range(1, 2 * _pieces(side), 2)
         return [float(low + Fraction(half, 2 * side.pieces) * (high - low)) for half in halves]
     pairs = itertools.pairwise(cuts(side))
     if side.type is Type.DATE:
