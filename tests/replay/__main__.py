@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from tests.replay import golden, tables
+from tests.replay import golden, graphs, tables
 
 
-def measured() -> dict[str, golden.Parts]:
-    """Replay every example."""
-    found: dict[str, golden.Parts] = {}
+def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
+    """Return every example by its name, with what measures it."""
     for method, name in tables.REPLAYED:
-        if len(sys.argv) > 1 and not set(sys.argv[1:]) & {method, "--write"}:
-            continue
-        start = time.process_time()
-        found[f"{method}, {name}"] = tables.parts(method, name)
-        _say(f"{method}, {name}", found, time.process_time() - start)
+        yield f"{method}, {name}", partial(tables.parts, method, name)
+    for name in graphs.REPLAYED:
+        yield f"graph, {name}", partial(graphs.parts, name)
+
+
+def measured(words: list[str]) -> dict[str, golden.Parts]:
+    """Measure the examples whose names have one of the words; all, if there are none."""
+    found: dict[str, golden.Parts] = {}
+    for name, measure in examples():
+        if not words or any(word in name for word in words):
+            start = time.process_time()
+            found[name] = measure()
+            for kind, part in found[name].items():
+                seconds = time.process_time() - start
+                print(f"{name:60} {kind:18} {part:.4f}  {seconds:5.1f} s", flush=True)  # noqa: T201 - for people
     return found
 
 
-def _say(name: str, found: dict[str, golden.Parts], seconds: float) -> None:
-    for kind, part in found[name].items():
-        print(f"{name:52} {kind:18} {part:.4f}  {seconds:5.1f} s", flush=True)
-
-
 if __name__ == "__main__":
-    everything = measured()
+    everything = measured([word for word in sys.argv[1:] if word != "--write"])
     if "--write" in sys.argv:
-        golden.store(everything)
+        golden.store(golden.load() | everything)

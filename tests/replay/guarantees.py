@@ -25,8 +25,8 @@ class Ceiling:
 def ceiling(loss: losses.Loss) -> Ceiling:
     """Return what a loss allows.
 
-    A secret sample allows its inner loss, because the transcript's sample has every row; the best of several runs allows one
-    run.  What both amplify or compose is the accountant's, and has tests of its own.
+    A secret sample allows its inner loss, because the transcript's sample has every row; the best of several runs
+    allows one run.  What both amplify or compose is the accountant's, and has tests of its own.
     """
     match loss:
         case losses.Pure(epsilon):
@@ -62,7 +62,7 @@ def comparable(loss: losses.Loss) -> bool:
 
 
 def ratio(lost: Divergence, allowed: Ceiling) -> float:
-    """Return which part of what is allowed was lost, in ε where the guarantee is pure and else in ρ; δ has its own part."""
+    """Return which part of what is allowed was lost: in ε where the guarantee is pure, else in ρ; and in δ."""
     parts = [_part(lost.delta, allowed.delta)]
     if not math.isinf(allowed.epsilon) and not math.isinf(lost.epsilon):
         parts.append(_part(lost.epsilon, allowed.epsilon))

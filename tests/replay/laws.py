@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
-_TAILS = 400
+_NEAR, _FAR = 9, 40
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class CubeLaw:
 class PolynomialLaw:
     """Noise of a polynomial tail; its scale follows from a sensitivity that two inputs need not share.
 
-    The outcome is value plus noise, so an input is the pair of both.
+    An input is the pair of value and sensitivity.  The log ratio is extreme where the noise of either input is 0, or
+    far away (`PolynomialNoise`), and the outcomes near both and out to 2^40 are looked at.
     """
 
     noise: Any
@@ -99,11 +100,8 @@ class PolynomialLaw:
         (value, sensitivity), (value_, sensitivity_) = one.tolist(), other.tolist()
         if not sensitivity and not sensitivity_:
             return Divergence() if value == value_ else Divergence(math.inf, math.inf)
-        reach = abs(value - value_) + _TAILS
-        outcomes = [
-            *range(value - reach, value + reach + 1),
-            *(value + s * 2**n for n in range(10, 40) for s in (-1, 1)),
-        ]
+        near = {middle + step for middle in (value, value_) for step in range(-_NEAR, _NEAR + 1)}
+        outcomes = near | {value + sign * 2**n for n in range(_FAR) for sign in (-1, 1)}
         losses = [self._loss(o - value, sensitivity) - self._loss(o - value_, sensitivity_) for o in outcomes]
         largest = max(map(abs, losses))
         return Divergence(largest, largest**2 / 2)

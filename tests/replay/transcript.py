@@ -2,8 +2,8 @@
 
 `Recorder` and `Replayer` are coins.  Noise that they draw is a `Noise`: the sum with it is the outcome of a mechanism,
 wherever it is formed.  A recorder writes down inputs, law and outcome; a replayer returns the outcome that was
-recorded, and the two inputs give the divergence.  Selections, thresholds and noise of a sensitivity of its own are met at the
-mechanism (`PLACES`, the only names of the product that are patched, and for tests only).
+recorded, and the two inputs give the divergence.  Selections, thresholds and noise of a sensitivity of its own are met
+at the mechanism (`PLACES`, the only names of the product that are patched, and for tests only).
 
 Other randomness (which rows of a person are kept, which fold a row goes to, seeds) is a function of the call and of the
 place in it: two runs have the same, and a row that is added at the end changes no other row's.
