@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.replay import golden, graphs, tables
+from tests.replay import golden, graphs, questions, tables
 
 
 def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
@@ -16,6 +16,9 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
         yield f"{method}, {name}", partial(tables.parts, method, name)
     for name in graphs.REPLAYED:
         yield f"graph, {name}", partial(graphs.parts, name)
+    connection = questions.opened({})
+    for sql in questions.STATEMENTS:
+        yield f"question, {sql}", partial(questions.parts, sql, connection)
 
 
 def measured(words: list[str]) -> dict[str, golden.Parts]:
@@ -27,7 +30,7 @@ def measured(words: list[str]) -> dict[str, golden.Parts]:
             found[name] = measure()
             for kind, part in found[name].items():
                 seconds = time.process_time() - start
-                print(f"{name:60} {kind:18} {part:.4f}  {seconds:5.1f} s", flush=True)  # noqa: T201 - for people
+                print(f"{name:60} {kind:18} {part:.4f}  {seconds:5.1f} s", flush=True)
     return found
 
 

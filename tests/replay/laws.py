@@ -147,14 +147,21 @@ class SelectionLaw:
 
 def exponential_law(scores: Numbers, scale: Fraction) -> NDArray[np.float64]:
     """Return the log probability of each candidate under the exponential mechanism."""
-    gaps = np.array([float((int(score) - int(scores.max())) / scale) for score in scores])
+    gaps = _gaps(scores, scale)
     result: NDArray[np.float64] = gaps - math.log(math.fsum(np.exp(gaps)))
     return result
 
 
+def _gaps(scores: Numbers, scale: Fraction) -> NDArray[np.float64]:
+    """Return how far each score lies below the best, in scales; the differences are exact."""
+    whole = scores.astype(np.int64)
+    gaps: NDArray[np.float64] = (whole - whole.max()) * float(1 / scale)
+    return gaps
+
+
 def flipped_law(scores: Numbers, scale: Fraction) -> NDArray[np.float64]:
     """Return the log probability of each candidate when all toss e^(−gap/scale) and one of the heads is drawn."""
-    heads = np.exp([float((int(score) - int(scores.max())) / scale) for score in scores])
+    heads = np.exp(_gaps(scores, scale))
     return np.log([heads[place] * _share(np.delete(heads, place)) for place in range(len(heads))])
 
 
