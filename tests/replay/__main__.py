@@ -7,15 +7,24 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.replay import golden, graphs, questions, tables
+from tests.replay import answers, crowds, golden, graphs, questions, tables
 
 
 def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
     """Return every example by its name, with what measures it."""
     for method, name in tables.REPLAYED:
         yield f"{method}, {name}", partial(tables.parts, method, name)
+    for method, name in crowds.SAMPLED:
+        yield f"{method}, {name}", partial(crowds.parts, method, name)
+    for method, name in answers.TABLES:
+        yield f"{method}, {name}", partial(answers.table_parts, method, name)
     for name in graphs.REPLAYED:
         yield f"graph, {name}", partial(graphs.parts, name)
+    for name in answers.GRAPHS:
+        yield f"graph, {name}", partial(answers.graph_parts, name)
+    for family, epsilon in answers.FAMILIES:
+        yield f"survey, {family} at {epsilon}", partial(answers.family_parts, family, epsilon)
+    yield "survey, all kinds of questions", answers.survey_parts
     connection = questions.opened({})
     for sql in questions.STATEMENTS:
         yield f"question, {sql}", partial(questions.parts, sql, connection)

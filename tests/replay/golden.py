@@ -24,7 +24,9 @@ def load() -> dict[str, Parts]:
 
 def store(parts: dict[str, Parts]) -> None:
     """Write the parts of all examples; they are cut, not rounded, so that the same run passes."""
-    cut = {name: {kind: int(part * 10**9) / 10**9 for kind, part in own.items()} for name, own in parts.items()}
+    cut = {
+        name: {kind: min(1.0, int(part * 10**9) / 10**9) for kind, part in own.items()} for name, own in parts.items()
+    }
     FILE.write_text(json.dumps(cut, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
@@ -43,6 +44,13 @@ def private(method: str, name: str) -> bool:
 def replayed(method: str, name: str) -> bool:
     """Whether an example is a sequence of mechanisms; samples of crowds and randomized answers have a law instead."""
     return private(method, name) and comparable(_loss(method, name)) and method not in ANSWERS
+
+
+def asked(method: str, name: str) -> Fraction | None:
+    """Return the ε that a policy asks for as a whole; None where it asks for none, or pays for a choice beside it."""
+    release = POLICIES[method][name]["release"]
+    whole = release.get("epsilon") if "target" not in release else release["target"].get("epsilon")
+    return None if whole is None or "choosing" in release else Fraction(str(whole))
 
 
 def _loss(method: str, name: str) -> Loss:
