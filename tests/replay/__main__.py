@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from tests.queries.language.hospital import opened
 from tests.replay import answers, crowds, golden, graphs, questions, tables
 
 
@@ -25,22 +26,22 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
     for family, epsilon in answers.FAMILIES:
         yield f"survey, {family} at {epsilon}", partial(answers.family_parts, family, epsilon)
     yield "survey, all kinds of questions", answers.survey_parts
-    connection = questions.opened({})
+    connection = opened({})
     for sql in questions.STATEMENTS:
         yield f"question, {sql}", partial(questions.parts, sql, connection)
 
 
 def measured(words: list[str]) -> dict[str, golden.Parts]:
     """Measure the examples whose names have one of the words; all, if there are none."""
-    found: dict[str, golden.Parts] = {}
+    results: dict[str, golden.Parts] = {}
     for name, measure in examples():
         if not words or any(word in name for word in words):
             start = time.process_time()
-            found[name] = measure()
-            for kind, part in found[name].items():
+            results[name] = measure()
+            for kind, part in results[name].items():
                 seconds = time.process_time() - start
                 print(f"{name:60} {kind:18} {part:.4f}  {seconds:5.1f} s", flush=True)
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ the plan's ε, exactly.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,12 +25,13 @@ from incrowd.core.unit import Adjacency
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.workflows.policy.policy import Policy
 from tests.coins import Pairs, ScriptedSample
+from tests.contract.examples import POLICIES
 from tests.replay.golden import Parts
 from tests.replay.guarantees import comparable
 from tests.replay.laws import Divergence
 from tests.replay.neighbors import LAST, pairs, rows_table
 from tests.replay.replaying import TOLERANCE
-from tests.replay.tables import POLICIES, policy, private
+from tests.replay.tables import policy, private
 from tests.replay.transcript import Chance, Event, Recorder, Replayer, followed
 from tests.tables import Batches
 
@@ -41,7 +42,7 @@ Law = dict[Any, float]
 def crowd_of(loss: Loss) -> Loss | None:
     """Return the part of a loss that is a crowd in a secret sample, with the rows of a person around it."""
     for part in loss.parts if isinstance(loss, Sequence) else (loss,):
-        if any(isinstance(each, Sampled) and isinstance(each.inner, Crowd) for each in walk(part)):
+        if any(isinstance(item, Sampled) and isinstance(item.inner, Crowd) for item in walk(part)):
             return part
     return None
 
@@ -95,7 +96,7 @@ class ChoiceCoins(Recorder):
 class Cell:
     """One cell of an example: what is released of it, by how many of its rows are in the sample."""
 
-    told: Policy
+    example: Policy
     crowd: Loss
 
     @property
@@ -127,27 +128,27 @@ class Cell:
         return next((part.size for part in walk(self.crowd) if isinstance(part, Grouped)), 1)
 
     @cache  # noqa: B019 - a cell lives as long as its test
-    def shown(self, members: int, noise: int = 0) -> int:
+    def visible(self, members: int, noise: int = 0) -> int:
         """Return how many rows of the cell a release shows, of a sample with so many."""
-        key = max(self.counts(self.most, 0).items(), key=lambda each: each[1])[0]
+        key = max(self.counts(self.most, 0).items(), key=lambda item: item[1])[0]
         return self.counts(members, noise)[key]
 
     def counts(self, members: int, noise: int) -> Counter[Any]:
         """Return the rows that a release shows of the first table, with how often each."""
         with followed():
-            output = self.told.plan.release(self.table, SampleCoins(self.events, members, noise))
-        found: Counter[Any] = Counter()
+            output = self.example.plan.release(self.table, SampleCoins(self.events, members, noise))
+        results: Counter[Any] = Counter()
         for batch in output.parts[0].batches():
             for row in batch.to_pylist():
                 number = row.pop("count", 1)
                 row.pop("exact", None)
-                found[tuple(row.items())] += number
-        return found
+                results[tuple(row.items())] += number
+        return results
 
     @property
     def table(self) -> Table:
         """All rows of the cell."""
-        return Table(self.told.schema, Batches(rows_table([LAST] * self.most), 10**6), LocalEngine())
+        return Table(self.example.schema, Batches(rows_table([LAST] * self.most), 10**6), LocalEngine())
 
     @property
     def events(self) -> list[Event]:
@@ -156,7 +157,7 @@ class Cell:
 
     def law(self, rows: int) -> Law:
         """Return the law of what is shown of a cell with so many rows."""
-        rate, masses = float(self.sampled.rate), Counter[Any]()
+        rate, masses = float(self.sampled.rate), defaultdict[Any, float](float)
         for members in range(rows + 1):
             chance = math.comb(rows, members) * rate**members * (1 - rate) ** (rows - members)
             for outcome, part in self.outcomes(members):
@@ -166,16 +167,16 @@ class Cell:
     def looked_at(self, members: int) -> bool:
         """Whether the release is run for so many rows: for all, but where rows of people are limited, which is slow."""
         edges = {0, 1, self.k - 1, self.k, self.k + 1, self.most}
-        return self.told.schema.unit.column is None or members in edges or members % 9 == 0
+        return self.example.schema.unit.column is None or members in edges or members % 9 == 0
 
     def outcomes(self, members: int) -> Iterator[tuple[int, float]]:
         """Return what is shown of so many rows in the sample, with the probability of the noise on small counts."""
         if self.noise is None or members >= self.k:
-            yield self.shown(members) if self.looked_at(members) else members * (members >= self.k), 1.0
+            yield self.visible(members) if self.looked_at(members) else members * (members >= self.k), 1.0
             return
         fall = math.exp(-float(self.noise))
         for noise in range(-_REACH, _REACH + 1):
-            yield self.shown(0, members + noise), (1 - fall) / (1 + fall) * fall ** abs(noise)
+            yield self.visible(0, members + noise), (1 - fall) / (1 + fall) * fall ** abs(noise)
 
 
 _EVENTS: dict[int, list[Event]] = {}
@@ -185,42 +186,42 @@ def _events(cell: Cell) -> list[Event]:
     if id(cell) not in _EVENTS:
         coins = ChoiceCoins(noisy=cell.noise is not None)
         with followed():
-            cell.told.plan.release(cell.table, coins)
+            cell.example.plan.release(cell.table, coins)
         _EVENTS[id(cell)] = coins.events
     return _EVENTS[id(cell)]
 
 
 def parts(method: str, name: str) -> Parts:
     """Return the largest part of its δ that a cell reaches at the plan's ε, over all numbers of rows."""
-    told = policy(method, name)
-    crowd = crowd_of(told.plan.promise.loss)
+    example = policy(method, name)
+    crowd = crowd_of(example.plan.promise.loss)
     assert crowd is not None
-    cell, epsilon = Cell(told, crowd), Fraction(str(told.plan.numbers["epsilon"]))
-    allowed = accountant.delta(crowd, epsilon, told.schema.unit.adjacency).value
+    cell, epsilon = Cell(example, crowd), Fraction(str(example.plan.numbers["epsilon"]))
+    allowed = accountant.delta(crowd, epsilon, example.schema.unit.adjacency).value
     laws = [cell.law(rows) for rows in range(cell.most + 1)]
-    if told.schema.unit.adjacency is Adjacency.REPLACE:
+    if example.schema.unit.adjacency is Adjacency.REPLACE:
         kind, several = "replaced", [two_cells(laws[rows], laws[rows - 1]) for rows in range(1, cell.most + 1)]
     else:
         kind, several = "added or removed", list(zip(laws[cell.step :], laws, strict=False))
     worst = max(max(excess(one, other, epsilon), excess(other, one, epsilon)) for one, other in several)
     assert worst <= allowed * (1 + TOLERANCE)
-    return {kind: worst / allowed} | choice_parts(told)
+    return {kind: worst / allowed} | choice_parts(example)
 
 
-def choice_parts(told: Policy) -> Parts:
+def choice_parts(example: Policy) -> Parts:
     """Return the largest part of its ε that the choices before the sample lose, if there are any."""
-    loss = told.plan.promise.loss
+    loss = example.plan.promise.loss
     allowed = sum(float(part.epsilon) for part in walk(loss) if isinstance(part, Pure))
     if not allowed:
         return {}
     worst = 0.0
-    for pair in pairs(told.schema.unit):
+    for pair in pairs(example.schema.unit):
         coins = ChoiceCoins(noisy=False)
-        table, neighbor = (Table(told.schema, Batches(rows), LocalEngine()) for rows in (pair.table, pair.neighbor))
+        table, neighbor = (Table(example.schema, Batches(rows), LocalEngine()) for rows in (pair.table, pair.neighbor))
         with followed():
-            told.plan.release(neighbor, coins)
+            example.plan.release(neighbor, coins)
             replayer = Replayer(coins.chance, coins.events)
-            told.plan.release(table, replayer)
+            example.plan.release(table, replayer)
         worst = max(worst, Divergence.total(replayer.divergences()).epsilon / allowed)
     assert worst <= 1 + TOLERANCE
     return {"choice, added or removed": worst}

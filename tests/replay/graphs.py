@@ -61,8 +61,8 @@ def layered(graph: Graph) -> Graph:
 def parts(name: str) -> Parts:
     """Return the largest part of its guarantee that an example lost."""
     plan, unit = policy(name).plan, policy(name).schema.unit
-    found: list[Replay] = []
+    results: list[Replay] = []
     for graph in graphs():
         recording = Recording.of(plan, layered(graph), Chance(0), partial(published, unit=unit))
-        found.extend(recording.replay(layered(neighbor)) for neighbor in neighbors(graph, unit.kind))
-    return {"edge removed" if unit.kind.of_edges else "node removed": part_of_guarantee(plan, found)}
+        results.extend(recording.replay(layered(neighbor)) for neighbor in neighbors(graph, unit.kind))
+    return {"edge removed" if unit.kind.of_edges else "node removed": part_of_guarantee(plan, results)}

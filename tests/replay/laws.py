@@ -56,8 +56,8 @@ class LaplaceLaw:
     scale: Fraction
 
     def divergence(self, one: Numbers, other: Numbers) -> Divergence:
-        each = [float(abs(move) / self.scale) for move in moves(one, other) if move]
-        return Divergence(math.fsum(each), math.fsum(move**2 / 2 for move in each))
+        item = [float(abs(move) / self.scale) for move in moves(one, other) if move]
+        return Divergence(math.fsum(item), math.fsum(move**2 / 2 for move in item))
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class CubeLaw:
     def divergence(self, one: Numbers, other: Numbers) -> Divergence:
         vectors = np.array(moves(one, other), dtype=object).reshape(-1, len(self.widths))
         steps = [max(-(-self.fine * abs(x) // w) for x, w in zip(row, self.widths, strict=True)) for row in vectors]
-        each = [float(step / self.scale) for step in steps]
-        return Divergence(math.fsum(each), math.fsum(move**2 / 2 for move in each))
+        item = [float(step / self.scale) for step in steps]
+        return Divergence(math.fsum(item), math.fsum(move**2 / 2 for move in item))
 
 
 @dataclass(frozen=True)

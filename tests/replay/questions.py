@@ -41,14 +41,14 @@ class Asked:
     connection: duckdb.DuckDBPyConnection
     tables: dict[str, Rows]
 
-    def collect_together(self, queries: Sequence[exp.Query], drawn: object = None) -> tuple[pa.Table, ...]:
+    def collect_together(self, queries: Sequence[exp.Query], sample: object = None) -> tuple[pa.Table, ...]:
         """Run the queries of one question; a sample has every row."""
         for name, rows in self.tables.items():
             fill(self.connection, name, rows)
         return tuple(self.connection.sql(query.sql("duckdb")).to_arrow_table() for query in queries)
 
 
-def asked(sql: str) -> Measurement:
+def requested(sql: str) -> Measurement:
     """Return how a question is answered."""
     question = understand(sql, CATALOG)
     unit = next(CATALOG[name].unit for name in question.tables if CATALOG[name].private)
@@ -61,7 +61,7 @@ def tables(measured: Measurement) -> dict[str, Rows]:
     unit = measured.plan.unit
     if unit.kind is Kind.ROW:
         return {name: 2 * hostile(name) for name in used}
-    return {name: [each for row in enumerate(hostile(name, _PEOPLE)) for each in _twins(*row)] for name in used}
+    return {name: [item for row in enumerate(hostile(name, _PEOPLE)) for item in _twins(*row)] for name in used}
 
 
 def _twins(place: int, row: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -96,12 +96,12 @@ def replays(measured: Measurement, sql: str, connection: duckdb.DuckDBPyConnecti
     rows = tables(measured)
     recording = Recording.of(measured.plan, Asked(connection, rows), Chance(0), published)
     several = neighbors(rows, measured.plan.unit, zlib.crc32(sql.encode()))
-    return [recording.replay(Asked(connection, each)) for each in several]
+    return [recording.replay(Asked(connection, item)) for item in several]
 
 
 def parts(sql: str, connection: duckdb.DuckDBPyConnection | None = None) -> Parts:
     """Return the largest part of its guarantee that a question lost."""
-    measured = asked(sql)
+    measured = requested(sql)
     unit = measured.plan.unit
     kind = "replaced" if unit.adjacency is Adjacency.REPLACE else "removed"
     return {f"{unit.kind} {kind}": part_of_guarantee(measured.plan, replays(measured, sql, connection or opened({})))}

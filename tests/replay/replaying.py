@@ -63,7 +63,7 @@ class Recording:
                 "the same transcript gives another output: something beside the outcomes depends on the rows."
             )
         runs = self.chance.runs
-        parts = [Divergence(each.epsilon / runs, each.rho / runs, each.delta / runs) for each in lost]
+        parts = [Divergence(item.epsilon / runs, item.rho / runs, item.delta / runs) for item in lost]
         return Replay(tuple(parts), worst_selection(replayer, self.plan.unit))
 
 
@@ -86,10 +86,10 @@ def part_of_guarantee(plan: Plan, replays: Iterable[Replay]) -> float:
     """Return the largest part of a plan's guarantee that transcripts lost; it is at most 1."""
     allowed = ceiling(plan.promise.loss)
     worst = 0.0
-    for each in replays:
-        part = ratio(each.total, allowed)
+    for item in replays:
+        part = ratio(item.total, allowed)
         assert part <= 1 + TOLERANCE, f"a transcript loses {part:.4f} times the guarantee"
-        assert each.selection <= 1 + TOLERANCE, f"a selection loses {each.selection:.4f} times the ε that it states"
+        assert item.selection <= 1 + TOLERANCE, f"a selection loses {item.selection:.4f} times the ε that it states"
         worst = max(worst, part)
     assert math.isfinite(worst)
     return worst

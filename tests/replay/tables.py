@@ -46,7 +46,7 @@ def replayed(method: str, name: str) -> bool:
     return private(method, name) and comparable(_loss(method, name)) and method not in ANSWERS
 
 
-def asked(method: str, name: str) -> Fraction | None:
+def requested(method: str, name: str) -> Fraction | None:
     """Return the ε that a policy asks for as a whole; None where it asks for none, or pays for a choice beside it."""
     release = POLICIES[method][name]["release"]
     whole = release.get("epsilon") if "target" not in release else release["target"].get("epsilon")
@@ -64,25 +64,25 @@ REPLAYED = [(method, name) for method, ways in POLICIES.items() for name in ways
 
 def parts(method: str, name: str) -> Parts:
     """Return by the kind of neighbor the largest part of its guarantee that an example lost."""
-    told, found = policy(method, name), dict[str, list[Replay]]()
-    several = list(pairs(told.schema.unit))[:: 3 if method in SLOW else 1]
+    example, results = policy(method, name), dict[str, list[Replay]]()
+    several = list(pairs(example.schema.unit))[:: 3 if method in SLOW else 1]
     for chance in chances(method, _loss(method, name)):
-        for pair, recording in recorded(told, several, chance):
-            found.setdefault(pair.kind, []).append(recording.replay(_table(told, pair.table)))
-    return {kind: part_of_guarantee(told.plan, own) for kind, own in found.items()}
+        for pair, recording in recorded(example, several, chance):
+            results.setdefault(pair.kind, []).append(recording.replay(_table(example, pair.table)))
+    return {kind: part_of_guarantee(example.plan, own) for kind, own in results.items()}
 
 
-def recorded(told: Policy, several: list[Pair], chance: Chance) -> Iterator[tuple[Pair, Recording]]:
+def recorded(example: Policy, several: list[Pair], chance: Chance) -> Iterator[tuple[Pair, Recording]]:
     """Return each pair with the transcript of its neighbor, which pairs of one table share."""
-    known: dict[tuple[str, bool], Recording] = {}
+    recordings: dict[tuple[str, bool], Recording] = {}
     for pair in several:
         key = (pair.base, pair.last)
-        if key not in known:
+        if key not in recordings:
             same = replace(chance, together=not pair.last)
-            known[key] = Recording.of(
-                told.plan, _table(told, pair.neighbor), same, partial(published, unit=told.schema.unit)
+            recordings[key] = Recording.of(
+                example.plan, _table(example, pair.neighbor), same, partial(published, unit=example.schema.unit)
             )
-        yield pair, known[key]
+        yield pair, recordings[key]
 
 
 def chances(method: str, loss: Loss) -> list[Chance]:
@@ -91,8 +91,8 @@ def chances(method: str, loss: Loss) -> list[Chance]:
     return [*single, *(Chance(seed, runs=RUNS) for seed in range(4) if isinstance(loss, BestRun))]
 
 
-def _table(told: Policy, rows: pa.Table) -> Table:
-    return Table(told.schema, Batches(rows), LocalEngine())
+def _table(example: Policy, rows: pa.Table) -> Table:
+    return Table(example.schema, Batches(rows), LocalEngine())
 
 
 def published(output: Any, unit: Unit) -> tuple[Any, ...]:

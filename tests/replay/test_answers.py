@@ -14,7 +14,7 @@ def check(name: str, parts: golden.Parts) -> None:
     assert min(parts.values()) >= 0.9
 
 
-@pytest.mark.parametrize(("method", "name"), TABLES, ids=["-".join(each) for each in TABLES])
+@pytest.mark.parametrize(("method", "name"), TABLES, ids=["-".join(item) for item in TABLES])
 def test_masked_values_lose_their_guarantee_and_no_more(method: str, name: str) -> None:
     check(f"{method}, {name}", table_parts(method, name))
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from incrowd.methods import GRAPHS, METHODS
+from tests.contract.examples import POLICIES
 from tests.graphs import EXAMPLES
 from tests.replay import answers, crowds, golden, graphs, tables
 from tests.replay.replaying import TOLERANCE
@@ -14,7 +15,7 @@ from tests.replay.replaying import TOLERANCE
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_private_example_of_a_method_is_measured(method: str) -> None:
-    names = [name for name in tables.POLICIES[method] if tables.private(method, name)]
+    names = [name for name in POLICIES[method] if tables.private(method, name)]
     measured = {*tables.REPLAYED, *crowds.SAMPLED, *answers.TABLES}
     left = [name for name in names if (method, name) not in measured and not crowds.unbounded(method, name)]
     assert left == []
@@ -28,20 +29,20 @@ def test_every_private_example_of_a_method_of_graphs_is_measured(method: str) ->
     assert all(name in {*graphs.REPLAYED, *answers.GRAPHS} for name in names if graphs.private(name))
 
 
-ASKED = [each for each in (*tables.REPLAYED, *crowds.SAMPLED) if tables.asked(*each) is not None]
+ASKED = [item for item in (*tables.REPLAYED, *crowds.SAMPLED) if tables.requested(*item) is not None]
 
 
-@pytest.mark.parametrize(("method", "name"), ASKED, ids=["-".join(each) for each in ASKED])
+@pytest.mark.parametrize(("method", "name"), ASKED, ids=["-".join(item) for item in ASKED])
 def test_a_plan_states_no_more_epsilon_than_its_policy_asks_for(method: str, name: str) -> None:
-    asked = tables.asked(method, name)
-    assert asked is not None
-    assert float(tables.policy(method, name).plan.numbers["epsilon"]) <= float(asked) * (1 + TOLERANCE)
+    requested = tables.requested(method, name)
+    assert requested is not None
+    assert float(tables.policy(method, name).plan.numbers["epsilon"]) <= float(requested) * (1 + TOLERANCE)
 
 
 @pytest.mark.parametrize("name", [*graphs.REPLAYED, *answers.GRAPHS])
 def test_a_plan_of_a_graph_states_no_more_epsilon_than_its_policy_asks_for(name: str) -> None:
-    asked = Fraction(str(EXAMPLES[name][1]["epsilon"]))
-    assert float(graphs.policy(name).plan.numbers["epsilon"]) <= float(asked) * (1 + TOLERANCE)
+    requested = Fraction(str(EXAMPLES[name][1]["epsilon"]))
+    assert float(graphs.policy(name).plan.numbers["epsilon"]) <= float(requested) * (1 + TOLERANCE)
 
 
 def test_no_golden_part_is_above_its_guarantee() -> None:

@@ -8,6 +8,6 @@ from tests.replay import golden
 from tests.replay.crowds import SAMPLED, parts
 
 
-@pytest.mark.parametrize(("method", "name"), SAMPLED, ids=["-".join(each) for each in SAMPLED])
+@pytest.mark.parametrize(("method", "name"), SAMPLED, ids=["-".join(item) for item in SAMPLED])
 def test_no_cell_of_a_sample_exceeds_the_delta_of_its_plan_or_falls_behind(method: str, name: str) -> None:
     golden.check(f"{method}, {name}", parts(method, name))

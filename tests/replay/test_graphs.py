@@ -10,6 +10,6 @@ from tests.replay.graphs import REPLAYED, parts
 
 @pytest.mark.parametrize("name", REPLAYED)
 def test_no_transcript_of_a_graph_loses_more_than_the_guarantee_or_less_than_it_did(name: str) -> None:
-    found = parts(name)
-    golden.check(f"graph, {name}", found)
-    assert min(found.values()) >= 0.9
+    results = parts(name)
+    golden.check(f"graph, {name}", results)
+    assert min(results.values()) >= 0.9

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
+from tests.queries.language.hospital import opened
 from tests.replay import golden
-from tests.replay.questions import STATEMENTS, opened, parts
+from tests.replay.questions import STATEMENTS, parts
 
 
 @pytest.fixture(scope="module")

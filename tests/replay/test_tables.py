@@ -8,7 +8,7 @@ from tests.replay import golden
 from tests.replay.tables import REPLAYED, parts
 
 
-@pytest.mark.parametrize(("method", "name"), REPLAYED, ids=["-".join(each) for each in REPLAYED])
+@pytest.mark.parametrize(("method", "name"), REPLAYED, ids=["-".join(item) for item in REPLAYED])
 def test_no_transcript_loses_more_than_the_guarantee_or_less_than_it_did(method: str, name: str) -> None:
     golden.check(f"{method}, {name}", parts(method, name))
 

@@ -107,13 +107,13 @@ class Listener:
             return np.full(size, fresh.integers(0, bound), np.int64)
         return fresh.integers(0, bound, size, dtype=np.int64)
 
-    def laplace(self, scale: Fraction, size: int) -> Noise:
+    def laplace(self, scale: Fraction, size: int) -> Any:
         return self._drawn(LaplaceLaw(scale), self._coins().laplace(scale, size))
 
-    def gaussian(self, scale: Fraction, size: int) -> Noise:
+    def gaussian(self, scale: Fraction, size: int) -> Any:
         return self._drawn(GaussianLaw(scale), self._coins().gaussian(scale, size))
 
-    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> Noise:
+    def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> Any:
         return self._drawn(CubeLaw(widths, fine, scale), self._coins().cube(widths, fine, scale, size))
 
     def decay(self, scale: Fraction, steps: NDArray[np.int64]) -> NoReturn:
@@ -164,12 +164,13 @@ class Recorder(Listener):
         self.events: list[Event] = []
 
     def noise(self, law: Law, inputs: Numbers, draw: Callable[[], Numbers]) -> Numbers:
-        return self._kept(law, inputs, inputs + draw())
+        total: Numbers = self._written(law, inputs, inputs + draw())
+        return total
 
     def event(self, law: Law, inputs: Numbers, draw: Callable[[SeededCoins], Any]) -> Any:
-        return self._kept(law, inputs, draw(self._coins()))
+        return self._written(law, inputs, draw(self._coins()))
 
-    def _kept(self, law: Law, inputs: Numbers, outcome: Any) -> Any:
+    def _written(self, law: Law, inputs: Numbers, outcome: Any) -> Any:
         self.events.append(Event(law, np.array(inputs), outcome))
         return outcome.copy() if isinstance(outcome, np.ndarray) else outcome
 
@@ -270,7 +271,7 @@ class Noise:
     def __int__(self) -> NoReturn:
         raise Untraceable("noise is turned into a number before it is added: use tolist().")
 
-    __index__ = __float__ = __int__  # type: ignore[assignment]
+    __index__ = __float__ = __int__
 
 
 class StackedNoise:
@@ -324,10 +325,10 @@ class PolynomialDraw:
 
     def __add__(self, value: Any) -> int:
         law, inputs = PolynomialLaw(self.noise), np.array([int(value), self.sensitivity], dtype=object)
-        drawn = self.listener.event(
+        value_of_coin = self.listener.event(
             law, inputs, lambda real: int(value) + self.original(self.noise, self.sensitivity, real)
         )
-        return int(drawn)
+        return int(value_of_coin)
 
     __radd__ = __add__
 
@@ -357,13 +358,13 @@ def followed() -> Iterator[None]:
         for owner, name, original, new in places
         for holder in ([owner] if isinstance(owner, type) else _importers(name, original))
     ]
-    for each in patches:
-        each.start()
+    for item in patches:
+        item.start()
     try:
         yield
     finally:
-        for each in patches:
-            each.stop()
+        for item in patches:
+            item.stop()
 
 
 def _wrapped(new: Callable[..., Any], original: Any) -> Callable[..., Any]:
