@@ -108,4 +108,5 @@ class SubgraphCount:
     def _noise(graph: Graph, step: NoisyCount | NoisyTriangles, coins: Coins) -> int:
         if isinstance(step, NoisyTriangles):
             return step.noise.draw(smooth_sensitivity(graph, step.ratio), coins)
-        return int(coins.laplace(step.scale, 1)[0])
+        noise: int = coins.laplace(step.scale, 1).tolist()[0]
+        return noise

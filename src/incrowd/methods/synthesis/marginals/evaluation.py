@@ -56,7 +56,7 @@ class Evaluator:
         """Say how far all pairs of columns are from those of the rows, on average."""
         pairs: list[Columns] = [*combinations(range(len(self.rows.sizes)), 2)] or [(0,)]
         scale = gaussian_scale(self.rho * EVALUATION, 1, Reach((len(pairs) * self.reach.score) ** 2, 1))
-        noisy = sum(map(self.away, pairs)) + int(coins.gaussian(scale, 1)[0])
+        noisy = sum(map(self.away, pairs)) + coins.gaussian(scale, 1).tolist()[0]
         return Evaluation(self.share(noisy, len(pairs)), self.margin(scale, len(pairs)), scale)
 
     def each(self, tables: Sequence[Columns], coins: Coins) -> TableErrors:

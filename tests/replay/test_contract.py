@@ -1,0 +1,49 @@
+"""No private method is left out: each example is replayed, or its law is enumerated, and has golden parts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from incrowd.methods import GRAPHS, METHODS
+from tests.contract.examples import POLICIES
+from tests.graphs import EXAMPLES
+from tests.replay import answers, crowds, golden, graphs, tables
+from tests.replay.replaying import TOLERANCE
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_private_example_of_a_method_is_measured(method: str) -> None:
+    names = [name for name in POLICIES[method] if tables.private(method, name)]
+    measured = {*tables.REPLAYED, *crowds.SAMPLED, *answers.TABLES}
+    left = [name for name in names if (method, name) not in measured and not crowds.unbounded(method, name)]
+    assert left == []
+    assert not names or any((method, name) in measured for name in names)
+
+
+@pytest.mark.parametrize("method", GRAPHS)
+def test_every_private_example_of_a_method_of_graphs_is_measured(method: str) -> None:
+    names = [name for name, (_, release) in EXAMPLES.items() if release["method"] == method]
+    assert names
+    assert all(name in {*graphs.REPLAYED, *answers.GRAPHS} for name in names if graphs.private(name))
+
+
+ASKED = [item for item in (*tables.REPLAYED, *crowds.SAMPLED) if tables.requested(*item) is not None]
+
+
+@pytest.mark.parametrize(("method", "name"), ASKED, ids=["-".join(item) for item in ASKED])
+def test_a_plan_states_no_more_epsilon_than_its_policy_asks_for(method: str, name: str) -> None:
+    requested = tables.requested(method, name)
+    assert requested is not None
+    assert float(tables.policy(method, name).plan.numbers["epsilon"]) <= float(requested) * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("name", [*graphs.REPLAYED, *answers.GRAPHS])
+def test_a_plan_of_a_graph_states_no_more_epsilon_than_its_policy_asks_for(name: str) -> None:
+    requested = Fraction(str(EXAMPLES[name][1]["epsilon"]))
+    assert float(graphs.policy(name).plan.numbers["epsilon"]) <= float(requested) * (1 + TOLERANCE)
+
+
+def test_no_golden_part_is_above_its_guarantee() -> None:
+    assert all(0 <= part <= 1 for parts in golden.load().values() for part in parts.values())
