@@ -10,8 +10,19 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import written
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, condition, sole, text
+from incrowd.queries.language.expressions.function import (
+    CHOSEN,
+    COMPARED,
+    CONDITIONS,
+    Mean,
+    NodeRule,
+    SqlFunction,
+    condition,
+    sole,
+    text,
+)
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
 from incrowd.queries.language.trees import (
     as_decimal,
@@ -114,11 +125,6 @@ def _negation(node: exp.Expr, mean: Mean) -> BoundTree:
     part = condition(mean(node.this), "NOT")
     extent = listed(truth(optional=part.extent.optional), (part,), lambda value: not value)
     return BoundTree(exp.Not(this=operand(part.tree)), extent)
-
-
-def _boolean(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
-    """Understand TRUE and FALSE."""
-    return fixed(bool(node.this), Type.BOOLEAN)
 
 
 def _choose(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -252,24 +258,104 @@ def _any_missing(*parts: BoundTree) -> bool:
     return any(part.extent.optional for part in parts)
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    **{
-        kind: NodeRule(_compare, ("this", "expression")) for kind in (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-    },
-    exp.NullSafeEQ: NodeRule(_same, ("this", "expression")),
-    exp.NullSafeNEQ: NodeRule(_same, ("this", "expression")),
-    exp.Between: NodeRule(_in_between, ("this", "low", "high")),
-    exp.In: NodeRule(_is_in, ("this", "expressions", "query", "unnest", "field")),
-    exp.Is: NodeRule(_is_a, ("this", "expression")),
-    exp.Like: NodeRule(_like, ("this", "expression", "negate")),
-    exp.And: NodeRule(_combine, ("this", "expression")),
-    exp.Or: NodeRule(_combine, ("this", "expression")),
-    exp.Not: NodeRule(_negation),
-    exp.Boolean: NodeRule(_boolean),
-    exp.Case: NodeRule(_choose, ("this", "ifs", "default")),
-    exp.If: NodeRule(_when, ("this", "true", "false")),
-    exp.Coalesce: NodeRule(_coalesce, ("this", "expressions")),
-    exp.Nullif: NodeRule(_nullif, ("this", "expression")),
-    exp.Least: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
-    exp.Greatest: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
-}
+def _clamped_answer(node: exp.Expr) -> exp.Expr:
+    """Return CLAMP on an answer as CASE."""
+    if len(node.expressions) != 3:
+        raise InvalidParameter("write CLAMP(x, low, high).")
+    value, low, high = node.expressions
+    ifs = [
+        exp.If(this=exp.LT(this=value.copy(), expression=low.copy()), true=low.copy()),
+        exp.If(this=exp.GT(this=value.copy(), expression=high.copy()), true=high.copy()),
+    ]
+    return exp.Case(ifs=ifs, default=value.copy())
+
+
+def _case_of(node: exp.Expr) -> exp.Expr:
+    """Return IF on an answer as CASE, of which a branch is an IF as well."""
+    if isinstance(node.parent, exp.Case):
+        return node
+    return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
+
+
+_TWO = ("this", "expression")
+_ALL = ("this", "expressions", "ignore_nulls")
+
+OPERATORS = (
+    SqlFunction("=", exp.EQ, _compare, _TWO, on_answers=lambda x, y: x == y, types=COMPARED),
+    SqlFunction("<>", exp.NEQ, _compare, _TWO, ("!=",), on_answers=lambda x, y: x != y, types=COMPARED),
+    SqlFunction("<", exp.LT, _compare, _TWO, on_answers=lambda x, y: x < y, types=COMPARED),
+    SqlFunction("<=", exp.LTE, _compare, _TWO, on_answers=lambda x, y: x <= y, types=COMPARED),
+    SqlFunction(">", exp.GT, _compare, _TWO, on_answers=lambda x, y: x > y, types=COMPARED),
+    SqlFunction(">=", exp.GTE, _compare, _TWO, on_answers=lambda x, y: x >= y, types=COMPARED),
+    SqlFunction("IS NOT DISTINCT FROM", exp.NullSafeEQ, _same, _TWO),
+    SqlFunction("IS DISTINCT FROM", exp.NullSafeNEQ, _same, _TWO),
+    SqlFunction(
+        "BETWEEN",
+        exp.Between,
+        _in_between,
+        ("this", "low", "high"),
+        on_answers=lambda value, low, high: low <= value <= high,
+        types=COMPARED,
+    ),
+    SqlFunction(
+        "IN",
+        exp.In,
+        _is_in,
+        ("this", "expressions", "query", "unnest", "field"),
+        on_answers=NodeRule(answers.is_among),
+        types=COMPARED,
+    ),
+    SqlFunction("IS NULL", exp.Is, _is_a, _TWO, ("IS TRUE", "IS FALSE"), on_answers=NodeRule(answers.is_same)),
+    SqlFunction("LIKE", exp.Like, _like, (*_TWO, "negate")),
+    SqlFunction("AND", exp.And, _combine, _TWO, on_answers=NodeRule(answers.both), types=CONDITIONS),
+    SqlFunction("OR", exp.Or, _combine, _TWO, on_answers=NodeRule(answers.either), types=CONDITIONS),
+    SqlFunction("NOT", exp.Not, _negation, on_answers=lambda x: not x, types=CONDITIONS),
+    SqlFunction(
+        "CASE",
+        exp.Case,
+        _choose,
+        ("this", "ifs", "default"),
+        on_answers=NodeRule(answers.case),
+        types=CHOSEN,
+        range=ranges.chosen,
+    ),
+)
+
+FUNCTIONS = (
+    SqlFunction(
+        "IF",
+        exp.If,
+        _when,
+        ("this", "true", "false"),
+        on_answers=NodeRule(answers.when),
+        rewritten=_case_of,
+        types=CHOSEN,
+        range=ranges.chosen,
+    ),
+    SqlFunction(
+        "COALESCE",
+        exp.Coalesce,
+        _coalesce,
+        ("this", "expressions"),
+        ("IFNULL",),
+        on_answers=NodeRule(answers.coalesce),
+        types=CHOSEN,
+        range=ranges.hull,
+    ),
+    SqlFunction(
+        "NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), types=CHOSEN, range=ranges.first
+    ),
+    SqlFunction(
+        "LEAST", exp.Least, _extreme, _ALL, on_answers=lambda *parts: min(parts), types=CHOSEN, range=ranges.least
+    ),
+    SqlFunction(
+        "GREATEST",
+        exp.Greatest,
+        _extreme,
+        _ALL,
+        on_answers=lambda *parts: max(parts),
+        types=CHOSEN,
+        range=ranges.greatest,
+    ),
+    SqlFunction("CLAMP", exp.Anonymous, clamp, ("this", "expressions"), rewritten=_clamped_answer),
+)
