@@ -26,7 +26,8 @@ _PLAIN = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam, exp.Var,
 )  # fmt: skip
 
-ALLOWED = (*_PLAIN, *(node for node, function in BY_NODE.items() if function.on_answers is not None))
+_COMPUTED = tuple(node for node, function in BY_NODE.items() if function.on_answers is not None)
+ALLOWED: tuple[type[exp.Expr], ...] = (*_PLAIN, *_COMPUTED)
 """The kinds of nodes of which expressions over the answer are made."""
 
 

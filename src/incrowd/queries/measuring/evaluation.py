@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -27,7 +26,7 @@ def evaluate(expression: exp.Expr, row: Row) -> Any:
     >>> evaluate(parse_one("total / n"), {"total": 10, "n": 4}), evaluate(parse_one("1 / n"), {"n": 0})
     (2.5, None)
     """
-    rule = _rule_of(type(expression))
+    rule = next((_RULES[kind] for kind in type(expression).__mro__ if kind in _RULES), None)
     if rule is None:
         raise InvalidParameter(
             f"{expression.sql()} cannot be computed from an answer: use arithmetic, comparisons, CASE or one of "
@@ -89,11 +88,6 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Paren: lambda node, row: evaluate(node.this, row),
     **{kind: _computed(function) for kind, function in BY_NODE.items() if function.on_answers is not None},
 }
-
-
-@cache
-def _rule_of(kind: type[exp.Expr]) -> _Rule | None:
-    return next((_RULES[parent] for parent in kind.__mro__ if parent in _RULES), None)
 
 
 def range_of(expression: exp.Expr, ranges: Mapping[str, Range]) -> Range | None:

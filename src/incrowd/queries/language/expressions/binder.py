@@ -11,7 +11,7 @@ from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.function import LARGEST, Mean
-from incrowd.queries.language.expressions.table import BY_NAME, BY_NODE, NAMES
+from incrowd.queries.language.expressions.table import BY_NAME, BY_NODE, FUNCTIONS, NAMES
 from incrowd.queries.language.extent import BoundTree, among
 from incrowd.queries.language.trees import constant, fixed
 
@@ -122,6 +122,6 @@ def refusal(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Star):
         return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
     name = title(node)
-    near = difflib.get_close_matches(name, NAMES, 1)
+    near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
     hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
     return QuestionRefused(f"{name} is not among the functions that no row can make fail.{hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 
 from sqlglot import exp
 
@@ -57,9 +56,4 @@ def function_of(node: exp.Expr) -> SqlFunction | None:
     """
     if isinstance(node, exp.Anonymous):
         return BY_NAME.get(str(node.this).upper())
-    return _of_kind(type(node))
-
-
-@cache
-def _of_kind(kind: type[exp.Expr]) -> SqlFunction | None:
-    return next((BY_NODE[parent] for parent in kind.__mro__ if parent in BY_NODE), None)
+    return next((BY_NODE[kind] for kind in type(node).__mro__ if kind in BY_NODE), None)
