@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language.combining import interpret
 from incrowd.queries.language.expressions.table import FUNCTIONS, NAMES, OPERATORS
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.question import Question
 from tests.docs.pages import DOCS, blocks
 
