@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from sqlglot import exp
 
@@ -332,50 +333,30 @@ def _outward(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, F
 
 
 _TWO = ("this", "expression")
+_numeric = partial(SqlFunction, types=NUMBERS)
+_growing = partial(SqlFunction, types=NUMBERS, range=ranges.increasing)
 
 OPERATORS = (
-    SqlFunction("+", exp.Add, _add, _TWO, on_answers=lambda x, y: x + y, types=NUMBERS, range=ranges.total),
-    SqlFunction("-", exp.Sub, _subtract, _TWO, on_answers=lambda x, y: x - y, types=NUMBERS, range=ranges.difference),
-    SqlFunction("-", exp.Neg, _negate, on_answers=lambda x: -x, types=NUMBERS, range=ranges.negated),
-    SqlFunction("*", exp.Mul, _multiply, _TWO, on_answers=lambda x, y: x * y, types=NUMBERS, range=ranges.product),
-    SqlFunction("/", exp.Div, _divide, _TWO, on_answers=lambda x, y: x / y, types=NUMBERS, range=ranges.quotient),
+    _numeric("+", exp.Add, _add, _TWO, on_answers=lambda x, y: x + y, range=ranges.total),
+    _numeric("-", exp.Sub, _subtract, _TWO, on_answers=lambda x, y: x - y, range=ranges.difference),
+    _numeric("-", exp.Neg, _negate, on_answers=lambda x: -x, range=ranges.negated),
+    _numeric("*", exp.Mul, _multiply, _TWO, on_answers=lambda x, y: x * y, range=ranges.product),
+    _numeric("/", exp.Div, _divide, _TWO, on_answers=lambda x, y: x / y, range=ranges.quotient),
     SqlFunction("//", exp.IntDiv, _floor_divide, _TWO),
 )
 
 FUNCTIONS = (
-    SqlFunction("ABS", exp.Abs, _absolute, on_answers=abs, types=NUMBERS, range=ranges.absolute),
-    SqlFunction(
-        "SIGN", exp.Sign, _sign, on_answers=lambda x: (x > 0) - (x < 0), types=NUMBERS, range=ranges.increasing
-    ),
-    SqlFunction(
-        "FLOOR", exp.Floor, _floor, on_answers=lambda x: float(math.floor(x)), types=NUMBERS, range=ranges.increasing
-    ),
-    SqlFunction(
-        "CEIL",
-        exp.Ceil,
-        _ceil,
-        other_names=("CEILING",),
-        on_answers=lambda x: float(math.ceil(x)),
-        types=NUMBERS,
-        range=ranges.increasing,
-    ),
-    SqlFunction(
-        "ROUND",
-        exp.Round,
-        rounded,
-        ("this", "decimals"),
-        on_answers=answers.rounded,
-        types=NUMBERS,
-        range=ranges.increasing,
-    ),
-    SqlFunction("MOD", exp.Mod, _remainder, _TWO, ("%",), on_answers=math.fmod, types=NUMBERS),
-    SqlFunction("TRUNC", exp.Trunc, _truncate, on_answers=math.trunc, types=NUMBERS),
-    SqlFunction("SQRT", exp.Sqrt, _root, on_answers=math.sqrt, types=NUMBERS, range=ranges.root),
-    SqlFunction("LN", exp.Ln, _logarithm, on_answers=math.log, types=NUMBERS, range=ranges.logarithm),
-    SqlFunction("LOG", exp.Log, _log_to_base, _TWO, ("LOG10", "LOG2"), on_answers=answers.logarithm, types=NUMBERS),
-    SqlFunction(
-        "EXP", exp.Exp, _exponential, on_answers=math.exp, types=NUMBERS, range=ranges.increasing, in_postgres=False
-    ),
-    SqlFunction("POWER", exp.Pow, _power, _TWO, ("POW",), on_answers=math.pow, types=NUMBERS, in_postgres=False),
+    _numeric("ABS", exp.Abs, _absolute, on_answers=abs, range=ranges.absolute),
+    _growing("SIGN", exp.Sign, _sign, on_answers=lambda x: (x > 0) - (x < 0)),
+    _growing("FLOOR", exp.Floor, _floor, on_answers=lambda x: float(math.floor(x))),
+    _growing("CEIL", exp.Ceil, _ceil, other_names=("CEILING",), on_answers=lambda x: float(math.ceil(x))),
+    _growing("ROUND", exp.Round, rounded, ("this", "decimals"), on_answers=answers.rounded),
+    _numeric("MOD", exp.Mod, _remainder, _TWO, ("%",), on_answers=math.fmod),
+    _numeric("TRUNC", exp.Trunc, _truncate, on_answers=math.trunc),
+    _numeric("SQRT", exp.Sqrt, _root, on_answers=math.sqrt, range=ranges.root),
+    _numeric("LN", exp.Ln, _logarithm, on_answers=math.log, range=ranges.logarithm),
+    _numeric("LOG", exp.Log, _log_to_base, _TWO, ("LOG10", "LOG2"), on_answers=answers.logarithm),
+    _growing("EXP", exp.Exp, _exponential, on_answers=math.exp, in_postgres=False),
+    _numeric("POWER", exp.Pow, _power, _TWO, ("POW",), on_answers=math.pow, in_postgres=False),
     SqlFunction("WIDTH_BUCKET", exp.WidthBucket, _bucket, ("this", "min_value", "max_value", "num_buckets")),
 )

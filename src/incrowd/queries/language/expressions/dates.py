@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from sqlglot import exp
 
@@ -203,17 +203,15 @@ def _moment_of(node: exp.Expr, mean: Mean) -> BoundTree:
     return moment(mean(node), "DATE_DIFF")
 
 
-_NUMBERS_OF_DATES = AnswerTypes(Type.DATE, Type.DECIMAL)
 _TWO = ("this", "expression")
+_number_of = partial(SqlFunction, on_rows=_part_of, types=AnswerTypes(Type.DATE, Type.DECIMAL))
 
 FUNCTIONS = (
-    SqlFunction("YEAR", exp.Year, _part_of, on_answers=lambda when: when.year, types=_NUMBERS_OF_DATES),
-    SqlFunction(
-        "QUARTER", exp.Quarter, _part_of, on_answers=lambda when: (when.month + 2) // 3, types=_NUMBERS_OF_DATES
-    ),
-    SqlFunction("MONTH", exp.Month, _part_of, on_answers=lambda when: when.month, types=_NUMBERS_OF_DATES),
+    _number_of("YEAR", exp.Year, on_answers=lambda when: when.year),
+    _number_of("QUARTER", exp.Quarter, on_answers=lambda when: (when.month + 2) // 3),
+    _number_of("MONTH", exp.Month, on_answers=lambda when: when.month),
     SqlFunction("WEEK", (exp.Week, exp.WeekOfYear), _part_of, other_names=("WEEKOFYEAR",)),
-    SqlFunction("DAY", exp.Day, _part_of, on_answers=lambda when: when.day, types=_NUMBERS_OF_DATES),
+    _number_of("DAY", exp.Day, on_answers=lambda when: when.day),
     SqlFunction("DAYOFYEAR", exp.DayOfYear, _part_of),
     SqlFunction("DAYOFWEEK", exp.DayOfWeek, _part_of),
     SqlFunction("EXTRACT", exp.Extract, _extract, _TWO),

@@ -44,7 +44,6 @@ class AnswerTypes:
 NUMBERS = AnswerTypes(Type.DECIMAL, Type.DECIMAL)
 CONDITIONS = AnswerTypes(Type.BOOLEAN, Type.BOOLEAN)
 COMPARED = AnswerTypes(None, Type.BOOLEAN)
-CHOSEN = AnswerTypes()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from sqlglot import exp
 
@@ -13,7 +14,6 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import (
-    CHOSEN,
     COMPARED,
     CONDITIONS,
     Mean,
@@ -278,48 +278,32 @@ def _case_of(node: exp.Expr) -> exp.Expr:
 
 
 _TWO = ("this", "expression")
-_ALL = ("this", "expressions", "ignore_nulls")
+_IN = ("this", "expressions", "query", "unnest", "field")
+_CASE = ("this", "ifs", "default")
+_ALL = ("this", "expressions")
+_comparison = partial(SqlFunction, types=COMPARED)
+_condition = partial(SqlFunction, types=CONDITIONS)
 
 OPERATORS = (
-    SqlFunction("=", exp.EQ, _compare, _TWO, on_answers=lambda x, y: x == y, types=COMPARED),
-    SqlFunction("<>", exp.NEQ, _compare, _TWO, ("!=",), on_answers=lambda x, y: x != y, types=COMPARED),
-    SqlFunction("<", exp.LT, _compare, _TWO, on_answers=lambda x, y: x < y, types=COMPARED),
-    SqlFunction("<=", exp.LTE, _compare, _TWO, on_answers=lambda x, y: x <= y, types=COMPARED),
-    SqlFunction(">", exp.GT, _compare, _TWO, on_answers=lambda x, y: x > y, types=COMPARED),
-    SqlFunction(">=", exp.GTE, _compare, _TWO, on_answers=lambda x, y: x >= y, types=COMPARED),
+    _comparison("=", exp.EQ, _compare, _TWO, on_answers=lambda x, y: x == y),
+    _comparison("<>", exp.NEQ, _compare, _TWO, ("!=",), on_answers=lambda x, y: x != y),
+    _comparison("<", exp.LT, _compare, _TWO, on_answers=lambda x, y: x < y),
+    _comparison("<=", exp.LTE, _compare, _TWO, on_answers=lambda x, y: x <= y),
+    _comparison(">", exp.GT, _compare, _TWO, on_answers=lambda x, y: x > y),
+    _comparison(">=", exp.GTE, _compare, _TWO, on_answers=lambda x, y: x >= y),
+    _comparison("BETWEEN", exp.Between, _in_between, ("this", "low", "high"), on_answers=lambda x, a, b: a <= x <= b),
+    _comparison("IN", exp.In, _is_in, _IN, on_answers=NodeRule(answers.is_among)),
     SqlFunction("IS NOT DISTINCT FROM", exp.NullSafeEQ, _same, _TWO),
     SqlFunction("IS DISTINCT FROM", exp.NullSafeNEQ, _same, _TWO),
-    SqlFunction(
-        "BETWEEN",
-        exp.Between,
-        _in_between,
-        ("this", "low", "high"),
-        on_answers=lambda value, low, high: low <= value <= high,
-        types=COMPARED,
-    ),
-    SqlFunction(
-        "IN",
-        exp.In,
-        _is_in,
-        ("this", "expressions", "query", "unnest", "field"),
-        on_answers=NodeRule(answers.is_among),
-        types=COMPARED,
-    ),
     SqlFunction("IS NULL", exp.Is, _is_a, _TWO, ("IS TRUE", "IS FALSE"), on_answers=NodeRule(answers.is_same)),
     SqlFunction("LIKE", exp.Like, _like, (*_TWO, "negate")),
-    SqlFunction("AND", exp.And, _combine, _TWO, on_answers=NodeRule(answers.both), types=CONDITIONS),
-    SqlFunction("OR", exp.Or, _combine, _TWO, on_answers=NodeRule(answers.either), types=CONDITIONS),
-    SqlFunction("NOT", exp.Not, _negation, on_answers=lambda x: not x, types=CONDITIONS),
-    SqlFunction(
-        "CASE",
-        exp.Case,
-        _choose,
-        ("this", "ifs", "default"),
-        on_answers=NodeRule(answers.case),
-        types=CHOSEN,
-        range=ranges.chosen,
-    ),
+    _condition("AND", exp.And, _combine, _TWO, on_answers=NodeRule(answers.both)),
+    _condition("OR", exp.Or, _combine, _TWO, on_answers=NodeRule(answers.either)),
+    _condition("NOT", exp.Not, _negation, on_answers=lambda x: not x),
+    SqlFunction("CASE", exp.Case, _choose, _CASE, on_answers=NodeRule(answers.case), range=ranges.chosen),
 )
+
+_extreme_of = partial(SqlFunction, on_rows=_extreme, arguments=(*_ALL, "ignore_nulls"))
 
 FUNCTIONS = (
     SqlFunction(
@@ -329,33 +313,11 @@ FUNCTIONS = (
         ("this", "true", "false"),
         on_answers=NodeRule(answers.when),
         rewritten=_case_of,
-        types=CHOSEN,
         range=ranges.chosen,
     ),
-    SqlFunction(
-        "COALESCE",
-        exp.Coalesce,
-        _coalesce,
-        ("this", "expressions"),
-        ("IFNULL",),
-        on_answers=NodeRule(answers.coalesce),
-        types=CHOSEN,
-        range=ranges.hull,
-    ),
-    SqlFunction(
-        "NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), types=CHOSEN, range=ranges.first
-    ),
-    SqlFunction(
-        "LEAST", exp.Least, _extreme, _ALL, on_answers=lambda *parts: min(parts), types=CHOSEN, range=ranges.least
-    ),
-    SqlFunction(
-        "GREATEST",
-        exp.Greatest,
-        _extreme,
-        _ALL,
-        on_answers=lambda *parts: max(parts),
-        types=CHOSEN,
-        range=ranges.greatest,
-    ),
-    SqlFunction("CLAMP", exp.Anonymous, clamp, ("this", "expressions"), rewritten=_clamped_answer),
+    SqlFunction("COALESCE", exp.Coalesce, _coalesce, _ALL, ("IFNULL",), NodeRule(answers.coalesce), range=ranges.hull),
+    SqlFunction("NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), range=ranges.first),
+    _extreme_of("LEAST", exp.Least, on_answers=lambda *parts: min(parts), range=ranges.least),
+    _extreme_of("GREATEST", exp.Greatest, on_answers=lambda *parts: max(parts), range=ranges.greatest),
+    SqlFunction("CLAMP", exp.Anonymous, clamp, _ALL, rewritten=_clamped_answer),
 )

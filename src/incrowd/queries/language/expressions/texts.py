@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -176,50 +177,20 @@ def _joined_answer(node: exp.Expr) -> exp.Expr:
     return whole
 
 
-_TEXTS = AnswerTypes(Type.TEXT, Type.TEXT)
-_LENGTHS = AnswerTypes(Type.TEXT, Type.DECIMAL)
 _TWO = ("this", "expression")
+_text = partial(SqlFunction, types=AnswerTypes(Type.TEXT, Type.TEXT))
+_number = partial(SqlFunction, types=AnswerTypes(Type.TEXT, Type.DECIMAL))
+_LENGTHS = ("LEN", "CHAR_LENGTH", "CHARACTER_LENGTH")
 
 OPERATORS = (SqlFunction("||", exp.DPipe, _joined, (*_TWO, "safe"), on_answers=answers.joined),)
 
 FUNCTIONS = (
-    SqlFunction(
-        "UPPER",
-        exp.Upper,
-        _letters,
-        other_names=("UCASE",),
-        on_answers=lambda x: str(x).upper(),
-        types=_TEXTS,
-        in_postgres=False,
-    ),
-    SqlFunction(
-        "LOWER",
-        exp.Lower,
-        _letters,
-        other_names=("LCASE",),
-        on_answers=lambda x: str(x).lower(),
-        types=_TEXTS,
-        in_postgres=False,
-    ),
-    SqlFunction(
-        "TRIM",
-        exp.Trim,
-        _trim,
-        ("this", "position"),
-        ("LTRIM", "RTRIM"),
-        on_answers=lambda x: str(x).strip(" "),
-        types=_TEXTS,
-    ),
-    SqlFunction(
-        "LENGTH",
-        exp.Length,
-        _length,
-        other_names=("LEN", "CHAR_LENGTH", "CHARACTER_LENGTH"),
-        on_answers=lambda x: len(str(x)),
-        types=_LENGTHS,
-    ),
+    _text("UPPER", exp.Upper, _letters, other_names=("UCASE",), on_answers=lambda x: str(x).upper(), in_postgres=False),
+    _text("LOWER", exp.Lower, _letters, other_names=("LCASE",), on_answers=lambda x: str(x).lower(), in_postgres=False),
+    _text("TRIM", exp.Trim, _trim, ("this", "position"), ("LTRIM", "RTRIM"), on_answers=lambda x: str(x).strip(" ")),
+    _number("LENGTH", exp.Length, _length, other_names=_LENGTHS, on_answers=lambda x: len(str(x))),
     SqlFunction("SUBSTRING", exp.Substring, _substring, ("this", "start", "length"), ("SUBSTR",)),
-    SqlFunction("LEFT", exp.Left, _side, _TWO, on_answers=lambda x, n: str(x)[: int(n)], types=_TEXTS),
+    _text("LEFT", exp.Left, _side, _TWO, on_answers=lambda x, n: str(x)[: int(n)]),
     SqlFunction("RIGHT", exp.Right, _side, _TWO),
     SqlFunction("CONCAT", exp.Concat, _concat, ("expressions", "safe", "coalesce"), rewritten=_joined_answer),
     SqlFunction("REPLACE", exp.Replace, _replaced, ("this", "expression", "replacement")),
