@@ -147,13 +147,13 @@ def types_after(operations: Iterable[Operation], types: Mapping[str, Type]) -> d
     >>> types_after([Gather((), (Total("a1", Function.COUNT, None, Type.INTEGER),))], {"k1": Type.TEXT})
     {'a1': <Type.INTEGER: 'integer'>}
     """
-    found = dict(types)
+    names = dict(types)
     for each in operations:
         if isinstance(each, WindowColumn):
-            found[each.name] = each.type
+            names[each.name] = each.type
         elif isinstance(each, Gather):
-            found = {key.name: key.type for key in each.keys} | {total.name: total.type for total in each.totals}
-    return found
+            names = {key.name: key.type for key in each.keys} | {total.name: total.type for total in each.totals}
+    return names
 
 
 @dataclass(frozen=True)
@@ -244,12 +244,12 @@ class WorkedSheet:
         if gathers:
             names = {key.name for key in gathers[-1].keys}
         else:
-            found = self.source.determined_by
-            if found is None:
+            source = self.source.determined_by
+            if source is None:
                 return None
-            names = {column_name(at) for at in found}
-        shown = {each.expression.unnest().name: at for at, each in enumerate(self.outputs) if _bare(each.expression)}
-        return frozenset(shown[name] for name in names) if names <= shown.keys() else None
+            names = {column_name(at) for at in source}
+        places = {each.expression.unnest().name: at for at, each in enumerate(self.outputs) if _bare(each.expression)}
+        return frozenset(places[name] for name in names) if names <= places.keys() else None
 
 
 Sheet = PartSheet | RowSheet | StackedSheet | JoinedSheet | WorkedSheet
@@ -274,8 +274,8 @@ def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
     """Return whether a sheet has one row or none, whatever the numbers are."""
     match sheet:
         case PartSheet(part=part):
-            asked = parts[part]
-            return _one_left(asked.operations, single=not asked.keys or asked.limit in (0, 1))
+            question = parts[part]
+            return _one_left(question.operations, single=not question.keys or question.limit in (0, 1))
         case RowSheet():
             return True
         case StackedSheet():

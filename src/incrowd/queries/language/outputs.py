@@ -130,10 +130,10 @@ def _made(node: exp.Expr, own: AnswerTypes, types: Mapping[str, Type]) -> Type |
     """Return the type of a cast, of a text or of a part of a date, or raise if it is made of something else."""
     kind = kind_of(node.this, types)
     if isinstance(node, exp.Cast):
-        found = _TYPES.get(node.args["to"].this.value)
-        if found is None or (found is Type.DATE and kind not in (Type.DATE, Type.TEXT, None)):
+        target = _TYPES.get(node.args["to"].this.value)
+        if target is None or (target is Type.DATE and kind not in (Type.DATE, Type.TEXT, None)):
             raise QuestionRefused("numbers of an answer are cast to INTEGER, DOUBLE or TEXT: choose one of them.")
-        return found
+        return target
     if isinstance(node, exp.DPipe):
         kind_of(node.expression, types)
         return Type.TEXT
@@ -159,8 +159,8 @@ def _chosen(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
     results = [branch.args["true"] for branch in branches]
     results += [node.args[part] for part in ("default", "false") if node.args.get(part) is not None]
     kinds = {kind_of(result, types) for result in results} - {None}
-    wanted = {Type.BOOLEAN} if base is None else {kind_of(base, types)}
-    if len(kinds) > 1 or not tests <= wanted:
+    required = {Type.BOOLEAN} if base is None else {kind_of(base, types)}
+    if len(kinds) > 1 or not tests <= required:
         raise InvalidParameter("CASE needs conditions after WHEN, and results of one type.")
     return next(iter(kinds), None)
 

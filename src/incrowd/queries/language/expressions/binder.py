@@ -63,18 +63,18 @@ def _literal(node: exp.Literal) -> BoundTree:
     return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
 
 
-def _small(found: BoundTree, node: exp.Expr) -> BoundTree:
+def _small(meaning: BoundTree, node: exp.Expr) -> BoundTree:
     """Return a meaning, unless its tree has outgrown what was asked.
 
     What is made safe can name its argument several times, so that what is nested n deep would be written 3^n times.
     """
-    size = _size(found.tree)
+    size = _size(meaning.tree)
     if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
         raise QuestionRefused(
             f"{title(node)} is nested so that its parts would be computed again and again: "
             "compute the inner part in a subquery under a name, and go on with that name."
         )
-    return found
+    return meaning
 
 
 def _size(tree: exp.Expr) -> int:
