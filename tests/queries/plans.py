@@ -10,10 +10,10 @@ from incrowd.core.domain import Type
 from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.queries.batch import batch
-from incrowd.queries.combination import Combination, PartSheet, SheetColumn, StackedSheet
-from incrowd.queries.combined import CombinedMeasurement
+from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.measurement import QuestionPlan, measurement
-from incrowd.queries.question import Aggregate, AggregateKind, Key, ListedKeys
+from incrowd.queries.operations import PartSheet, SheetColumn, StackedSheet
+from incrowd.queries.question import Aggregate, AggregateKind, Combination, Key, ListedKeys
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
 
 N, TOTAL = EVERY[0], EVERY[2]

@@ -12,9 +12,9 @@ import pytest
 from incrowd.errors import QuestionRefused
 from incrowd.queries.answer_work import _AGGREGATE, _EVALUATION, MOST_ANSWER_STEPS, answer_steps
 from incrowd.queries.batch import Batch
-from incrowd.queries.combined import measure
+from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language import understand
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring import evaluation
 from tests.queries.slow import KIN, joined

@@ -15,15 +15,13 @@ from incrowd.accounting import accountant
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.combination import Combination
-from incrowd.queries.combined import CombinedMeasurement, measure
-from incrowd.queries.language import combining
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import MET, CombinedMeasurement, NoisyAnswer, combined_answer, measure
+from incrowd.queries.language import interpretation
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
-from incrowd.queries.measuring.combined import MET, NoisyAnswer, combined_answer
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import Combination, Question, Terms
 from incrowd.queries.steps.question import Combine, ListedGroups, Questions
 from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
@@ -260,7 +258,7 @@ def ends(column: AnswerColumn) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
 
 
 def test_so_many_answers_at_most_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combining, "MOST_PARTS", 2)
+    monkeypatch.setattr(interpretation, "MOST_PARTS", 2)
     assert isinstance(interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL {BY_WARD}", TRADES), Combination)
     with pytest.raises(QuestionRefused, match="at most 2 answers"):
         interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL SELECT sex, COUNT(*) FROM visits GROUP BY sex", TRADES)

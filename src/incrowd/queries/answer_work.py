@@ -16,11 +16,19 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import MAX_LENGTH
 from incrowd.errors import QuestionRefused
 from incrowd.queries.batch import Batch
-from incrowd.queries.combination import JoinedSheet, PartSheet, RowSheet, Sheet, StackedSheet, column_name
-from incrowd.queries.combined import Measured
+from incrowd.queries.combined_measurement import Measured, held_together
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.measuring.combined import held_together
-from incrowd.queries.operations import Gather, Operation, WindowColumn
+from incrowd.queries.operations import (
+    Gather,
+    JoinedSheet,
+    Operation,
+    PartSheet,
+    RowSheet,
+    Sheet,
+    StackedSheet,
+    WindowColumn,
+    column_name,
+)
 from incrowd.queries.question import Key, Question
 
 MOST_ANSWER_STEPS = 2_000_000_000

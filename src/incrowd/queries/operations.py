@@ -1,4 +1,8 @@
-"""Operations: what is done with the rows of a noisy answer, one after the other; it reads nothing else and is free."""
+"""Operations: what is done with the rows of a noisy answer, one after the other, and with several answers.
+
+Answers are put below each other, joined and computed with on sheets.  All of it works on answers alone: it reads no
+row, so it costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from incrowd.core.domain import Type
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+    from incrowd.queries.question import OutputColumn, Question
 
 MOST_NEIGHBORS = 1000
 """How many rows before and behind a row a window reaches at most, unless it reaches to the end."""
@@ -141,10 +147,146 @@ def types_after(operations: Iterable[Operation], types: Mapping[str, Type]) -> d
     >>> types_after([Gather((), (Total("a1", Function.COUNT, None, Type.INTEGER),))], {"k1": Type.TEXT})
     {'a1': <Type.INTEGER: 'integer'>}
     """
-    found = dict(types)
+    names = dict(types)
     for each in operations:
         if isinstance(each, WindowColumn):
-            found[each.name] = each.type
+            names[each.name] = each.type
         elif isinstance(each, Gather):
-            found = {key.name: key.type for key in each.keys} | {total.name: total.type for total in each.totals}
-    return found
+            names = {key.name: key.type for key in each.keys} | {total.name: total.type for total in each.totals}
+    return names
+
+
+@dataclass(frozen=True)
+class SheetColumn:
+    """A column of a sheet: what it is called, and its type, None where it is NULL alone."""
+
+    name: str
+    type: Type | None
+
+
+@dataclass(frozen=True)
+class PartSheet:
+    """The answer to one of the questions.
+
+    `determined_by` are the places of columns that no two rows share all values of, None where nothing is known of it.
+    """
+
+    part: int
+    columns: tuple[SheetColumn, ...]
+    determined_by: frozenset[int] | None
+
+
+@dataclass(frozen=True)
+class RowSheet:
+    """One row without columns: what a SELECT without FROM reads."""
+
+    columns: tuple[SheetColumn, ...] = ()
+    determined_by: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class StackedSheet:
+    """Sheets below each other: UNION ALL; columns go by their places, and have the names of the first."""
+
+    sheets: tuple[Sheet, ...]
+    columns: tuple[SheetColumn, ...]
+
+    @property
+    def determined_by(self) -> None:
+        """Nothing: two of the sheets may have the same rows."""
+        return
+
+
+@dataclass(frozen=True)
+class JoinedSheet:
+    """Two sheets beside each other, where some of their columns are equal; with `padded`, as LEFT JOIN does it.
+
+    `on` are pairs of places, one of each sheet.  At least one sheet is determined by its places among them, so that
+    there are no more rows than in both sheets together.
+    """
+
+    left: Sheet
+    right: Sheet
+    on: tuple[tuple[int, int], ...]
+    padded: bool
+
+    @property
+    def columns(self) -> tuple[SheetColumn, ...]:
+        """Those of both sheets, the left one's first."""
+        return (*self.left.columns, *self.right.columns)
+
+    @property
+    def determined_by(self) -> frozenset[int] | None:
+        """What determines a row: the left sheet's, where each of its rows has one partner at most; else of both."""
+        right, left = self.right.determined_by, self.left.determined_by
+        if left is not None and right is not None and right <= {there for _, there in self.on}:
+            return left
+        return None if left is None or right is None else left | {len(self.left.columns) + at for at in right}
+
+
+@dataclass(frozen=True)
+class WorkedSheet:
+    """A SELECT over a sheet: operations on its rows, whose columns are called c1, c2, … there, and what is shown."""
+
+    source: Sheet
+    operations: tuple[Operation, ...]
+    outputs: tuple[OutputColumn, ...]
+
+    @property
+    def columns(self) -> tuple[SheetColumn, ...]:
+        """What is shown."""
+        return tuple(SheetColumn(each.name, each.type) for each in self.outputs)
+
+    @property
+    def determined_by(self) -> frozenset[int] | None:
+        """Where it shows what determined the rows that were gathered last, or those of the source, these columns."""
+        gathers = [each for each in self.operations if isinstance(each, Gather)]
+        if gathers:
+            names = {key.name for key in gathers[-1].keys}
+        else:
+            source = self.source.determined_by
+            if source is None:
+                return None
+            names = {column_name(at) for at in source}
+        places = {each.expression.unnest().name: at for at, each in enumerate(self.outputs) if _bare(each.expression)}
+        return frozenset(places[name] for name in names) if names <= places.keys() else None
+
+
+Sheet = PartSheet | RowSheet | StackedSheet | JoinedSheet | WorkedSheet
+
+
+def _bare(expression: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    return isinstance(expression.unnest(), exp.Column)
+
+
+def column_name(at: int) -> str:
+    """Return what the column at a place is called in operations.
+
+    >>> column_name(0)
+    'c1'
+    """
+    return f"c{at + 1}"
+
+
+def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
+    """Return whether a sheet has one row or none, whatever the numbers are."""
+    match sheet:
+        case PartSheet(part=part):
+            question = parts[part]
+            return _one_left(question.operations, single=not question.keys or question.limit in (0, 1))
+        case RowSheet():
+            return True
+        case StackedSheet():
+            return False
+        case JoinedSheet(left=left, right=right):
+            return is_single(left, parts) and is_single(right, parts)
+    return _one_left(sheet.operations, single=is_single(sheet.source, parts))
+
+
+def _one_left(operations: tuple[Operation, ...], *, single: bool) -> bool:
+    """Return whether operations leave one row at most, of one or of several."""
+    for each in operations:
+        single |= (isinstance(each, Take) and each.limit in (0, 1)) or (isinstance(each, Gather) and not each.keys)
+    return single

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.queries.operations import Operation
+    from incrowd.queries.operations import Operation, Sheet
 
 PERSON = PERSON_COLUMN
 """The column of the rows that tells people apart, where the unit is a person."""
@@ -184,6 +184,33 @@ class Question:
     def public_keys(self) -> bool:
         """Whether all groups are known before a row is read; without keys there is one group."""
         return all(key.values is not None for key in self.keys)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A question that is made of several: each is one of its own, and noise makes its answer.
+
+    `text` is its normalized SQL.  `parts` are the questions, each once, all about the same datasets; `sheet` is what is
+    made of their answers.
+    """
+
+    text: str
+    parts: tuple[Question, ...]
+    sheet: Sheet
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that each part reads."""
+        return self.parts[0].datasets
+
+    @property
+    def caps(self) -> tuple[str, ...]:
+        """What numbers are of, each sentence once."""
+        return tuple(dict.fromkeys(each.caps.sentence for each in self.parts if each.caps.sentence))
+
+
+Interpreted = Question | Combination
+"""What a text asks: one question, or several whose answers meet."""
 
 
 @dataclass(frozen=True)

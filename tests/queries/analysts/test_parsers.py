@@ -12,8 +12,8 @@ import pytest
 import sqlglot.parser
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.combined import measure
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import measure
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.question import Terms
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 

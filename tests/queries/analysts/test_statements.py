@@ -20,10 +20,9 @@ from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.catalog import Relation
-from incrowd.queries.combination import Interpreted
-from incrowd.queries.combined import measure
-from incrowd.queries.language.combining import interpret
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.combined_measurement import measure
+from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.question import Interpreted, Question, Terms
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)

@@ -21,13 +21,11 @@ from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.combination import Combination
-from incrowd.queries.combined import CombinedMeasurement, measure
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import CombinedMeasurement, combined_answer, measure
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.combined import combined_answer
-from incrowd.queries.question import Terms
+from incrowd.queries.question import Combination, Terms
 from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital

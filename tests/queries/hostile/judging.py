@@ -19,8 +19,8 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.combined import Measured, measure
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import Measured, measure
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
 from incrowd.queries.question import Question, Terms

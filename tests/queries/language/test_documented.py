@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language.combining import interpret
-from incrowd.queries.language.expressions.binder import FUNCTIONS
+from incrowd.queries.language.expressions.table import FUNCTIONS, NAMES, OPERATORS
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.question import Question
 from tests.docs.pages import DOCS, blocks
 
@@ -44,6 +44,28 @@ def test_the_page_shows_refusals() -> None:
     assert len(REFUSED) >= 20
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_function_is_on_the_page(name: str) -> None:
-    assert re.search(rf"`{name}\b", TEXT)
+WORDS = {"INTERVAL", "CURRENT_DATE", "INTEGER", "DOUBLE", "TEXT", "DATE", "BOOLEAN"}
+"""Words on the page that are neither functions nor operators."""
+
+
+def _named(section: str) -> set[str]:
+    return set(re.findall(r"`([A-Z][A-Z0-9_]*)", section))
+
+
+def test_the_page_names_every_function_on_rows_and_none_that_is_not_in_the_table() -> None:
+    section = TEXT.split("## Rows: expressions")[1].split("- Arithmetic needs")[0]
+    operators = {word for function in OPERATORS for word in function.name.split() if word.isidentifier()}
+    assert set(NAMES) <= _named(section) <= {*NAMES, *operators, *WORDS}
+
+
+def test_the_page_names_every_function_on_answers_and_none_that_is_not_in_the_table() -> None:
+    section = TEXT.split("## The answer")[1].split("`LIMIT` and")[0]
+    answered = {function.name for function in FUNCTIONS if function.answered}
+    assert _named(section) - {"SELECT", "HAVING", "ORDER", "CASE"} == answered
+
+
+def test_the_page_about_places_names_what_postgresql_does_not_compute() -> None:
+    page = (DOCS / "how-to" / "ask.md").read_text(encoding="utf-8")
+    sentence = page.split("and in PostgreSQL also")[1].split(".")[0]
+    missing = {function.name for function in (*FUNCTIONS, *OPERATORS) if not function.in_postgres}
+    assert set(re.findall(r"[A-Z]{3,}", sentence)) == missing - {"TRY_CAST"}, "TRY_CAST is local only"

@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.binder import NAMED, binder, refusal, title
-from incrowd.queries.language.expressions.rules import LARGEST, condition, sole
+from incrowd.queries.language.expressions.binder import binder, refusal, title
+from incrowd.queries.language.expressions.function import LARGEST, condition, sole
+from incrowd.queries.language.expressions.table import BY_NAME
 from incrowd.queries.language.extent import BoundTree, Extent, whole
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
@@ -76,7 +77,7 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
         raise QuestionRefused(
             f"{node.name!r} is a value of single rows, which never leave: put it after GROUP BY, or into COUNT or AVG."
         )
-    if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in NAMED):
+    if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in BY_NAME):
         raise refusal(node)
     found = node.copy()
     for part, value in node.args.items():

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.combination import JoinedSheet, Sheet, is_single
 from incrowd.queries.language.memberships import conjuncts
 from incrowd.queries.language.outer import sources
+from incrowd.queries.operations import JoinedSheet, Sheet, is_single
 from incrowd.queries.question import Question
 
 _SIDES = ("", "LEFT")

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.language.expressions.binder import binder, title
-from incrowd.queries.language.expressions.rules import number
+from incrowd.queries.language.expressions.function import number
 from incrowd.queries.language.extent import Extent
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import copied

@@ -11,32 +11,23 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.binder import title
 from incrowd.queries.language.expressions.calendar import check_pattern
 from incrowd.queries.language.expressions.dates import written
+from incrowd.queries.language.expressions.function import COMPARED, AnswerTypes
+from incrowd.queries.language.expressions.table import ANSWER_NAMES, BY_NODE, function_of
 from incrowd.queries.language.reading import check_size
 from incrowd.queries.language.trees import copied
 
-_NUMERIC = (
-    exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Abs, exp.Round, exp.Floor, exp.Ceil, exp.Sqrt, exp.Ln,
-    exp.Exp, exp.Sign, exp.Pow, exp.Log, exp.Trunc,
-)  # fmt: skip
-_TEXTS = (exp.Upper, exp.Lower, exp.Trim, exp.Left)
-_PARTS = (exp.Year, exp.Quarter, exp.Month, exp.Day)
-_DATES = (*_PARTS, exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr)
-_LOOSE = (exp.DPipe, exp.Length, exp.Cast, exp.TryCast)
 _TYPES = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"), Type.DECIMAL),
     **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), Type.TEXT),
     "DATE": Type.DATE,
 }
 _UNITS = ("YEAR", "QUARTER", "MONTH")
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
-_LOGIC = (exp.And, exp.Or, exp.Not)
-_CHOICES = (exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest)
 _PLAIN = (
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Is, exp.DataType, exp.DataTypeParam,
-    exp.Var,
+    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam, exp.Var,
 )  # fmt: skip
 
-ALLOWED = (*_PLAIN, *_NUMERIC, *_COMPARISONS, *_LOGIC, *_CHOICES, *_TEXTS, *_DATES, *_LOOSE)
+_COMPUTED = tuple(node for node, function in BY_NODE.items() if function.on_answers is not None)
+ALLOWED: tuple[type[exp.Expr], ...] = (*_PLAIN, *_COMPUTED)
 """The kinds of nodes of which expressions over the answer are made."""
 
 
@@ -57,8 +48,8 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     for node in plain.walk():
         if not isinstance(node, ALLOWED):
             raise QuestionRefused(
-                f"{title(node)} is not computed on noisy answers: use arithmetic, CASE, ROUND, CAST and comparisons "
-                "there, or apply it to the rows, inside the aggregate or after GROUP BY."
+                f"{title(node)} is not computed on noisy answers: apply it to the rows, inside the aggregate or after "
+                f"GROUP BY. On answers there are arithmetic, comparisons, CASE, {', '.join(ANSWER_NAMES)}."
             )
         if isinstance(node, exp.Var) and not isinstance(node.parent, exp.TimestampTrunc | exp.DateTrunc):
             raise QuestionRefused("a word stands here that is no column of the answer: leave it out.")
@@ -74,7 +65,8 @@ def _with_dates(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
     """Let a text that is compared with a date be a date, and return the expression."""
 
     def change(node: exp.Expr) -> exp.Expr:
-        sides = list(node.iter_expressions()) if isinstance(node, _COMPARISONS) else []
+        function = function_of(node)
+        sides = list(node.iter_expressions()) if function is not None and function.types == COMPARED else []
         plain = [side.unnest() for side in sides]
         dates = [side for side in plain if isinstance(side, exp.Column) and types.get(side.name) is Type.DATE]
         for side in sides if dates else ():
@@ -121,32 +113,33 @@ def kind_of(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
         return Type.BOOLEAN
     if isinstance(node, exp.Case | exp.If):
         return _chosen(node, types)
-    if isinstance(node, (*_TEXTS, *_DATES, *_LOOSE)):
-        return _made(node, types)
+    function = function_of(node)
+    own = AnswerTypes() if function is None else function.types
+    if isinstance(node, exp.DPipe | exp.Cast) or own.takes in (Type.TEXT, Type.DATE):
+        return _made(node, own, types)
     parts = {kind_of(part, types) for part in node.iter_expressions()} - {None}
-    wanted = Type.DECIMAL if isinstance(node, _NUMERIC) else Type.BOOLEAN if isinstance(node, _LOGIC) else None
-    if len(parts) > 1 or (wanted is not None and not parts <= {wanted}):
+    if len(parts) > 1 or (own.takes is not None and not parts <= {own.takes}):
         raise InvalidParameter(
             f"the parts of {title(node)} are of different types, or not of the type it works on: compare and compute "
             "numbers with numbers and texts with texts here; put conditions on dates into WHERE."
         )
-    return Type.BOOLEAN if isinstance(node, _COMPARISONS) else wanted or next(iter(parts), None)
+    return own.gives or next(iter(parts), None)
 
 
-def _made(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
+def _made(node: exp.Expr, own: AnswerTypes, types: Mapping[str, Type]) -> Type | None:
     """Return the type of a cast, of a text or of a part of a date, or raise if it is made of something else."""
     kind = kind_of(node.this, types)
     if isinstance(node, exp.Cast):
-        found = _TYPES.get(node.args["to"].this.value)
-        if found is None or (found is Type.DATE and kind not in (Type.DATE, Type.TEXT, None)):
+        target = _TYPES.get(node.args["to"].this.value)
+        if target is None or (target is Type.DATE and kind not in (Type.DATE, Type.TEXT, None)):
             raise QuestionRefused("numbers of an answer are cast to INTEGER, DOUBLE or TEXT: choose one of them.")
-        return found
+        return target
     if isinstance(node, exp.DPipe):
         kind_of(node.expression, types)
         return Type.TEXT
-    wanted = Type.DATE if isinstance(node, _DATES) else Type.TEXT
-    if kind not in (wanted, None):
-        raise InvalidParameter(f"{title(node)} works on {'dates' if wanted is Type.DATE else 'texts'} of the answer.")
+    if kind not in (own.takes, None):
+        words = "dates" if own.takes is Type.DATE else "texts"
+        raise InvalidParameter(f"{title(node)} works on {words} of the answer.")
     if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
         if node.args["unit"].name.upper() not in _UNITS:
             raise QuestionRefused("dates of an answer are truncated to year, quarter or month: or group by the others.")
@@ -156,7 +149,7 @@ def _made(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
             raise QuestionRefused(f"what {title(node)} takes beside a column of the answer is written out.")
     if isinstance(node, exp.TimeToStr):
         check_pattern(str(node.args["format"].this))
-    return Type.DECIMAL if isinstance(node, (*_PARTS, exp.Length)) else Type.TEXT
+    return own.gives
 
 
 def _chosen(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
@@ -166,31 +159,12 @@ def _chosen(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
     results = [branch.args["true"] for branch in branches]
     results += [node.args[part] for part in ("default", "false") if node.args.get(part) is not None]
     kinds = {kind_of(result, types) for result in results} - {None}
-    wanted = {Type.BOOLEAN} if base is None else {kind_of(base, types)}
-    if len(kinds) > 1 or not tests <= wanted:
+    required = {Type.BOOLEAN} if base is None else {kind_of(base, types)}
+    if len(kinds) > 1 or not tests <= required:
         raise InvalidParameter("CASE needs conditions after WHEN, and results of one type.")
     return next(iter(kinds), None)
 
 
 def _plain(node: exp.Expr) -> exp.Expr:
-    if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP":
-        if len(node.expressions) != 3:
-            raise InvalidParameter("write CLAMP(x, low, high).")
-        value, low, high = node.expressions
-        ifs = [
-            exp.If(this=exp.LT(this=value.copy(), expression=low.copy()), true=low.copy()),
-            exp.If(this=exp.GT(this=value.copy(), expression=high.copy()), true=high.copy()),
-        ]
-        return exp.Case(ifs=ifs, default=value.copy())
-    if isinstance(node, exp.Cast) and node.args["to"].expressions and node.is_type(exp.DataType.Type.DECIMAL):
-        digits = [part.this for part in node.args["to"].expressions][1:] or [exp.Literal.number(0)]
-        return exp.Round(this=exp.cast(node.this.copy(), "DOUBLE"), decimals=digits[0].copy())
-    if isinstance(node, exp.Concat):
-        parts = [exp.Coalesce(this=part.copy(), expressions=[exp.Literal.string("")]) for part in node.expressions]
-        together: exp.Expr = exp.Literal.string("")
-        for part in parts:
-            together = exp.DPipe(this=together, expression=part)
-        return together
-    if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
-        return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
-    return node
+    function = function_of(node)
+    return node if function is None or function.rewritten is None else function.rewritten(node)

@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, qualify, split
 from incrowd.queries.language.expressions.binder import binder, title
-from incrowd.queries.language.expressions.rules import condition, within
+from incrowd.queries.language.expressions.function import condition, within
 from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.row_query import Field, RowQuery, first_rows, hash_order

@@ -10,7 +10,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import has_aggregate
 from incrowd.queries.language.expressions.binder import binder
-from incrowd.queries.language.expressions.rules import condition
+from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.extent import hull
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.memberships import conjuncts, is_own, join_memberships

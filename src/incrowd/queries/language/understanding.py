@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.expressions.binder import binder
-from incrowd.queries.language.expressions.rules import condition
+from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.memberships import conjuncts, join_memberships

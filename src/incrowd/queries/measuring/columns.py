@@ -16,8 +16,10 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
+from incrowd.queries.language.expressions.answers import safely
+from incrowd.queries.language.expressions.function import Range
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.evaluation import Range, Row, check, evaluate, range_of, safely
+from incrowd.queries.measuring.evaluation import Row, check, evaluate, range_of
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
 from incrowd.queries.measuring.sheets import work_through

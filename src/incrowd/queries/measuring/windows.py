@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from incrowd.queries.measuring.evaluation import Row, evaluate, safely
+from incrowd.queries.language.expressions.answers import safely
+from incrowd.queries.measuring.evaluation import Row, evaluate
 from incrowd.queries.operations import Function, WindowColumn
 
 

@@ -12,8 +12,8 @@ from incrowd.core.codec import public_text
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
+from incrowd.queries.combined_measurement import MET
 from incrowd.queries.measuring.columns import CHOSEN, Expected
-from incrowd.queries.measuring.combined import MET
 from incrowd.queries.question import Terms
 
 UNASKED = "Nothing was asked and nothing was spent."

@@ -19,8 +19,8 @@ from incrowd.engines.sql.engine import Asked, Limits
 from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.combined import measure
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import measure
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand

@@ -8,8 +8,8 @@ from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.combined import CombinedMeasurement
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import CombinedMeasurement
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Question

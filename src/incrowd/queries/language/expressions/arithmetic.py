@@ -6,14 +6,24 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
+from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import days_between, moved, shifted
-from incrowd.queries.language.expressions.rules import LARGEST, Mean, NodeRule, number, sole, whole_number, within
+from incrowd.queries.language.expressions.function import (
+    LARGEST,
+    NUMBERS,
+    Mean,
+    SqlFunction,
+    number,
+    sole,
+    whole_number,
+    within,
+)
 from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
@@ -21,21 +31,6 @@ _LEAST_DIVISOR = Fraction(1, 10**6)
 _MOST_EXPONENT = 8
 _DIGITS = 9
 _LEAST_BASE, _MOST_BASE = 1.01, 10**6
-
-
-def _literal(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
-    """Understand a number or a text that is written out."""
-    written = str(node.this)
-    if node.args.get("is_string"):
-        if len(written) > 1000:
-            raise InvalidParameter("a text in a question has at most 1,000 characters.")
-        return BoundTree(constant(written), among(Type.TEXT, (written,), optional=False))
-    value = exact(written, "a number in the question")
-    if abs(value) > LARGEST:
-        raise InvalidParameter("numbers in a question lie within ±10^15: write a smaller one.")
-    if value.denominator == 1 and written.isdigit():
-        return BoundTree(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
-    return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
 
 
 def _add(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -337,25 +332,31 @@ def _outward(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, F
     return (Fraction(low) - abs(Fraction(low)) * spare - spare, Fraction(high) + abs(Fraction(high)) * spare + spare)
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.Literal: NodeRule(_literal, ("this", "is_string")),
-    exp.Add: NodeRule(_add, ("this", "expression")),
-    exp.Sub: NodeRule(_subtract, ("this", "expression")),
-    exp.Mul: NodeRule(_multiply, ("this", "expression")),
-    exp.Div: NodeRule(_divide, ("this", "expression")),
-    exp.IntDiv: NodeRule(_floor_divide, ("this", "expression")),
-    exp.Mod: NodeRule(_remainder, ("this", "expression")),
-    exp.Neg: NodeRule(_negate),
-    exp.Abs: NodeRule(_absolute),
-    exp.Sign: NodeRule(_sign),
-    exp.Floor: NodeRule(_floor),
-    exp.Ceil: NodeRule(_ceil),
-    exp.Round: NodeRule(rounded, ("this", "decimals")),
-    exp.Sqrt: NodeRule(_root),
-    exp.Ln: NodeRule(_logarithm),
-    exp.Log: NodeRule(_log_to_base, ("this", "expression")),
-    exp.Trunc: NodeRule(_truncate),
-    exp.WidthBucket: NodeRule(_bucket, ("this", "min_value", "max_value", "num_buckets")),
-    exp.Exp: NodeRule(_exponential),
-    exp.Pow: NodeRule(_power, ("this", "expression")),
-}
+_TWO = ("this", "expression")
+_numeric = partial(SqlFunction, types=NUMBERS)
+_growing = partial(SqlFunction, types=NUMBERS, range=ranges.increasing)
+
+OPERATORS = (
+    _numeric("+", exp.Add, _add, _TWO, on_answers=lambda x, y: x + y, range=ranges.total),
+    _numeric("-", exp.Sub, _subtract, _TWO, on_answers=lambda x, y: x - y, range=ranges.difference),
+    _numeric("-", exp.Neg, _negate, on_answers=lambda x: -x, range=ranges.negated),
+    _numeric("*", exp.Mul, _multiply, _TWO, on_answers=lambda x, y: x * y, range=ranges.product),
+    _numeric("/", exp.Div, _divide, _TWO, on_answers=lambda x, y: x / y, range=ranges.quotient),
+    SqlFunction("//", exp.IntDiv, _floor_divide, _TWO),
+)
+
+FUNCTIONS = (
+    _numeric("ABS", exp.Abs, _absolute, on_answers=abs, range=ranges.absolute),
+    _growing("SIGN", exp.Sign, _sign, on_answers=lambda x: (x > 0) - (x < 0)),
+    _growing("FLOOR", exp.Floor, _floor, on_answers=lambda x: float(math.floor(x))),
+    _growing("CEIL", exp.Ceil, _ceil, other_names=("CEILING",), on_answers=lambda x: float(math.ceil(x))),
+    _growing("ROUND", exp.Round, rounded, ("this", "decimals"), on_answers=answers.rounded),
+    _numeric("MOD", exp.Mod, _remainder, _TWO, ("%",), on_answers=math.fmod),
+    _numeric("TRUNC", exp.Trunc, _truncate, on_answers=math.trunc),
+    _numeric("SQRT", exp.Sqrt, _root, on_answers=math.sqrt, range=ranges.root),
+    _numeric("LN", exp.Ln, _logarithm, on_answers=math.log, range=ranges.logarithm),
+    _numeric("LOG", exp.Log, _log_to_base, _TWO, ("LOG10", "LOG2"), on_answers=answers.logarithm),
+    _growing("EXP", exp.Exp, _exponential, on_answers=math.exp, in_postgres=False),
+    _numeric("POWER", exp.Pow, _power, _TWO, ("POW",), on_answers=math.pow, in_postgres=False),
+    SqlFunction("WIDTH_BUCKET", exp.WidthBucket, _bucket, ("this", "min_value", "max_value", "num_buckets")),
+)

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
+from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions import arithmetic, calendar, casts, dates, logic, patterns, texts
-from incrowd.queries.language.expressions.rules import Mean, NodeRule
-from incrowd.queries.language.extent import BoundTree
-
-RULES: Mapping[type[exp.Expr], NodeRule] = {
-    **arithmetic.RULES,
-    **logic.RULES,
-    **texts.RULES,
-    **dates.RULES,
-    **calendar.RULES,
-    **patterns.RULES,
-    **casts.RULES,
-}
-
-NAMED: Mapping[str, Callable[[exp.Expr, Mean], BoundTree]] = {
-    "CLAMP": logic.clamp,
-    "DATE_PART": dates.date_part,
-    "DATEPART": dates.date_part,
-}
-
-FUNCTIONS = (
-    "ABS", "CAST", "CEIL", "CLAMP", "COALESCE", "CONCAT", "CONTAINS", "DATE_DIFF", "DATE_PART", "DATE_TRUNC", "DAY",
-    "DAYNAME", "DAYOFWEEK", "DAYOFYEAR", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "ISODOW", "LEAST", "LEFT",
-    "LENGTH", "LN", "LOG", "LOG10", "LOG2", "LOWER", "MONTH", "MONTHNAME", "NULLIF", "POSITION", "POWER", "QUARTER",
-    "REGEXP_FULL_MATCH", "REGEXP_MATCHES", "REPLACE", "RIGHT", "ROUND", "SIGN", "SPLIT_PART", "SQRT", "STARTS_WITH",
-    "STRFTIME", "SUBSTRING", "TRIM", "TRUNC", "TRY_CAST", "UPPER", "WEEK", "WIDTH_BUCKET", "YEAR",
-)  # fmt: skip
-"""The functions of rows, by name."""
+from incrowd.queries.language.expressions.function import LARGEST, Mean
+from incrowd.queries.language.expressions.table import BY_NAME, BY_NODE, FUNCTIONS, NAMES
+from incrowd.queries.language.extent import BoundTree, among
+from incrowd.queries.language.trees import constant, fixed
 
 _SMALL, _GROWTH = 500, 20
 """A tree has at most so many parts, and so many more for each part of what was asked."""
@@ -53,33 +31,50 @@ def binder(resolve: Callable[[exp.Column], BoundTree]) -> Mean:
             return mean(node.this)
         if isinstance(node, exp.Column):
             return resolve(node)
-        if isinstance(node, exp.Anonymous) and str(node.this).upper() in NAMED:
-            return _small(NAMED[str(node.this).upper()](node, mean), node)
-        rule = RULES.get(type(node))
-        if rule is None:
+        if isinstance(node, exp.Literal):
+            return _literal(node)
+        if isinstance(node, exp.Boolean):
+            return fixed(bool(node.this), Type.BOOLEAN)
+        named = isinstance(node, exp.Anonymous)
+        function = BY_NAME.get(str(node.this).upper()) if named else BY_NODE.get(type(node))
+        if function is None:
             raise refusal(node)
-        odd = [name for name, value in node.args.items() if value and name not in rule.parts]
-        if odd:
+        if any(value and name not in function.arguments for name, value in node.args.items()):
             raise QuestionRefused(
                 f"{title(node)} is answered in its plain form only: leave out what follows its arguments."
             )
-        return _small(rule.understand(node, mean), node)
+        return _small(function.on_rows(node, mean), node)
 
     return mean
 
 
-def _small(found: BoundTree, node: exp.Expr) -> BoundTree:
+def _literal(node: exp.Literal) -> BoundTree:
+    """Return what a number or a text that is written out means."""
+    written = str(node.this)
+    if node.args.get("is_string"):
+        if len(written) > 1000:
+            raise InvalidParameter("a text in a question has at most 1,000 characters.")
+        return BoundTree(constant(written), among(Type.TEXT, (written,), optional=False))
+    value = exact(written, "a number in the question")
+    if abs(value) > LARGEST:
+        raise InvalidParameter("numbers in a question lie within ±10^15: write a smaller one.")
+    if value.denominator == 1 and written.isdigit():
+        return BoundTree(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
+    return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
+
+
+def _small(meaning: BoundTree, node: exp.Expr) -> BoundTree:
     """Return a meaning, unless its tree has outgrown what was asked.
 
     What is made safe can name its argument several times, so that what is nested n deep would be written 3^n times.
     """
-    size = _size(found.tree)
+    size = _size(meaning.tree)
     if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
         raise QuestionRefused(
             f"{title(node)} is nested so that its parts would be computed again and again: "
             "compute the inner part in a subquery under a name, and go on with that name."
         )
-    return found
+    return meaning
 
 
 def _size(tree: exp.Expr) -> int:
@@ -127,6 +122,6 @@ def refusal(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Star):
         return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
     name = title(node)
-    near = difflib.get_close_matches(name, FUNCTIONS, 1)
-    hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(FUNCTIONS)}."
+    near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
+    hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
     return QuestionRefused(f"{name} is not among the functions that no row can make fail.{hint}")

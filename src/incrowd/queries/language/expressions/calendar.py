@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, moment, sole
+from incrowd.queries.language.expressions import answers
+from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, sole
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, texts
 from incrowd.queries.language.trees import between, case, cast, constant, function, operation
 
@@ -216,9 +217,17 @@ def _spellings(extent: Extent, spell: Callable[[date], str]) -> list[str] | None
     return list(dict.fromkeys(spell(each) for each in known if isinstance(each, date)))
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.Dayname: NodeRule(_named),
-    exp.Monthname: NodeRule(_named),
-    exp.DayOfWeekIso: NodeRule(_weekday),
-    exp.TimeToStr: NodeRule(_written, ("this", "format")),
-}
+FUNCTIONS = (
+    SqlFunction("ISODOW", exp.DayOfWeekIso, _weekday),
+    SqlFunction("DAYNAME", exp.Dayname, _named),
+    SqlFunction("MONTHNAME", exp.Monthname, _named),
+    SqlFunction(
+        "STRFTIME",
+        exp.TimeToStr,
+        _written,
+        ("this", "format"),
+        ("TO_CHAR",),
+        on_answers=answers.written,
+        types=AnswerTypes(Type.DATE, Type.TEXT),
+    ),
+)

@@ -8,9 +8,11 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.arithmetic import rounded
 from incrowd.queries.language.expressions.dates import written
-from incrowd.queries.language.expressions.rules import Mean, NodeRule
+from incrowd.queries.language.expressions.function import Mean, NodeRule, SqlFunction
+from incrowd.queries.language.expressions.ranges import increasing
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, calendar, listed, texts, whole
 from incrowd.queries.language.trees import (
     as_decimal,
@@ -109,7 +111,28 @@ def _read(part: BoundTree, kind: Type) -> BoundTree | None:
     return None
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.Cast: NodeRule(_recast, ("this", "to")),
-    exp.TryCast: NodeRule(_recast, ("this", "to", "safe")),
-}
+def _rounded_answer(node: exp.Expr) -> exp.Expr:
+    """Return a cast of an answer to DECIMAL(p, s) as ROUND(x, s), any other as it is."""
+    if not (node.args["to"].expressions and node.is_type(exp.DataType.Type.DECIMAL)):
+        return node
+    digits = [part.this for part in node.args["to"].expressions][1:] or [exp.Literal.number(0)]
+    return exp.Round(this=exp.cast(node.this.copy(), "DOUBLE"), decimals=digits[0].copy())
+
+
+def _function(name: str, node: type[exp.Expr], *arguments: str, in_postgres: bool) -> SqlFunction:
+    return SqlFunction(
+        name,
+        node,
+        _recast,
+        ("this", "to", *arguments),
+        on_answers=NodeRule(answers.cast),
+        rewritten=_rounded_answer,
+        range=increasing,
+        in_postgres=in_postgres,
+    )
+
+
+FUNCTIONS = (
+    _function("CAST", exp.Cast, in_postgres=True),
+    _function("TRY_CAST", exp.TryCast, "safe", in_postgres=False),
+)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.calendar import MOST_MONTHS, PERIODS, periods_between, shifted_by_months
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, moment, number
+from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, number
 from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, whole
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
@@ -202,18 +203,28 @@ def _moment_of(node: exp.Expr, mean: Mean) -> BoundTree:
     return moment(mean(node), "DATE_DIFF")
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.Year: NodeRule(_part_of),
-    exp.Quarter: NodeRule(_part_of),
-    exp.Month: NodeRule(_part_of),
-    exp.Day: NodeRule(_part_of),
-    exp.DayOfWeek: NodeRule(_part_of),
-    exp.DayOfYear: NodeRule(_part_of),
-    exp.Week: NodeRule(_part_of),
-    exp.WeekOfYear: NodeRule(_part_of),
-    exp.Extract: NodeRule(_extract, ("this", "expression")),
-    exp.TimestampTrunc: NodeRule(_truncate, ("this", "unit")),
-    exp.DateTrunc: NodeRule(_truncate, ("this", "unit")),
-    exp.DateDiff: NodeRule(_difference, ("this", "expression", "unit", "date_part_boundary")),
-    exp.DateAdd: NodeRule(_shift, ("this", "expression")),
-}
+_TWO = ("this", "expression")
+_number_of = partial(SqlFunction, on_rows=_part_of, types=AnswerTypes(Type.DATE, Type.DECIMAL))
+
+FUNCTIONS = (
+    _number_of("YEAR", exp.Year, on_answers=lambda when: when.year),
+    _number_of("QUARTER", exp.Quarter, on_answers=lambda when: (when.month + 2) // 3),
+    _number_of("MONTH", exp.Month, on_answers=lambda when: when.month),
+    SqlFunction("WEEK", (exp.Week, exp.WeekOfYear), _part_of, other_names=("WEEKOFYEAR",)),
+    _number_of("DAY", exp.Day, on_answers=lambda when: when.day),
+    SqlFunction("DAYOFYEAR", exp.DayOfYear, _part_of),
+    SqlFunction("DAYOFWEEK", exp.DayOfWeek, _part_of),
+    SqlFunction("EXTRACT", exp.Extract, _extract, _TWO),
+    SqlFunction("DATE_PART", exp.Anonymous, date_part, ("this", "expressions"), ("DATEPART",)),
+    SqlFunction(
+        "DATE_TRUNC",
+        (exp.TimestampTrunc, exp.DateTrunc),
+        _truncate,
+        ("this", "unit"),
+        ("DATETRUNC",),
+        on_answers=answers.truncated,
+        types=AnswerTypes(Type.DATE, Type.DATE),
+    ),
+    SqlFunction("DATE_DIFF", exp.DateDiff, _difference, (*_TWO, "unit", "date_part_boundary"), ("DATEDIFF",)),
+    SqlFunction("DATE_ADD", exp.DateAdd, _shift, _TWO),
+)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import written
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, condition, sole, text
+from incrowd.queries.language.expressions.function import (
+    COMPARED,
+    CONDITIONS,
+    Mean,
+    NodeRule,
+    SqlFunction,
+    condition,
+    sole,
+    text,
+)
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
 from incrowd.queries.language.trees import (
     as_decimal,
@@ -114,11 +125,6 @@ def _negation(node: exp.Expr, mean: Mean) -> BoundTree:
     part = condition(mean(node.this), "NOT")
     extent = listed(truth(optional=part.extent.optional), (part,), lambda value: not value)
     return BoundTree(exp.Not(this=operand(part.tree)), extent)
-
-
-def _boolean(node: exp.Expr, mean: Mean) -> BoundTree:  # noqa: ARG001 (a rule takes what every rule takes)
-    """Understand TRUE and FALSE."""
-    return fixed(bool(node.this), Type.BOOLEAN)
 
 
 def _choose(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -252,24 +258,66 @@ def _any_missing(*parts: BoundTree) -> bool:
     return any(part.extent.optional for part in parts)
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    **{
-        kind: NodeRule(_compare, ("this", "expression")) for kind in (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-    },
-    exp.NullSafeEQ: NodeRule(_same, ("this", "expression")),
-    exp.NullSafeNEQ: NodeRule(_same, ("this", "expression")),
-    exp.Between: NodeRule(_in_between, ("this", "low", "high")),
-    exp.In: NodeRule(_is_in, ("this", "expressions", "query", "unnest", "field")),
-    exp.Is: NodeRule(_is_a, ("this", "expression")),
-    exp.Like: NodeRule(_like, ("this", "expression", "negate")),
-    exp.And: NodeRule(_combine, ("this", "expression")),
-    exp.Or: NodeRule(_combine, ("this", "expression")),
-    exp.Not: NodeRule(_negation),
-    exp.Boolean: NodeRule(_boolean),
-    exp.Case: NodeRule(_choose, ("this", "ifs", "default")),
-    exp.If: NodeRule(_when, ("this", "true", "false")),
-    exp.Coalesce: NodeRule(_coalesce, ("this", "expressions")),
-    exp.Nullif: NodeRule(_nullif, ("this", "expression")),
-    exp.Least: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
-    exp.Greatest: NodeRule(_extreme, ("this", "expressions", "ignore_nulls")),
-}
+def _clamped_answer(node: exp.Expr) -> exp.Expr:
+    """Return CLAMP on an answer as CASE."""
+    if len(node.expressions) != 3:
+        raise InvalidParameter("write CLAMP(x, low, high).")
+    value, low, high = node.expressions
+    ifs = [
+        exp.If(this=exp.LT(this=value.copy(), expression=low.copy()), true=low.copy()),
+        exp.If(this=exp.GT(this=value.copy(), expression=high.copy()), true=high.copy()),
+    ]
+    return exp.Case(ifs=ifs, default=value.copy())
+
+
+def _case_of(node: exp.Expr) -> exp.Expr:
+    """Return IF on an answer as CASE, of which a branch is an IF as well."""
+    if isinstance(node.parent, exp.Case):
+        return node
+    return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
+
+
+_TWO = ("this", "expression")
+_IN = ("this", "expressions", "query", "unnest", "field")
+_CASE = ("this", "ifs", "default")
+_ALL = ("this", "expressions")
+_comparison = partial(SqlFunction, types=COMPARED)
+_condition = partial(SqlFunction, types=CONDITIONS)
+
+OPERATORS = (
+    _comparison("=", exp.EQ, _compare, _TWO, on_answers=lambda x, y: x == y),
+    _comparison("<>", exp.NEQ, _compare, _TWO, ("!=",), on_answers=lambda x, y: x != y),
+    _comparison("<", exp.LT, _compare, _TWO, on_answers=lambda x, y: x < y),
+    _comparison("<=", exp.LTE, _compare, _TWO, on_answers=lambda x, y: x <= y),
+    _comparison(">", exp.GT, _compare, _TWO, on_answers=lambda x, y: x > y),
+    _comparison(">=", exp.GTE, _compare, _TWO, on_answers=lambda x, y: x >= y),
+    _comparison("BETWEEN", exp.Between, _in_between, ("this", "low", "high"), on_answers=lambda x, a, b: a <= x <= b),
+    _comparison("IN", exp.In, _is_in, _IN, on_answers=NodeRule(answers.is_among)),
+    SqlFunction("IS NOT DISTINCT FROM", exp.NullSafeEQ, _same, _TWO),
+    SqlFunction("IS DISTINCT FROM", exp.NullSafeNEQ, _same, _TWO),
+    SqlFunction("IS NULL", exp.Is, _is_a, _TWO, ("IS TRUE", "IS FALSE"), on_answers=NodeRule(answers.is_same)),
+    SqlFunction("LIKE", exp.Like, _like, (*_TWO, "negate")),
+    _condition("AND", exp.And, _combine, _TWO, on_answers=NodeRule(answers.both)),
+    _condition("OR", exp.Or, _combine, _TWO, on_answers=NodeRule(answers.either)),
+    _condition("NOT", exp.Not, _negation, on_answers=lambda x: not x),
+    SqlFunction("CASE", exp.Case, _choose, _CASE, on_answers=NodeRule(answers.case), range=ranges.chosen),
+)
+
+_extreme_of = partial(SqlFunction, on_rows=_extreme, arguments=(*_ALL, "ignore_nulls"))
+
+FUNCTIONS = (
+    SqlFunction(
+        "IF",
+        exp.If,
+        _when,
+        ("this", "true", "false"),
+        on_answers=NodeRule(answers.when),
+        rewritten=_case_of,
+        range=ranges.chosen,
+    ),
+    SqlFunction("COALESCE", exp.Coalesce, _coalesce, _ALL, ("IFNULL",), NodeRule(answers.coalesce), range=ranges.hull),
+    SqlFunction("NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), range=ranges.first),
+    _extreme_of("LEAST", exp.Least, on_answers=lambda *parts: min(parts), range=ranges.least),
+    _extreme_of("GREATEST", exp.Greatest, on_answers=lambda *parts: max(parts), range=ranges.greatest),
+    SqlFunction("CLAMP", exp.Anonymous, clamp, _ALL, rewritten=_clamped_answer),
+)

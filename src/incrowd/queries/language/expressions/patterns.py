@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, sole, text
+from incrowd.queries.language.expressions.function import Mean, SqlFunction, sole, text
 from incrowd.queries.language.extent import BoundTree
 
 _MOST_ALTERNATIVES = 32
@@ -180,8 +180,11 @@ def _any_case(node: exp.Expr, mean: Mean) -> BoundTree:
     return mean(exp.Not(this=like) if node.args.get("negate") else like)
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.ILike: NodeRule(_any_case, ("this", "expression", "negate")),
-    exp.RegexpLike: NodeRule(_matches, ("this", "expression")),
-    exp.RegexpFullMatch: NodeRule(_matches, ("this", "expression")),
-}
+_TWO = ("this", "expression")
+
+OPERATORS = (SqlFunction("ILIKE", exp.ILike, _any_case, (*_TWO, "negate"), in_postgres=False),)
+
+FUNCTIONS = (
+    SqlFunction("REGEXP_MATCHES", exp.RegexpLike, _matches, _TWO, ("REGEXP_LIKE", "~")),
+    SqlFunction("REGEXP_FULL_MATCH", exp.RegexpFullMatch, _matches, _TWO),
+)

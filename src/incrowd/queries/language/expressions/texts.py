@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.rules import Mean, NodeRule, sole, text, whole_number
+from incrowd.queries.language.expressions import answers
+from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, sole, text, whole_number
 from incrowd.queries.language.extent import BoundTree, Constant, Extent, listed, texts, truth, whole
 from incrowd.queries.language.trees import cast, function, operand
 
@@ -166,19 +168,34 @@ def _checked(longest: int) -> int:
     return longest
 
 
-RULES: dict[type[exp.Expr], NodeRule] = {
-    exp.Upper: NodeRule(_letters),
-    exp.Lower: NodeRule(_letters),
-    exp.Trim: NodeRule(_trim, ("this", "position")),
-    exp.Length: NodeRule(_length),
-    exp.Substring: NodeRule(_substring, ("this", "start", "length")),
-    exp.Left: NodeRule(_side, ("this", "expression")),
-    exp.Right: NodeRule(_side, ("this", "expression")),
-    exp.DPipe: NodeRule(_joined, ("this", "expression", "safe")),
-    exp.Concat: NodeRule(_concat, ("expressions", "safe", "coalesce")),
-    exp.Replace: NodeRule(_replaced, ("this", "expression", "replacement")),
-    exp.StartsWith: NodeRule(_has, ("this", "expression")),
-    exp.Contains: NodeRule(_has, ("this", "expression")),
-    exp.SplitPart: NodeRule(_split, ("this", "delimiter", "part_index")),
-    exp.StrPosition: NodeRule(_position, ("this", "substr")),
-}
+def _joined_answer(node: exp.Expr) -> exp.Expr:
+    """Return CONCAT on an answer as x || y, in which what is missing is empty."""
+    whole: exp.Expr = exp.Literal.string("")
+    for part in node.expressions:
+        filled = exp.Coalesce(this=part.copy(), expressions=[exp.Literal.string("")])
+        whole = exp.DPipe(this=whole, expression=filled)
+    return whole
+
+
+_TWO = ("this", "expression")
+_text = partial(SqlFunction, types=AnswerTypes(Type.TEXT, Type.TEXT))
+_number = partial(SqlFunction, types=AnswerTypes(Type.TEXT, Type.DECIMAL))
+_LENGTHS = ("LEN", "CHAR_LENGTH", "CHARACTER_LENGTH")
+
+OPERATORS = (SqlFunction("||", exp.DPipe, _joined, (*_TWO, "safe"), on_answers=answers.joined),)
+
+FUNCTIONS = (
+    _text("UPPER", exp.Upper, _letters, other_names=("UCASE",), on_answers=lambda x: str(x).upper(), in_postgres=False),
+    _text("LOWER", exp.Lower, _letters, other_names=("LCASE",), on_answers=lambda x: str(x).lower(), in_postgres=False),
+    _text("TRIM", exp.Trim, _trim, ("this", "position"), ("LTRIM", "RTRIM"), on_answers=lambda x: str(x).strip(" ")),
+    _number("LENGTH", exp.Length, _length, other_names=_LENGTHS, on_answers=lambda x: len(str(x))),
+    SqlFunction("SUBSTRING", exp.Substring, _substring, ("this", "start", "length"), ("SUBSTR",)),
+    _text("LEFT", exp.Left, _side, _TWO, on_answers=lambda x, n: str(x)[: int(n)]),
+    SqlFunction("RIGHT", exp.Right, _side, _TWO),
+    SqlFunction("CONCAT", exp.Concat, _concat, ("expressions", "safe", "coalesce"), rewritten=_joined_answer),
+    SqlFunction("REPLACE", exp.Replace, _replaced, ("this", "expression", "replacement")),
+    SqlFunction("STARTS_WITH", exp.StartsWith, _has, _TWO),
+    SqlFunction("CONTAINS", exp.Contains, _has, _TWO),
+    SqlFunction("SPLIT_PART", exp.SplitPart, _split, ("this", "delimiter", "part_index")),
+    SqlFunction("POSITION", exp.StrPosition, _position, ("this", "substr"), ("STRPOS", "INSTR")),
+)

@@ -1,10 +1,11 @@
-"""Rules: how each kind of expression is understood; what has no rule is refused."""
+"""A SQL function: what it means on rows, on noisy answers and on intervals, and what its arguments must be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from sqlglot import exp
 
@@ -18,14 +19,69 @@ LARGEST = 10**15
 
 Mean = Callable[[exp.Expr], BoundTree]
 """What an expression means, where it stands."""
+Evaluate = Callable[[exp.Expr], Any]
+"""The value of an expression in one row of an answer; None is NULL."""
+Range = tuple[float, float]
+RangeOf = Callable[[exp.Expr], Range | None]
+"""The range of an expression of numbers of an answer; None where it has none."""
 
 
 @dataclass(frozen=True)
 class NodeRule:
-    """How one kind of node is understood, and the parts that it may have; any other part is refused."""
+    """A function on answers that sees its node: it computes with missing values, or not with all of its arguments."""
 
-    understand: Callable[[exp.Expr, Mean], BoundTree]
-    parts: tuple[str, ...] = ("this",)
+    compute: Callable[[Any, Evaluate], object]
+
+
+@dataclass(frozen=True)
+class AnswerTypes:
+    """The type that arguments have on answers and the type of the value; None is any type, the same for all of them."""
+
+    takes: Type | None = None
+    gives: Type | None = None
+
+
+NUMBERS = AnswerTypes(Type.DECIMAL, Type.DECIMAL)
+CONDITIONS = AnswerTypes(Type.BOOLEAN, Type.BOOLEAN)
+COMPARED = AnswerTypes(None, Type.BOOLEAN)
+
+
+@dataclass(frozen=True)
+class SqlFunction:
+    """A function or an operator: how it is written, and what it means wherever it may stand.
+
+    `node` is what sqlglot reads it as; a node with parts beyond `arguments` is refused on rows.  `on_rows` binds it:
+    the tree that engines run, total on every row, and what its values can be.  `on_answers` computes it from the values
+    of its arguments, NULL where one is missing; a `NodeRule` decides that itself.  None: it is refused there.
+    `rewritten` is what stands in its place on answers before that.  `range` is the range of its values, given those of
+    its arguments; None: it has no interval.
+    """
+
+    name: str
+    node: type[exp.Expr] | tuple[type[exp.Expr], ...]
+    on_rows: Callable[[exp.Expr, Mean], BoundTree]
+    arguments: tuple[str, ...] = ("this",)
+    other_names: tuple[str, ...] = ()
+    on_answers: Callable[..., object] | NodeRule | None = None
+    rewritten: Callable[[Any], exp.Expr] | None = None
+    types: AnswerTypes = AnswerTypes()
+    range: Callable[[Any, RangeOf, Evaluate], Range | None] | None = None
+    in_postgres: bool = True
+
+    @property
+    def nodes(self) -> tuple[type[exp.Expr], ...]:
+        """The kinds of nodes that it is read as."""
+        return self.node if isinstance(self.node, tuple) else (self.node,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All ways to write it, the usual one first."""
+        return (self.name, *self.other_names)
+
+    @property
+    def answered(self) -> bool:
+        """Whether it may stand over the numbers of a noisy answer."""
+        return self.on_answers is not None or self.rewritten is not None
 
 
 def number(meaning: BoundTree, what: str) -> BoundTree:

@@ -1,4 +1,4 @@
-"""Combining: SQL in which several answers meet, as questions of their own and what is made of their answers."""
+"""Interpretation: what SQL asks, one question or several whose answers meet, and what is made of these."""
 
 from __future__ import annotations
 
@@ -11,20 +11,6 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.combination import (
-    Combination,
-    Interpreted,
-    JoinedSheet,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    SheetColumn,
-    StackedSheet,
-    WorkedSheet,
-    column_name,
-    depth_of,
-    is_single,
-)
 from incrowd.queries.language.expressions.binder import refusal
 from incrowd.queries.language.joined_answers import Names, join_sheets, named
 from incrowd.queries.language.normal import normal_text
@@ -41,8 +27,21 @@ from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.shares import apart
 from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, wanted_of
-from incrowd.queries.operations import Gather, Operation, Take
-from incrowd.queries.question import OutputColumn, Question
+from incrowd.queries.operations import (
+    Gather,
+    JoinedSheet,
+    Operation,
+    PartSheet,
+    RowSheet,
+    Sheet,
+    SheetColumn,
+    StackedSheet,
+    Take,
+    WorkedSheet,
+    column_name,
+    is_single,
+)
+from incrowd.queries.question import Combination, Interpreted, OutputColumn, Question
 
 MOST_PARTS = 30
 _DEEPEST = 40
@@ -160,13 +159,25 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     combiner = _Combiner(answers, ask, Counter(answers.leaves(query)))
     sheet = combiner.sheet(query)
     parts = tuple(combiner.parts.values())
-    if depth_of(sheet) > _DEEPEST:
+    if _depth_of(sheet) > _DEEPEST:
         raise QuestionRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the question.")
     if len({part.datasets for part in parts}) > 1:
         raise QuestionRefused("the answers that one question is made of are all about the same datasets: ask for each.")
     if sum(count_groups(part.keys) or 0 for part in parts) > MOST_GROUPS:
         raise QuestionRefused(f"all answers together have at most {MOST_GROUPS:,} groups: group by coarser values.")
     return Combination(text, parts, sheet)
+
+
+def _depth_of(sheet: Sheet) -> int:
+    """Return how many sheets lie on each other at most."""
+    match sheet:
+        case StackedSheet(sheets=sheets):
+            return 1 + max(map(_depth_of, sheets))
+        case JoinedSheet(left=left, right=right):
+            return 1 + max(_depth_of(left), _depth_of(right))
+        case WorkedSheet(source=source):
+            return 1 + _depth_of(source)
+    return 1
 
 
 @dataclass

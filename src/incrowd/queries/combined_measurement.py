@@ -1,33 +1,51 @@
-"""Combined answers: noisy answers below and beside each other, and what is computed from them; no row is read here."""
+"""Combined measurement: how the parts of a combination are answered, paid for as one, and what is made of them.
+
+Noisy answers stand below and beside each other, and further columns are computed from them; no row is read for that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.combination import (
-    Combination,
+from incrowd.core.steps.step import fold
+from incrowd.errors import InvalidParameter
+from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables, check_names
+from incrowd.queries.batch import Batch, batch
+from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
+from incrowd.queries.measuring.columns import CHOSEN, COMPUTED, SEVERAL, Expected, Noisy, check_worked, worked_columns
+from incrowd.queries.measuring.groups import ARROW
+from incrowd.queries.measuring.intervals import Interval
+from incrowd.queries.operations import (
+    Gather,
     JoinedSheet,
+    Keep,
+    Operation,
     PartSheet,
     RowSheet,
     Sheet,
+    Sort,
     StackedSheet,
+    Take,
+    WindowColumn,
     WorkedSheet,
     column_name,
 )
-from incrowd.queries.measuring.columns import CHOSEN, SEVERAL, Noisy, check_worked, worked_columns
-from incrowd.queries.measuring.groups import ARROW
-from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.operations import Gather, Keep, Operation, Sort, Take, WindowColumn
-from incrowd.queries.question import Question
+from incrowd.queries.question import Combination, Interpreted, Question, Terms
+from incrowd.queries.steps.question import Combine, Questions
+
+if TYPE_CHECKING:
+    from incrowd.core.coins import Coins
+    from incrowd.core.unit import Unit
+    from incrowd.engines.sql.engine import Asked
 
 NoisyAnswer = Callable[[int], Answer]
 """An answer with intervals of which so many hold together."""
@@ -40,11 +58,107 @@ _MOST_TOGETHER = 1024
 _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
+def measure(question: Interpreted, unit: Unit, terms: Terms) -> Measured:
+    """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
+    check_names(each.name for each in (question.outputs if isinstance(question, Question) else question.sheet.columns))
+    if isinstance(question, Question):
+        return measurement(question, unit, terms)
+    if terms.epsilon is None or terms.rate is not None:
+        raise InvalidParameter(
+            "this question is made of several answers, which are paid for by one epsilon for all: give epsilon, and no "
+            "rate, or ask for each of them alone."
+        )
+    check_sheet(question.sheet)
+    return CombinedMeasurement(question, batch(question.parts, unit, terms), terms)
+
+
+@dataclass(frozen=True)
+class CombinedMeasurement:
+    """A combination on terms: its parts are planned together as a batch is, each on its share."""
+
+    question: Combination
+    parts: Batch
+    terms: Terms | None = None
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """How the parts are answered."""
+        return self.parts.measurements
+
+    @cached_property
+    def plan(self) -> QuestionPlan:
+        """What will be done and what the answer promises, folded from the steps of all parts."""
+        combine = Combine(self.question.text, tuple(each.name for each in self.question.sheet.columns))
+        steps = (Questions(tuple(each.steps for each in self.measurements)), combine)
+        promise = fold(steps, self.parts.unit, self.parts.delta)
+        return QuestionPlan(NAME, steps, promise, price_of(promise, self.terms), self.draw)
+
+    @property
+    def statistics(self) -> tuple[exp.Query, ...]:
+        """The queries whose results all parts need."""
+        return tuple(query for each in self.measurements for query in each.statistics)
+
+    def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
+        """Collect the statistics of all parts from one state of the tables, and make one answer of theirs."""
+        return AnswerTables((self.answer(rows.collect_together(self.statistics), coins),))
+
+    def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
+        """Return the answer that is made of those to what the engine collected for `statistics`."""
+        tables = iter(collected)
+        answers = [each.noisy_answer(tuple(next(tables) for _ in each.statistics), coins) for each in self.measurements]
+        return combined_answer(self.question, answers)
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        """How exact each column of the answer will be; of one with numbers of several answers, each is told."""
+        results: list[Expected] = []
+        for at, column in enumerate(self.question.sheet.columns):
+            for part, place in dict.fromkeys(_origins(self.question.sheet, at)):
+                results += self._expected(column.name, part, place)
+        return tuple(dict.fromkeys(results))
+
+    def _expected(self, name: str, part: int | None, place: int) -> Iterator[Expected]:
+        if part is None:
+            yield Expected(name, note=COMPUTED)
+            return
+        measured = self.measurements[part]
+        output = measured.question.outputs[place].name
+        yield from (replace(each, output=name) for each in measured.expected if each.output == output)
+
+
+Measured = Measurement | CombinedMeasurement
+"""How a question is answered, alone or made of several."""
+
+
+def _origins(sheet: Sheet, at: int) -> Iterator[tuple[int | None, int]]:
+    """Yield the parts and places of the columns that a column shows as they are, None for what is computed."""
+    match sheet:
+        case PartSheet(part=part):
+            yield part, at
+        case RowSheet():
+            return
+        case StackedSheet(sheets=sheets):
+            for each in sheets:
+                yield from _origins(each, at)
+        case JoinedSheet(left=left, right=right):
+            width = len(left.columns)
+            yield from _origins(left, at) if at < width else _origins(right, at - width)
+        case WorkedSheet(source=source, operations=operations, outputs=outputs):
+            names = {column_name(place): place for place in range(len(source.columns))}
+            output = outputs[at]
+            gathered = any(isinstance(each, Gather) for each in operations)
+            bare = output.expression.name if len(output.names) == 1 and output.expression.key == "column" else None
+            if bare in names and not gathered:
+                yield from _origins(source, names[bare])
+            elif output.names:
+                yield None, 0
+
+
 def combined_answer(combination: Combination, answers: Sequence[NoisyAnswer]) -> Answer:
     """Return what is made of the answers to the parts."""
     content = _Contents(tuple(answers), tuple(map(_choosing, combination.parts))).of(combination.sheet, 1)
     named = zip(combination.sheet.columns, content.columns, strict=True)
-    columns = tuple(replace(column, name=told.name) for told, column in named)
+    columns = tuple(replace(column, name=sheet_column.name) for sheet_column, column in named)
     undeclared = tuple(int(at) for at in np.flatnonzero(content.undeclared))
     return Answer(columns, " ".join(combination.caps), undeclared)
 
@@ -90,18 +204,18 @@ class _Contents:
 
     answers: tuple[NoisyAnswer, ...]
     choosing: tuple[bool, ...]
-    known: dict[tuple[int, int], _Content] = field(default_factory=dict)
+    cached: dict[tuple[int, int], _Content] = field(default_factory=dict)
 
     def of(self, sheet: Sheet, together: int) -> _Content:
         """Return the content of a sheet, with intervals of which so many hold together; values hang on none."""
         key = (id(sheet), together)
-        if key not in self.known:
-            found = self._made(sheet, together)
+        if key not in self.cached:
+            content = self._made(sheet, together)
             if together > 1:
-                plain = zip(found.columns, self.of(sheet, 1).columns, strict=True)
-                found = replace(found, columns=tuple(replace(wide, values=each.values) for wide, each in plain))
-            self.known[key] = found
-        return self.known[key]
+                plain = zip(content.columns, self.of(sheet, 1).columns, strict=True)
+                content = replace(content, columns=tuple(replace(wide, values=each.values) for wide, each in plain))
+            self.cached[key] = content
+        return self.cached[key]
 
     def _made(self, sheet: Sheet, together: int) -> _Content:
         match sheet:
@@ -125,10 +239,10 @@ class _Contents:
             if number is None:
                 return {}
             wide = self.of(sheet.source, number).columns
-            told = {name: wide[at] for at, name in enumerate(columns) if name in names}
+            wide_columns = {name: wide[at] for at, name in enumerate(columns) if name in names}
             return {
                 name: Interval(_numbers(each.low), _numbers(each.high))
-                for name, each in told.items()
+                for name, each in wide_columns.items()
                 if each.low is not None and each.high is not None
             }
 
@@ -136,15 +250,15 @@ class _Contents:
         noise = dict(zip(columns, source.noise, strict=True))
         after, chosen = _traced(sheet.operations, noise, source.chosen)
         own = tuple(_of(output.expression, after) for output in sheet.outputs)
-        told = []
+        answer_columns = []
         for each, output, parts in zip(made, sheet.outputs, own, strict=True):
             read = " ".join(columns[name].note for name in output.names & columns.keys())
             column = each if each.low is None else _noted(each, *(note for note in (CHOSEN, MET) if note in read))
             several = parts and each.low is None and not each.note and not output.names <= columns.keys()
-            told.append(_noted(column, SEVERAL) if several else _met(column, parts & chosen))
-        length = len(told[0].values) if told else 0
+            answer_columns.append(_noted(column, SEVERAL) if several else _met(column, parts & chosen))
+        length = len(answer_columns[0].values) if answer_columns else 0
         undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
-        return _Content(tuple(told), undeclared, own, chosen)
+        return _Content(tuple(answer_columns), undeclared, own, chosen)
 
 
 def _choosing(question: Question) -> bool:
@@ -220,11 +334,11 @@ def _answered(answer: Answer, part: int, *, chosen: bool) -> _Content:
 
 def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
     columns = []
-    for at, told in enumerate(sheet.columns):
+    for at, column in enumerate(sheet.columns):
         parts = [content.columns[at] for content in contents]
         low, high = (_ends(parts, [part.low if at_low else part.high for part in parts]) for at_low in (True, False))
         note = "; ".join(dict.fromkeys(part.note for part in parts if part.note))
-        columns.append(AnswerColumn(told.name, _below([part.values for part in parts], told.type), low, high, note))
+        columns.append(AnswerColumn(column.name, _below([part.values for part in parts], column.type), low, high, note))
     undeclared = np.concatenate([content.undeclared for content in contents])
     noise = tuple(Parts().union(*each) for each in zip(*(content.noise for content in contents), strict=True))
     return _Content(tuple(columns), undeclared, noise, Parts().union(*(content.chosen for content in contents)))
@@ -260,8 +374,8 @@ def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
             places.setdefault(key, []).append(at)
     pairs: list[tuple[int, int | None]] = []
     for at, key in enumerate(_keys(left, [here for here, _ in sheet.on])):
-        found = places.get(key, [])
-        pairs += [(at, partner) for partner in found] or ([(at, None)] if sheet.padded else [])
+        partners = places.get(key, [])
+        pairs += [(at, partner) for partner in partners] or ([(at, None)] if sheet.padded else [])
     here, there = pa.array([one for one, _ in pairs], pa.int64()), pa.array([other for _, other in pairs], pa.int64())
     met = right.chosen.union(*(left.noise[one] | right.noise[other] for one, other in sheet.on))
     chosen = left.chosen | (Parts() if sheet.padded else met)
