@@ -39,8 +39,8 @@ from incrowd.methods.local.mechanisms.randomizer import Family
 from incrowd.queries.batch import batch
 from incrowd.queries.classical.protections import protection_of
 from incrowd.queries.classical.sets import plain_question
-from incrowd.queries.combined import measure
-from incrowd.queries.language.combining import interpret
+from incrowd.queries.combined_measurement import measure
+from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import Terms
 from incrowd.workflows.ask.classical import _Classical
