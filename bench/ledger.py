@@ -23,11 +23,12 @@ from incrowd.accounting.ledger.ledger import Ledger, enter
 from incrowd.accounting.ledger.request import Accountant, Part, charging
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Unit
 from incrowd.store.transaction import Writer
 from tests.postgres import binaries, server
 
-PROMISE = Guarantee(Pure(Fraction(1, 10**9)), Unit(), "Dwork et al. 2006, Proposition 1")
+PROMISE = Guarantee(Pure(Fraction(1, 10**9)), Unit(), (Theorem("dwork-2006", "Dwork et al. 2006, Proposition 1"),))
 ROUNDS, BATCH = 50, 10_000
 
 

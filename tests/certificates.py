@@ -11,12 +11,12 @@ import pyarrow as pa
 from incrowd.core.certificate import Accounting, Amounts, Certificate, File, LedgerPlace
 from incrowd.core.claims.privacy import Private
 from incrowd.core.counts import Counts
+from incrowd.core.glossary import meaning_digest
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.certify import columns_of, dataset_of
-from incrowd.workflows.report.page import CHARTS
 from tests.tables import Batches
 
 POLICY: dict[str, Any] = {
@@ -89,13 +89,13 @@ def certificate(of: Policy | None = None, counts: Counts | None = None, **change
         id="5e0c1f5a-0000-4000-8000-000000000001",
         created="2025-11-15T12:00:00+00:00",
         tool="incrowd 0.1.0",
-        charts=CHARTS,
         method=method_version(plan.method),
         policy_hash=of.hash,
         dataset=dataset_of(of, "c0" * 32),
         guarantee=plan.promise,
         claims=plan.claims,
         steps=plan.steps,
+        glossary=meaning_digest(plan.promise, plan.claims, plan.steps),
         accounting=accounting(epsilon, plan.promise.delta),
         ledger=LedgerPlace("ab" * 16, 3, "cd" * 32),
         schema=columns_of(of.schema, [column.name for column in of.schema.released]),

@@ -18,12 +18,13 @@ from incrowd.accounting.noise.concentrated import epsilon_of_rho, rho_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
 from incrowd.core.rounding import Number, exact, round_up
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.store.chain import Chain
 from incrowd.store.postgres import Postgres
 from incrowd.store.sqlite import Sessions, SQLite
 
-BECAUSE = "Dwork et al. 2006, Proposition 1"
+BECAUSE = (Theorem("dwork-2006-proposition-1", "Dwork et al. 2006, Proposition 1"),)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from incrowd.core.loss import (
     ZeroConcentrated,
     walk,
 )
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Adjacency, Kind, Unit
 
 epsilons = st.fractions(min_value=0, max_value=10, max_denominator=1000)
@@ -31,6 +32,8 @@ deltas = st.fractions(min_value=0, max_value=1, max_denominator=10**9)
 rates = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)
 scales = st.fractions(min_value=Fraction(1, 10), max_value=1000, max_denominator=100)
 names = st.one_of(st.none(), st.text(min_size=1, max_size=8))
+theorems = st.sampled_from(["a", "b", "c d"]).map(lambda key: Theorem(f"test-{key}", f"theorem {key}"))
+assumptions = st.sampled_from(["a", "b", "c d"]).map(lambda key: Assumption(f"test-{key}", f"assumption {key}"))
 crowds = st.builds(Crowd, st.integers(1, 500), epsilons)
 
 
@@ -49,7 +52,8 @@ def promised(draw: st.DrawFn) -> Guarantee:
     if unit.max_rows > 1:
         loss = Grouped(unit.max_rows + draw(st.integers(0, 3)), loss)
     delta = draw(st.fractions(min_value=0, max_value=Fraction(1, 2), max_denominator=10**9))
-    return Guarantee(loss, unit, draw(st.text()), draw(st.frozensets(st.text(), max_size=3)), delta)
+    because, assumes = draw(st.lists(theorems, max_size=2)), draw(st.frozensets(assumptions, max_size=3))
+    return Guarantee(loss, unit, tuple(because), assumes, delta)
 
 
 leaves: st.SearchStrategy[Loss] = st.one_of(

@@ -69,6 +69,10 @@ class LedgerUnavailable(IncrowdError):
     """The ledger cannot be opened or written; nothing is released without it."""
 
 
+class LedgerMissing(LedgerUnavailable):
+    """There is no ledger at an address; one that cannot be read, is locked or has another version is not missing."""
+
+
 class LedgerCorrupted(LedgerUnavailable):
     """The ledger's chain is broken: an entry was changed, removed or cut off."""
 

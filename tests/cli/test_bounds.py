@@ -10,6 +10,7 @@ import pytest
 
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Pure, Sampled
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Kind, Unit
 from tests.cli.running import Runner
 
@@ -238,7 +239,7 @@ def test_the_json_result_is_one_line(run: Runner) -> None:
 
 
 def write(path: Path, loss: Loss, unit: Unit) -> None:
-    path.write_text(json.dumps(Guarantee(loss, unit, "a test").to_json()), encoding="utf-8")
+    path.write_text(json.dumps(Guarantee(loss, unit, (Theorem("a-test", "a test"),)).to_json()), encoding="utf-8")
 
 
 def test_eight_sampled_suppressions_are_composed_by_their_envelope(run: Runner) -> None:
@@ -294,7 +295,7 @@ def test_two_promises_from_one_sample_are_refused(run: Runner, tmp_path: Path) -
 
 
 def test_an_unknown_loss_is_refused(run: Runner, tmp_path: Path) -> None:
-    plain = Guarantee(Pure(Fraction(1)), Unit(), "a test").to_json()
+    plain = Guarantee(Pure(Fraction(1)), Unit(), (Theorem("a-test", "a test"),)).to_json()
     (tmp_path / "promise.json").write_text(json.dumps(plain | {"loss": {"loss": "wishful"}}), encoding="utf-8")
     outcome = run("bounds compose --promise promise.json --delta 0 --json")
     assert outcome.code == 2

@@ -36,7 +36,7 @@ def test_a_look_is_paid_shown_and_written_and_its_policy_releases(run: Runner, f
         assert words in told
     planned = run("plan --policy chosen.yaml")
     assert planned.code == 0
-    assert "private look of entry 3 showed" in " ".join(planned.out.split())
+    assert "private look of the named ledger entry showed" in " ".join(planned.out.split())
     assert run("release --policy chosen.yaml --out out").code == 0
     assert run("verify out --policy chosen.yaml --ledger sqlite:///.incrowd/ledger.sqlite").code == 0
     assert run("verify chosen.yaml.look.json --policy policy.yaml --ledger sqlite:///.incrowd/ledger.sqlite").code == 0

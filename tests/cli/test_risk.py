@@ -51,8 +51,8 @@ def test_a_failed_threshold_of_the_policy_makes_the_next_release_another_run(run
     assert outcome.code == 0, outcome.err
     told = outcome.json["certificate"]
     assert told["steps"][0]["step"] == "run again"
-    statuses = {each["text"]: each["status"] for claim in told["claims"] for each in claim["preconditions"]}
-    assert statuses["this release was not chosen among several runs"] == "not met"
+    statuses = {each["term"]: each["status"] for claim in told["claims"] for each in claim["preconditions"]}
+    assert statuses["not-chosen-among-runs"] == "not met"
     assert run("verify again --policy policy.yaml").code == 0
 
 

@@ -24,7 +24,7 @@ def test_a_release_is_verified_and_what_cannot_be_known_is_said(run: Runner, cop
     assert done.code == 0
     assert done.out.startswith("verified")
     told = " ".join(done.out.split())
-    for words in ("? not known here signature:", "? assumed · all releases", "✓ passed 2", "--verbose lists them"):
+    for words in ("? not known here signature:", "? assumed · recoding, levels", "✓ passed 2", "--verbose lists them"):
         assert words in told
 
 

@@ -25,8 +25,8 @@ from tests.contract.forging import Path as Place
 
 Judged = tuple[Forgery, str | None]
 PLAN = ("guarantee", "claims", "steps")
-SAID = ("guarantee", "claims", "limits")
-"""What a certificate alone vouches for, leaf by leaf: losses, reasons, assumptions, claims with their words, limits."""
+SAID = ("guarantee", "claims", "glossary")
+"""What a certificate alone vouches for, leaf by leaf: losses, reasons, assumptions, claims, and what they mean."""
 ELSEWHERE = ("dataset", "accounting", "ledger", "schema", "outputs", "method")
 """Objects whose every key is known, and whose values are held against policy, ledger, files or signature."""
 
@@ -82,9 +82,8 @@ def test_the_certificate_alone_shows_every_change_of_what_it_says(made: Made, ju
 def _says(forgery: Forgery) -> bool:
     added = forgery.change == "a key added" and forgery.top not in ("evidence", "approvals")
     known = forgery.top in ELSEWHERE and forgery.change == "removed" and isinstance(forgery.leaf, str)
-    sentence = forgery.leaf == "sentence"
     optional = forgery.leaf in ("commitment", "left", "period", "version", "unbounded")
-    return forgery.top in SAID or added or sentence or (known and not optional)
+    return forgery.top in SAID or added or (known and not optional)
 
 
 def test_with_the_policy_every_leaf_of_the_plan_is_shown(made: Made, judged: list[Judged]) -> None:

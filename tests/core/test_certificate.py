@@ -33,15 +33,12 @@ def test_the_signature_is_not_part_of_what_is_signed() -> None:
     assert signed.to_text() != CERTIFICATE.to_text()
 
 
-def test_steps_and_claims_carry_their_sentences() -> None:
-    plain = CERTIFICATE.to_json()
-    assert [step["sentence"] for step in plain["steps"]] == [step.sentence for step in CERTIFICATE.steps]
-    assert [claim["sentence"] for claim in plain["claims"]] == [claim.sentence for claim in CERTIFICATE.claims]
-    for part in ("steps", "claims"):
-        forged = json.loads(CERTIFICATE.to_text())
-        forged[part][0]["sentence"] = "Nobody can be found."
-        with pytest.raises(InvalidParameter, match="sentence"):
-            read(forged)
+@pytest.mark.parametrize("part", ["steps", "claims"])
+def test_a_sentence_is_refused_since_readers_make_the_words(part: str) -> None:
+    forged = json.loads(CERTIFICATE.to_text())
+    forged[part][0]["sentence"] = "Nobody can be found."
+    with pytest.raises(InvalidParameter):
+        read(forged)
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1, str(VERSION), None])
@@ -80,7 +77,6 @@ def test_an_unknown_field_is_refused() -> None:
         {"approvals": [1]},
         {"signature": "signed"},
         {"outputs": [{"name": "data.csv"}]},
-        {"limits": "none"},
         {"ledger": None},
     ],
 )

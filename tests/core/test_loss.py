@@ -27,7 +27,7 @@ from incrowd.core.loss import (
 from incrowd.errors import IncrowdError, InvalidParameter, UnknownLoss
 from tests.losses import losses
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "losses_v1.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "losses.json"
 
 
 @given(losses)
@@ -39,7 +39,7 @@ def test_every_class_of_loss_has_a_tag() -> None:
     assert set(TAGS.values()) == set(get_args(Loss))
 
 
-def test_losses_of_version_1_still_mean_what_they_meant() -> None:
+def test_losses_still_mean_what_they_meant() -> None:
     for row in json.loads(GOLDEN.read_text(encoding="utf-8")):
         loss = from_json(row["json"])
         assert to_json(loss) == row["json"]

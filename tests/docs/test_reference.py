@@ -7,6 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -39,6 +41,13 @@ def test_every_key_of_a_policy_has_a_meaning_and_every_method_a_table_under_its_
     page = policy.PAGE.read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.endswith("|  |")] == []
     assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == [*METHODS, *GRAPHS]
+
+
+def test_every_kind_and_key_of_a_certificate_is_documented() -> None:
+    """By a process of its own: terms that tests declare are not on the page."""
+    show = "from docs.claims import page; print(page(), end='')"
+    made = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True, cwd=DOCS.parent)
+    assert made.stdout == (DOCS / "reference" / "claims.md").read_text(encoding="utf-8"), "run: python docs/claims.py"
 
 
 def test_every_attack_is_documented_as_its_docstring_says() -> None:

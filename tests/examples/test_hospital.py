@@ -98,7 +98,13 @@ def test_the_promise_is_that_of_the_readme(clone: Path) -> None:
     private = certificate["claims"][0]
     assert private["parameters"]["k"] == 35
     assert 0.98 < float(private["parameters"]["epsilon"]) < 0.99
-    assert private["unit"] == "one person (patient, one row; people with more are left out), added or removed"
+    assert private["unit"] == {
+        "kind": "person",
+        "adjacency": "add-remove",
+        "column": "patient",
+        "max_rows": 1,
+        "more": "drop",
+    }
     readme = (HOSPITAL / "README.md").read_text(encoding="utf-8")
     assert "(0.99, 1e-6)-differential privacy" in readme
     assert "crowds of at least 35" in readme

@@ -16,6 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.loss import Pure
 from incrowd.core.rounding import round_up
 from incrowd.core.schema import Column, Schema
+from incrowd.core.terms import Theorem
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
@@ -112,7 +113,7 @@ def test_whatever_is_asked_together_costs_no_more_than_was_offered(texts: list[s
 
 
 def test_what_costs_more_than_was_offered_is_refused() -> None:
-    dear = Guarantee(Pure(Fraction(11, 10)), SCHEMA.unit, "twice as much")
+    dear = Guarantee(Pure(Fraction(11, 10)), SCHEMA.unit, (Theorem("twice-as-much", "twice as much"),))
     with pytest.raises(Infeasible, match=r"epsilon 1 was offered, and what is asked would cost 1\.1"):
         price_of(dear, Terms(epsilon=Fraction(1)))
     with pytest.raises(Infeasible, match="with delta"):

@@ -319,7 +319,7 @@ def test_the_promise_and_its_plain_form_hold_no_rows() -> None:
         "bound what one unit contributes",
         "group",
         "add up",
-        "noise",
+        "Laplace noise",
         "threshold",
         "pick",
         "answer",

@@ -57,13 +57,10 @@ def test_promise_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the
     assert claims_of(Grounds(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
 
 
-def test_an_unknown_key_or_a_changed_word_is_refused(plan: QuestionPlan) -> None:
+def test_an_unknown_key_is_refused(plan: QuestionPlan) -> None:
     for step in walk(plan.steps):
         with pytest.raises(InvalidParameter):
             step_of({**step.to_json(), "certified": "GDPR"}, STEPS)
-        for word in step.words:
-            with pytest.raises(InvalidParameter):
-                step_of({**step.to_json(), word: "something else"}, STEPS)
 
 
 def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -198,4 +195,4 @@ def test_only_a_secret_sample_assumes_that_its_coins_stay_secret() -> None:
     for name, plan in PLANS.items():
         sampled = "sample" in name
         assert (COINS in plan.promise.assumes) == sampled
-        assert all((COINS in claim.assumed) == sampled for claim in plan.claims)
+        assert all((str(COINS) in claim.assumed) == sampled for claim in plan.claims)

@@ -127,7 +127,7 @@ def test_a_function_that_changes_along_each_side_changes_by_more_across_the_box(
     (claim,) = (each for each in method.plan(table.schema).claims if isinstance(each, LipschitzError))
     assert math.isclose(off, 0.2, rel_tol=1e-8)
     assert float(claim.moves) < 0.15 < off <= math.sqrt(2) * float(claim.moves) * (1 + 1e-8)
-    assert "L times the Euclidean distance of two places, sides of the box being 1 long" in claim.theorem
+    assert "L times the Euclidean distance of two places, sides of the box being 1 long" in claim.source
 
 
 def random_table(seed: int, d: int) -> tuple[Table, np.random.Generator]:

@@ -15,6 +15,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.plan import Plan
 from incrowd.core.steps.step import Grounds
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.verify.claims import check_numbers
 from incrowd.workflows.policy.policy import load_policy
@@ -81,7 +82,7 @@ def test_replaced_rows_are_left_undecided_with_their_reason() -> None:
 
 
 def grounds(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> Grounds:
-    return Grounds(Guarantee(loss, unit or Unit(), "for a test", delta=delta), ())
+    return Grounds(Guarantee(loss, unit or Unit(), (Theorem("for-a-test", "for a test"),), delta=delta), ())
 
 
 def private(epsilon: str, delta: str | None = None, unit: Unit | None = None) -> Claim:

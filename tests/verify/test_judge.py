@@ -23,6 +23,7 @@ from incrowd.core.certificate import (
     release_id,
 )
 from incrowd.core.domain import Categories
+from incrowd.core.glossary import meaning_digest
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
@@ -62,13 +63,13 @@ def certificate(safe: Safe, schema: Schema) -> Certificate:
         id="",
         created="",
         tool="",
-        charts="",
         method=Named("safe"),
         policy_hash="",
-        dataset=Dataset("people", str(schema.unit)),
+        dataset=Dataset("people"),
         guarantee=plan.promise,
         claims=plan.claims,
         steps=plan.steps,
+        glossary=meaning_digest(plan.promise, plan.claims, plan.steps),
         accounting=Accounting(amounts, amounts, 1, cost.rule),
         ledger=LedgerPlace("", 1, ""),
         schema=Columns((ColumnFact("sex", "quasi", "text"),), ("sex",)),

@@ -18,6 +18,7 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import loss_text, print_json, print_table, print_text
 from incrowd.core.loss import Syntactic
+from incrowd.core.terms import joined
 from incrowd.errors import InvalidParameter, Refused
 
 if TYPE_CHECKING:
@@ -205,8 +206,8 @@ def _as_json(found: Forecast) -> dict[str, object]:
         "delta": str(found.delta),
         "rule": found.rule,
         "unit": str(found.promise.unit),
-        "because": found.promise.because,
-        "assumes": sorted(found.promise.assumes),
+        "because": joined(found.promise.because),
+        "assumes": list(map(str, sorted(found.promise.assumes))),
         "left": None if left is None else left.to_json(),
         "allowed": found.allowed,
         "refusal": found.refusal,
@@ -237,8 +238,8 @@ def _show(found: Forecast) -> None:
         ],
         ("epsilon", loss_text(float(found.epsilon))),
         ("delta", loss_text(float(found.delta))),
-        ("because", found.promise.because),
-        *[("assumes", text) for text in sorted(found.promise.assumes)],
+        ("because", joined(found.promise.because)),
+        *[("assumes", str(term)) for term in sorted(found.promise.assumes)],
         *([] if found.policy.gate is None else [("consent", found.policy.gate.sentence)]),
         *_one_line(_defaults(found)),
         *[("nearest", _nearest(each)) for each in found.nearest],

@@ -10,6 +10,7 @@ import typer
 
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
+from incrowd.core.terms import joined
 
 if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy
@@ -60,7 +61,7 @@ def check(options: PolicyCheckOptions) -> None:
         unsound = list(loaded.schema.drafted)
         print_json(found | {"promise": promise.to_json(), "columns": columns, "drafted": unsound})
     else:
-        _show(loaded, promise.because)
+        _show(loaded, joined(promise.because))
 
 
 def _column(loaded: Policy, name: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
-VERSION = 2
+VERSION = 3
 NONCE_BYTES = 4
 LIMITS = (
     (
@@ -22,10 +22,12 @@ LIMITS = (
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
 )
-"""What no certificate says, whatever its claims."""
+"""What no certificate says, whatever its claims; readers print it."""
 COMPOSITION = "sums of epsilon and delta over all releases charged to this dataset"
+"""How losses add up in every ledger; readers print it."""
 
 Out = TypeVar("Out")
+Readable = TypeVar("Readable", Step, Claim)
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,6 @@ class Dataset:
     """What a certificate says about the input without betraying it; `commitment` is a hash under a fresh key."""
 
     name: str
-    unit: str
     commitment: str | None = None
     version: str | None = None
     period: str | None = None
@@ -75,7 +76,6 @@ class Accounting:
     total: Amounts
     releases: int
     rule: str
-    composition: str = COMPOSITION
     left: Amounts | None = None
     unbounded: str | None = None
 
@@ -128,39 +128,30 @@ class Signature:
 class Certificate:
     """The public certificate: only what the promise covers, so that publishing it reveals nothing more.
 
-    `charts` names what drew the report, `outputs` the files' hashes, the report's included.  `original` is the text of
-    a certificate of an earlier version, from which its id, digest and signature are computed.
+    It holds kinds, keys, fields and numbers; whoever reads it makes the sentences.  `glossary` is the digest of what
+    these words mean, `outputs` are the files' hashes, the report's included.
     """
 
     id: str
     created: str
     tool: str
-    charts: str
     method: Named
     policy_hash: str
     dataset: Dataset
     guarantee: Guarantee
     claims: tuple[Claim, ...]
     steps: tuple[Step, ...]
+    glossary: str
     accounting: Accounting
     ledger: LedgerPlace
     schema: Columns
     evidence: Mapping[str, Any] = field(default_factory=dict)
     outputs: tuple[File, ...] = ()
-    limits: tuple[str, ...] = LIMITS
     approvals: tuple[Mapping[str, Any], ...] = ()
     signature: Signature | None = None
-    original: Mapping[str, Any] | None = None
-
-    @property
-    def version(self) -> int:
-        """Which version of certificates this is."""
-        return VERSION if self.original is None else int(self.original["certificate"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
-        if self.original is not None:
-            return dict(self.original)
         plain = {name: encode(getattr(self, name)) for name in _FIELDS}
         plain |= {name: write(getattr(self, name)) for name, (write, _) in _OWN.items()}
         return {"certificate": VERSION, **plain}
@@ -175,8 +166,6 @@ class Certificate:
             nonce = UUID(self.id).bytes[:NONCE_BYTES]
         except ValueError:  # no name of a release
             return False
-        if self.original is not None:
-            return self.id == _name(nonce, f"incrowd release {self.version}", _version_1_content(self.original))
         return self.id == release_id(nonce, self)
 
     def signed_part(self) -> str:
@@ -185,7 +174,7 @@ class Certificate:
 
     def digest(self) -> str:
         """Return the SHA-256 of everything but the signature, under a domain of its own."""
-        return digest(f"incrowd certificate {self.version}", self.to_json() | {"signature": None})
+        return digest(f"incrowd certificate {VERSION}", self.to_json() | {"signature": None})
 
     def signed(self, signature: Signature) -> Certificate:
         """Return the same certificate with a signature."""
@@ -196,7 +185,8 @@ class Certificate:
         """Read what `to_json` wrote; another version, an unknown field or a changed word is refused."""
         if plain.get("certificate") != VERSION:
             raise UnsupportedVersion(
-                f"this certificate has version {plain.get('certificate')!r}; version {VERSION} is known here."
+                f"this certificate has version {plain.get('certificate')!r}; this incrowd reads version {VERSION} "
+                "only. Use the version of incrowd that wrote it."
             )
         if set(plain) != {"certificate", *_FIELDS, *_OWN}:
             wrong = ", ".join(sorted(set(plain) ^ {"certificate", *_FIELDS, *_OWN}))
@@ -235,53 +225,38 @@ def release_id(nonce: bytes, stated: Any) -> str:
         "claims": _claims(stated.claims),
         "steps": _steps(stated.steps),
     }
-    return _name(nonce, f"incrowd release {VERSION}", content)
-
-
-def _name(nonce: bytes, domain: str, content: Mapping[str, Any]) -> str:
     try:
-        return str(UUID(hex=nonce.hex() + digest(domain, {**content, "nonce": nonce.hex()})[: 32 - 2 * len(nonce)]))
+        return str(UUID(hex=nonce.hex() + digest(f"incrowd release {VERSION}", content)[: 32 - 2 * len(nonce)]))
     except InvalidParameter:  # something that has no unique text
         return ""
 
 
-def _version_1_content(plain: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"policy": "policy_hash", "guarantee": "guarantee", "claims": "claims", "chain": "chain"}
-    return {key: plain.get(name) for key, name in names.items()}
-
-
 def _steps(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
-    return [step.to_json() | {"sentence": step.sentence} for step in steps]
+    return [step.to_json() for step in steps]
 
 
 def _claims(claims: tuple[Claim, ...]) -> list[dict[str, Any]]:
-    return [claim.to_json() | {"sentence": claim.sentence} for claim in claims]
+    return [claim.to_json() for claim in claims]
 
 
 def _read_steps(plain: Any, known: Vocabulary) -> tuple[Step, ...]:
-    steps = tuple(step_of(_wordless(each), known.steps) for each in _list(plain))
-    return _same(steps, _steps, plain)
+    return tellable(tuple(step_of(step, known.steps) for step in _objects(plain, known)))
 
 
 def _read_claims(plain: Any, known: Vocabulary) -> tuple[Claim, ...]:
-    claims = tuple(claim_of(_wordless(each), known.claims) for each in _list(plain))
-    return _same(claims, _claims, plain)
+    return tellable(tuple(claim_of(claim, known.claims) for claim in _objects(plain, known)))
 
 
-def _same(read: tuple[Any, ...], write: Callable[[Any], Any], plain: Any) -> tuple[Any, ...]:
+def tellable(read: tuple[Readable, ...]) -> tuple[Readable, ...]:
+    """Return steps or claims whose sentences can be made: a reader could show no others."""
     try:
-        written = write(read)
+        for item in read:
+            _ = item.sentence
+    except InvalidParameter:
+        raise
     except (ArithmeticError, ValueError):
         raise InvalidParameter("a step or a claim holds a number that is too large to be told.") from None
-    if written != plain:
-        raise InvalidParameter("a step or a claim has a sentence that is not its own.")
     return read
-
-
-def _wordless(plain: Any) -> dict[str, Any]:
-    if not isinstance(plain, Mapping):
-        raise InvalidParameter("steps and claims of a certificate are objects.")
-    return {name: part for name, part in plain.items() if name != "sentence"}
 
 
 def _list(plain: Any) -> list[Any]:
@@ -292,7 +267,7 @@ def _list(plain: Any) -> list[Any]:
 
 def _object(plain: Any, known: Vocabulary) -> Mapping[str, Any]:  # noqa: ARG001 - the shape of `_OWN`
     if not isinstance(plain, dict):
-        raise InvalidParameter("the evidence of a certificate is an object.")
+        raise InvalidParameter("steps, claims, evidence and approvals of a certificate are objects.")
     return plain
 
 
@@ -319,15 +294,14 @@ _FIELDS: dict[str, Any] = {
     "id": str,
     "created": str,
     "tool": str,
-    "charts": str,
     "method": Named,
     "policy_hash": str,
+    "glossary": str,
     "dataset": Dataset,
     "accounting": Accounting,
     "ledger": LedgerPlace,
     "schema": Columns,
     "outputs": tuple[File, ...],
-    "limits": tuple[str, ...],
 }
 _OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Vocabulary], Any]]] = {
     "guarantee": (lambda value: value.to_json(), _guarantee),
@@ -337,4 +311,4 @@ _OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Vocabulary], Any]]] =
     "approvals": (encode, _objects),
     "signature": (encode, _optional_signature),
 }
-assert {*_FIELDS, *_OWN, "original"} == {each.name for each in fields(Certificate)}  # noqa: S101 - a table of all fields
+assert {*_FIELDS, *_OWN} == {each.name for each in fields(Certificate)}  # noqa: S101 - a table of all fields

@@ -21,6 +21,7 @@ from hashlib import sha256
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from incrowd.core.rounding import short
+from incrowd.core.terms import Term
 from incrowd.errors import InvalidParameter
 
 Value = TypeVar("Value")
@@ -54,6 +55,8 @@ def encode(value: Any) -> Any:
 @cache
 def _writer(cls: type) -> Callable[[Any], Any]:
     """Return what writes the values of a class: which of the few ways it is, is asked once."""
+    if issubclass(cls, Term):
+        return lambda value: value.key
     if is_dataclass(cls):
         return _objects_of(tuple((_name(each), each.name) for each in fields(cls)))
     if issubclass(cls, Mapping):
@@ -127,6 +130,8 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
         return lambda plain: {_of(key, str): _read(inner[1], item) for key, item in _of(plain, dict).items()}
     if hint in _TEXTS:
         return lambda plain: _TEXTS[hint][0](_of(plain, str))
+    if isinstance(hint, type) and issubclass(hint, Term):
+        return lambda plain: hint.read(_of(plain, str))
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return lambda plain: hint(_of(plain, str))
     return _objects(hint) if is_dataclass(hint) else lambda plain: _of(plain, hint)

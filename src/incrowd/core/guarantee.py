@@ -21,6 +21,7 @@ from incrowd.core.loss import (
     walk,
 )
 from incrowd.core.rounding import short
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, UnsupportedVersion
 
@@ -35,14 +36,14 @@ class Guarantee:
     Crowds and samples speak of rows: where a person has several, they stand below a `Grouped` of at least so many.
 
     >>> from incrowd.core.loss import Pure
-    >>> Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1").loss
+    >>> Guarantee(Pure(Fraction(1)), Unit(), (Theorem("dwork-2006-1", "Dwork et al. 2006, Proposition 1"),)).loss
     Pure(epsilon=Fraction(1, 1))
     """
 
     loss: Loss
     unit: Unit
-    because: str
-    assumes: frozenset[str] = field(default_factory=frozenset)
+    because: tuple[Theorem, ...]
+    assumes: frozenset[Assumption] = field(default_factory=frozenset)
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -64,8 +65,8 @@ class Guarantee:
             "guarantee": VERSION,
             "loss": to_json(self.loss),
             "unit": self.unit.to_json(),
-            "because": self.because,
-            "assumes": sorted(self.assumes),
+            "because": [theorem.key for theorem in self.because],
+            "assumes": sorted(term.key for term in self.assumes),
             "delta": str(self.delta),
         }
 
@@ -74,7 +75,7 @@ class Guarantee:
         """Read what `to_json` wrote.
 
         >>> from incrowd.core.loss import Crowd
-        >>> promise = Guarantee(Crowd(5), Unit(), "Gehrke et al. 2012, Example 1", frozenset({"no second release"}))
+        >>> promise = Guarantee(Crowd(5), Unit(), (Theorem("an-example", "Gehrke et al. 2012, Example 1"),))
         >>> Guarantee.from_json(promise.to_json()) == promise
         True
         """
@@ -86,15 +87,18 @@ class Guarantee:
             return cls(
                 from_json(plain["loss"]),
                 Unit.from_json(plain["unit"]),
-                str(plain["because"]),
-                frozenset(map(str, plain["assumes"])),
+                tuple(map(Theorem.read, _texts(plain["because"]))),
+                frozenset(map(Assumption.read, _texts(plain["assumes"]))),
                 Fraction(short(str(plain["delta"]))),
             )
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise InvalidParameter("this guarantee lacks a field or holds one that cannot be read.") from error
 
 
-def in_sequence(promises: tuple[Guarantee, ...], because: str = "losses on the same rows add up") -> Guarantee:
+ADDED_UP = Theorem("losses-add-up", "losses on the same rows add up")
+
+
+def in_sequence(promises: tuple[Guarantee, ...], because: Theorem = ADDED_UP) -> Guarantee:
     """Return the joint promise of mechanisms that all read the same rows."""
     if not promises:
         raise InvalidParameter("composition needs at least one promise.")
@@ -104,15 +108,21 @@ def in_sequence(promises: tuple[Guarantee, ...], because: str = "losses on the s
             f"these promises protect different units ({'; '.join(sorted(map(str, units)))}); "
             "state all of them for the unit of the dataset."
         )
-    reasons = list(dict.fromkeys(promise.because for promise in promises))
+    reasons = dict.fromkeys(theorem for promise in promises for theorem in promise.because)
     losses, delta = tuple(promise.loss for promise in promises), sum(promise.delta for promise in promises)
     return Guarantee(
         losses[0] if len(losses) == 1 else Sequence(losses),
         units.pop(),
-        "; ".join([*reasons, because]),
+        (*reasons, because),
         frozenset().union(*(promise.assumes for promise in promises)),
         min(Fraction(delta), Fraction(10**12 - 1, 10**12)),
     )
+
+
+def _texts(plain: Any) -> list[str]:
+    if not isinstance(plain, list) or not all(isinstance(key, str) for key in plain):
+        raise TypeError
+    return plain
 
 
 def _refuse_row_price(loss: Loss, rows: int) -> None:

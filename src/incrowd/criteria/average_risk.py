@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
@@ -49,7 +50,7 @@ class AverageRisk(TableDemand):
 
     keys: ClassVar[tuple[str, ...]] = ("average risk",)
     claimed: ClassVar[type[Claim]] = AverageRiskClaim
-    theorem: ClassVar[str] = "El Emam 2013, counted: classes over rows"
+    theorem: ClassVar[Theorem] = Theorem("average-risk-counted", "El Emam 2013, counted: classes over rows")
 
     meaning: ClassVar[Meaning] = Meaning(
         "average risk",
@@ -99,7 +100,7 @@ class AverageRisk(TableDemand):
     def claim(self, form: Form) -> AverageRiskClaim:
         """Claim it of all classes together."""
         grounds = form.grounds(COUNTED, (HOMOGENEITY,))
-        return AverageRiskClaim(limit=exact(self.limit), theorem=self.theorem, **grounds)
+        return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **grounds)
 
     def recount(self, table: WrittenTable) -> Recount:
         """Hold the mean over rows of one over the size of their class against the limit."""

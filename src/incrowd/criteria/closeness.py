@@ -18,6 +18,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Condition, Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone, Rows
 from incrowd.criteria.demand import ALL_ROWS, COUNTED, ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.distances import (
@@ -37,7 +38,12 @@ from incrowd.criteria.recount import Recount, WrittenTable
 from incrowd.criteria.slow_distances import recount_closeness
 from incrowd.errors import InvalidParameter
 
-DISTANT = proved("each class was measured when it was made; how far its many values are apart is not told here")
+DISTANT = proved(
+    Condition(
+        "distances-measured",
+        "each class was measured when it was made; how far its many values are apart is not told here",
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +65,9 @@ class Closeness(ColumnDemand):
     keys: ClassVar[tuple[str, ...]] = ("t",)
     options: ClassVar[tuple[str, ...]] = ("distance",)
     claimed: ClassVar[type[Claim]] = ClosenessClaim
-    theorem: ClassVar[str] = (
-        "Li, Li & Venkatasubramanian 2007, counted: no class is further than t from the whole table"
+    theorem: ClassVar[Theorem] = Theorem(
+        "t-closeness-counted",
+        "Li, Li & Venkatasubramanian 2007, counted: no class is further than t from the whole table",
     )
     general: ClassVar[bool] = True
     distance: ClassVar[str]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
 from incrowd.core.claims.crowds import FEWER_PEOPLE, RECOUNTED
 from incrowd.core.steps.step import whose
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.measure import Meaning, Measured
 
@@ -23,24 +24,47 @@ if TYPE_CHECKING:
     from incrowd.criteria.partition import Partition
     from incrowd.criteria.recount import Recount, WrittenTable
 
-QUASI = "people can be looked up by the quasi-identifiers and by no other column"
-BECAUSE = "counted in the output: a property of its form, which bounds nothing for those who know more"
-
-HOMOGENEITY = "homogeneity: a class whose members agree in a sensitive value gives that value away"
-INTERSECTION = "intersection: a second release, or outside knowledge, can split classes"
-MINIMALITY = (
-    "minimality: classes were cut by looking at all rows, so somebody who knows the method and the others' rows "
-    "can conclude from where they end"
+QUASI = Assumption(
+    "quasi-identifiers-complete", "people can be looked up by the quasi-identifiers and by no other column"
 )
-_HARMLESS = "harmless values: that somebody has one of those named as harmless is not hidden"
+BECAUSE = Theorem(
+    "counted-form", "counted in the output: a property of its form, which bounds nothing for those who know more"
+)
+
+HOMOGENEITY = Exposure(
+    "homogeneity", "homogeneity: a class whose members agree in a sensitive value gives that value away"
+)
+INTERSECTION = Exposure("intersection", "intersection: a second release, or outside knowledge, can split classes")
+MINIMALITY = Exposure(
+    "minimality",
+    "minimality: classes were cut by looking at all rows, so somebody who knows the method "
+    "and the others' rows can conclude from where they end",
+)
+_HARMLESS = Exposure(
+    "harmless-values", "harmless values: that somebody has one of those named as harmless is not hidden"
+)
 
 COUNTED = checked(RECOUNTED)
 ALL_ROWS = proved(
-    "each class was held against all rows, those left out included, when it was made; the file alone does not show it"
+    Condition(
+        "classes-held-against-all-rows",
+        "each class was held against all rows, those left out included, when it was made; the "
+        "file alone does not show it",
+    )
 )
 PEOPLE = (
-    *proved("each class was held against the population when it was made; the file alone does not show it"),
-    Precondition("the population file has one row for each person from whom the table could come", Status.ASSUMED),
+    *proved(
+        Condition(
+            "classes-held-against-population",
+            "each class was held against the population when it was made; the file alone does not show it",
+        )
+    ),
+    Precondition(
+        Assumption(
+            "population-file-complete", "the population file has one row for each person from whom the table could come"
+        ),
+        Status.ASSUMED,
+    ),
 )
 
 Term = int | str | tuple[str, ...]
@@ -68,22 +92,22 @@ class Form:
 
     columns: tuple[str, ...]
     unit: Unit
-    left_open: tuple[str, ...]
+    left_open: tuple[Exposure, ...]
     left_out: Fraction = Fraction(0)
     untold: frozenset[str] = frozenset()
 
-    def grounds(self, shown: tuple[Precondition, ...], left_open: tuple[str, ...]) -> dict[str, Any]:
+    def grounds(self, shown: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
         """Return what every claim says of its columns, its unit, its conditions and its limits."""
         people = (FEWER_PEOPLE,) if self.unit.max_rows > 1 else ()
         return {
             "columns": self.columns,
-            "unit": str(self.unit),
+            "unit": self.unit,
             "preconditions": (*shown, *assumed(form_assumptions(self.unit))),
             "not_protected": tuple(dict.fromkeys((*people, *left_open, *self.left_open, INTERSECTION))),
         }
 
 
-def form_assumptions(unit: Unit) -> frozenset[str]:
+def form_assumptions(unit: Unit) -> frozenset[Assumption]:
     """Return what must be true outside our code for the form of a table to mean anything."""
     return frozenset({QUASI, whose(unit)})
 
@@ -97,7 +121,7 @@ class Demand(Criterion):
     keys: ClassVar[tuple[str, ...]]
     claimed: ClassVar[type[Claim]]
     """The claim that a table meets it."""
-    theorem: ClassVar[str]
+    theorem: ClassVar[Theorem]
     meaning: ClassVar[Meaning]
     """What is measured of a table, and how it is bounded."""
 
@@ -171,7 +195,7 @@ class ColumnDemand(Demand):
         """Return all that its claim says beside its own parameters."""
         named = {"sensitive": self.column, "harmless": tuple(sorted(self.harmless)) or None}
         left_open = (_HARMLESS,) if self.harmless else ()
-        return {"theorem": self.theorem, **named, **form.grounds(shown, left_open)}
+        return {"theorem": (self.theorem,), **named, **form.grounds(shown, left_open)}
 
     def compared(self, form: Form) -> dict[str, Any]:
         """Return the same for a claim that compares with all rows, which a file may lack some of."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Exposure, Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups
@@ -25,7 +26,9 @@ from incrowd.criteria.recount import SLACK as SLOW_SLACK
 from incrowd.criteria.recount import Recount, WrittenTable, decided, shares, whole
 from incrowd.errors import InvalidParameter
 
-ABSENT = "absent values: that nobody of a class has a value which it does not show is not hidden"
+ABSENT = Exposure(
+    "absent-values", "absent values: that nobody of a class has a value which it does not show is not hidden"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +61,10 @@ class DeltaDisclosure(ColumnDemand):
     option: ClassVar[str] = "disclosure"
     keys: ClassVar[tuple[str, ...]] = ("disclosure",)
     claimed: ClassVar[type[Claim]] = DisclosureClaim
-    theorem: ClassVar[str] = (
-        "Brickell & Shmatikov 2008, Definition 1, counted: the share of every value in a class, over its share in all "
-        "rows, has a binary logarithm below δ in size"
+    theorem: ClassVar[Theorem] = Theorem(
+        "disclosure-counted",
+        "Brickell & Shmatikov 2008, Definition 1, counted: the share of every value in a class, "
+        "over its share in all rows, has a binary logarithm below δ in size",
     )
 
     meaning: ClassVar[Meaning] = Meaning(
@@ -153,9 +157,10 @@ class PresentDisclosure(DeltaDisclosure):
     option: ClassVar[str] = "present_disclosure"
     keys: ClassVar[tuple[str, ...]] = ("present disclosure",)
     claimed: ClassVar[type[Claim]] = PresentDisclosureClaim
-    theorem: ClassVar[str] = (
-        "After Brickell & Shmatikov 2008, Definition 1, counted: the share of every value that a class shows, over its "
-        "share in all rows, has a binary logarithm below δ in size"
+    theorem: ClassVar[Theorem] = Theorem(
+        "disclosure-of-shown-counted",
+        "After Brickell & Shmatikov 2008, Definition 1, counted: the share of every value that a "
+        "class shows, over its share in all rows, has a binary logarithm below δ in size",
     )
 
     meaning: ClassVar[Meaning] = Meaning(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups, distinct, entropy, frequent, grassberger
@@ -77,8 +78,9 @@ class DistinctDiversity(ColumnDemand):
     option: ClassVar[str] = "l"
     keys: ClassVar[tuple[str, ...]] = ("l",)
     claimed: ClassVar[type[Claim]] = DistinctDiversityClaim
-    theorem: ClassVar[str] = (
-        "Machanavajjhala et al. 2006, counted: every class shows at least l values of the sensitive column"
+    theorem: ClassVar[Theorem] = Theorem(
+        "l-diversity-counted",
+        "Machanavajjhala et al. 2006, counted: every class shows at least l values of the sensitive column",
     )
     general: ClassVar[bool] = True
     meaning: ClassVar[Meaning] = Meaning(
@@ -142,8 +144,9 @@ class EntropyDiversity(ColumnDemand):
     option: ClassVar[str] = "entropy_l"
     keys: ClassVar[tuple[str, ...]] = ("entropy l",)
     claimed: ClassVar[type[Claim]] = EntropyDiversityClaim
-    theorem: ClassVar[str] = (
-        "Machanavajjhala et al. 2006, Definition 4.1, counted: the entropy of every class is at least ln l"
+    theorem: ClassVar[Theorem] = Theorem(
+        "entropy-diversity-counted",
+        "Machanavajjhala et al. 2006, Definition 4.1, counted: the entropy of every class is at least ln l",
     )
     general: ClassVar[bool] = True
     meaning: ClassVar[Meaning] = Meaning(
@@ -212,9 +215,10 @@ class RecursiveDiversity(ColumnDemand):
     option: ClassVar[str] = "recursive"
     keys: ClassVar[tuple[str, ...]] = ("c", "recursive l")
     claimed: ClassVar[type[Claim]] = RecursiveDiversityClaim
-    theorem: ClassVar[str] = (
-        "Machanavajjhala et al. 2006, Definition 4.2, counted: the most frequent value of every class is rarer than c "
-        "times all but the l − 1 most frequent"
+    theorem: ClassVar[Theorem] = Theorem(
+        "recursive-diversity-counted",
+        "Machanavajjhala et al. 2006, Definition 4.2, counted: the most frequent value of every "
+        "class is rarer than c times all but the l − 1 most frequent",
     )
     meaning: ClassVar[Meaning] = Meaning(
         "recursive (c,l)-diversity",

@@ -14,6 +14,7 @@ from incrowd.core.claims.claim import Claim, assumed
 from incrowd.core.keys import Codes, Keys, Layout, grouped
 from incrowd.core.sets import Sets
 from incrowd.core.steps.step import ROW_IS_PERSON
+from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Unit
 from incrowd.criteria.criterion import Criterion, Mask, Monotone
 from incrowd.criteria.demand import COUNTED, INTERSECTION, MINIMALITY, QUASI
@@ -27,12 +28,17 @@ _AT_ONCE = 2**22
 Supports = tuple[Layout, Keys, NDArray[np.int64]]
 """How combinations of one size are laid out in keys, the greatest item first; the keys; how many rows hold each."""
 
-KNOWN = "nobody knows more than m items of a person"
+KNOWN = Assumption("at-most-m-items-known", "nobody knows more than m items of a person")
 ASSUMES = frozenset({KNOWN, QUASI, ROW_IS_PERSON})
 _OPEN = (
-    "more than m known items: a longer combination may occur in a single row",
-    "items known to be absent, and the number of items: only what a person has is counted, not what they have not",
-    "further items: rows that share the known items may all share another one, and give it away",
+    Exposure("more-items", "more than m known items: a longer combination may occur in a single row"),
+    Exposure(
+        "absent-items",
+        "items known to be absent, and the number of items: only what a person has is counted, not what they have not",
+    ),
+    Exposure(
+        "further-items", "further items: rows that share the known items may all share another one, and give it away"
+    ),
     INTERSECTION,
     MINIMALITY,
 )
@@ -72,9 +78,10 @@ class KmAnonymity(Criterion):
     ([True], [False])
     """
 
-    theorem: ClassVar[str] = (
-        "Terrovitis, Mamoulis & Kalnis 2008, counted: within each class, every combination of at most m items that "
-        "occurs, occurs in at least k rows"
+    theorem: ClassVar[Theorem] = Theorem(
+        "itemset-anonymity-counted",
+        "Terrovitis, Mamoulis & Kalnis 2008, counted: within each class, every combination of at "
+        "most m items that occurs, occurs in at least k rows",
     )
     meaning: ClassVar[Meaning] = Meaning(
         "k^m-anonymity",
@@ -112,8 +119,8 @@ class KmAnonymity(Criterion):
             items=self.column,
             separator=separator,
             columns=columns,
-            unit=str(unit),
-            theorem=self.theorem,
+            unit=unit,
+            theorem=(self.theorem,),
             preconditions=(*COUNTED, *assumed(ASSUMES)),
             not_protected=_OPEN,
         )

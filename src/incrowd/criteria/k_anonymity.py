@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import Mask, Monotone, Rows
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
@@ -42,8 +43,9 @@ class KAnonymity(TableDemand):
 
     keys: ClassVar[tuple[str, ...]] = ("k",)
     claimed: ClassVar[type[Claim]] = Anonymity
-    theorem: ClassVar[str] = (
-        "Samarati & Sweeney 1998, counted: every combination of the quasi-identifiers occurs at least k times"
+    theorem: ClassVar[Theorem] = Theorem(
+        "samarati-1998-counted",
+        "Samarati & Sweeney 1998, counted: every combination of the quasi-identifiers occurs at least k times",
     )
 
     meaning: ClassVar[Meaning] = Meaning(
@@ -82,7 +84,7 @@ class KAnonymity(TableDemand):
     def claim(self, form: Form) -> Anonymity:
         """Claim it over the columns that make a class; with several rows a person, k rows are fewer people."""
         people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
-        return Anonymity(k=self.k, people=people, theorem=self.theorem, **form.grounds(COUNTED, (HOMOGENEITY,)))
+        return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.grounds(COUNTED, (HOMOGENEITY,)))
 
     def recount(self, table: WrittenTable) -> Recount:
         """Hold the smallest class against k."""

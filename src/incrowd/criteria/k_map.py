@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from incrowd.core.claims.claim import Claim
+from incrowd.core.terms import Exposure, Theorem
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import HOMOGENEITY, PEOPLE, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
@@ -18,8 +19,9 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.criteria.partition import Partition
 
-INSIDERS = (
-    "insiders: somebody who knows who is in the table sees its classes, which may be as small as k-anonymity says"
+INSIDERS = Exposure(
+    "insiders",
+    "insiders: somebody who knows who is in the table sees its classes, which may be as small as k-anonymity says",
 )
 ELSEWHERE = Recount("it compares with a population, which is not here: the file alone does not show it", holds=None)
 
@@ -50,7 +52,9 @@ class KMap(TableDemand):
 
     keys: ClassVar[tuple[str, ...]] = ("k-map", "population")
     claimed: ClassVar[type[Claim]] = KMapClaim
-    theorem: ClassVar[str] = "Sweeney 2001, counted: at least k people of the population look like each released row"
+    theorem: ClassVar[Theorem] = Theorem(
+        "k-map-counted", "Sweeney 2001, counted: at least k people of the population look like each released row"
+    )
 
     meaning: ClassVar[Meaning] = Meaning(
         "k-map", "the fewest people of the population who share the quasi-identifiers of a row", Bound.AT_LEAST
@@ -85,7 +89,7 @@ class KMap(TableDemand):
     def claim(self, form: Form) -> KMapClaim:
         """Claim it against the population, which whoever knows who is in the table does not need."""
         grounds = form.grounds(PEOPLE, (HOMOGENEITY, INSIDERS))
-        return KMapClaim(k=self.k, population=self.population, theorem=self.theorem, **grounds)
+        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **grounds)
 
     def recount(self, table: WrittenTable) -> Recount:
         """Leave open what only the population shows."""

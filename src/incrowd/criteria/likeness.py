@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
 from incrowd.criteria.groups import Each, Groups
@@ -57,9 +58,10 @@ class BasicLikeness(ColumnDemand):
     option: ClassVar[str] = "beta"
     keys: ClassVar[tuple[str, ...]] = ("beta",)
     claimed: ClassVar[type[Claim]] = LikenessClaim
-    theorem: ClassVar[str] = (
-        "Cao & Karras 2012, Definition 2, counted: no value is more than 1 + β times as frequent in a class as in all "
-        "rows"
+    theorem: ClassVar[Theorem] = Theorem(
+        "likeness-counted",
+        "Cao & Karras 2012, Definition 2, counted: no value is more than 1 + β times as frequent "
+        "in a class as in all rows",
     )
 
     meaning: ClassVar[Meaning] = Meaning(
@@ -139,9 +141,10 @@ class EnhancedLikeness(BasicLikeness):
     option: ClassVar[str] = "enhanced_beta"
     keys: ClassVar[tuple[str, ...]] = ("enhanced beta",)
     claimed: ClassVar[type[Claim]] = EnhancedLikenessClaim
-    theorem: ClassVar[str] = (
-        "Cao & Karras 2012, Definition 3, counted: no value of share q in all rows is more than 1 + min(β, −ln q) "
-        "times as frequent in a class"
+    theorem: ClassVar[Theorem] = Theorem(
+        "enhanced-likeness-counted",
+        "Cao & Karras 2012, Definition 3, counted: no value of share q in all rows is more than 1"
+        " + min(β, −ln q) times as frequent in a class",
     )
 
     meaning: ClassVar[Meaning] = Meaning(

@@ -11,6 +11,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import HOMOGENEITY, PEOPLE, Form, TableDemand
 from incrowd.criteria.k_map import ELSEWHERE
@@ -51,9 +52,10 @@ class DeltaPresence(TableDemand):
 
     keys: ClassVar[tuple[str, ...]] = ("least presence", "most presence", "population")
     claimed: ClassVar[type[Claim]] = PresenceClaim
-    theorem: ClassVar[str] = (
-        "Nergiz, Atzori & Clifton 2007, Definition 2, counted: the share of the people of each released class who are "
-        "in the table lies between two bounds"
+    theorem: ClassVar[Theorem] = Theorem(
+        "presence-counted",
+        "Nergiz, Atzori & Clifton 2007, Definition 2, counted: the share of the people of each "
+        "released class who are in the table lies between two bounds",
     )
 
     meaning: ClassVar[Meaning] = Meaning(
@@ -111,7 +113,7 @@ class DeltaPresence(TableDemand):
             least=exact(self.least),
             most=exact(self.most),
             population=self.population,
-            theorem=self.theorem,
+            theorem=(self.theorem,),
             **form.grounds(PEOPLE, (HOMOGENEITY,)),
         )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Pure
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, positive
 
@@ -56,7 +57,7 @@ class Exponential(ScoreSelection):
     Pure(epsilon=Fraction(1, 1))
     """
 
-    because: ClassVar[str] = "McSherry and Talwar 2007, Theorem 6"
+    because: ClassVar[Theorem] = Theorem("exponential-mechanism", "McSherry and Talwar 2007, Theorem 6")
 
     def release(self, scores: NDArray[Any], coins: Coins) -> int:
         """Return the position of the candidate that was picked.
@@ -84,7 +85,9 @@ class MonotoneExponential(Exponential):
     Source: McSherry and Talwar 2007, Theorem 6, with the proof above.
     """
 
-    because: ClassVar[str] = "McSherry and Talwar 2007, for monotone scores"
+    because: ClassVar[Theorem] = Theorem(
+        "exponential-mechanism-monotone", "McSherry and Talwar 2007, for monotone scores"
+    )
 
     @property
     def scale(self) -> Fraction:
@@ -127,7 +130,7 @@ class NoisyMax(ScoreSelection):
     1
     """
 
-    because: ClassVar[str] = "McKenna and Sheldon 2020, permute-and-flip"
+    because: ClassVar[Theorem] = Theorem("permute-and-flip", "McKenna and Sheldon 2020, permute-and-flip")
 
     def release(self, scores: NDArray[Any], coins: Coins) -> int:
         """Return the position of the winner."""
@@ -145,7 +148,9 @@ class MonotoneNoisyMax(NoisyMax):
     Source: as `NoisyMax`; in its proof T now moves by at most `sensitivity`, since r and its rivals move the same way.
     """
 
-    because: ClassVar[str] = "McKenna and Sheldon 2020, permute-and-flip, for monotone scores"
+    because: ClassVar[Theorem] = Theorem(
+        "permute-and-flip-monotone", "McKenna and Sheldon 2020, permute-and-flip, for monotone scores"
+    )
 
     @property
     def scale(self) -> Fraction:

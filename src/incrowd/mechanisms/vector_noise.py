@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Laplace, Loss, Pure, ZeroConcentrated
 from incrowd.core.rounding import Number, float_up
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, plus, positive
 from incrowd.noise.marginal import Marginal
@@ -80,7 +81,9 @@ class AddGaussianVector:
     scale: Fraction
     widths: tuple[int, ...]
     rows: int = 1
-    because: ClassVar[str] = "Canonne, Kamath & Steinke 2020, Theorem 4 (integer Gaussian noise)"
+    because: ClassVar[Theorem] = Theorem(
+        "gaussian-noise-vector", "Canonne, Kamath & Steinke 2020, Theorem 4 (integer Gaussian noise)"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
@@ -170,8 +173,9 @@ class AddCube:
     epsilon: Fraction
     widths: tuple[int, ...]
     rows: int = 1
-    because: ClassVar[str] = (
-        "Hardt & Talwar 2010 and Steinke & Ullman 2016 (noise by the largest coordinate), on integers"
+    because: ClassVar[Theorem] = Theorem(
+        "noise-by-largest-coordinate",
+        "Hardt & Talwar 2010 and Steinke & Ullman 2016 (noise by the largest coordinate), on integers",
     )
 
     def __post_init__(self) -> None:

@@ -6,18 +6,15 @@ One check serves single questions and several that were paid for as one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
-from incrowd.core.loss import Approximate, Loss, ZeroConcentrated
-from incrowd.core.loss import Sequence as Sequential
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.step import Step
@@ -168,39 +165,6 @@ def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
     if not isinstance(steps[0], Questions) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
     return steps[0].questions
-
-
-def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
-    """Return the steps of a certificate of version 1 as they are told today.
-
-    There those of several questions stand one after the other, each with the number of its question; and what Gaussian
-    noise has of ε and δ, or a pick of ρ, follows from the loss alone.
-    """
-    numbers = list(dict.fromkeys(step.get("of") for step in chain))
-    if numbers == [None]:
-        return _completed(chain, loss)
-    plain = [{name: part for name, part in step.items() if name != "of"} for step in chain]
-    questions = [[each for each, step in zip(plain, chain, strict=True) if step.get("of") == at] for at in numbers]
-    losses = loss.parts if isinstance(loss, Sequential) and len(questions) > 1 else (loss,) * len(questions)
-    told = [_completed(steps, part) for steps, part in zip(questions, losses, strict=True)]
-    return [{"step": Questions.kind, "questions": told}]
-
-
-def _completed(steps: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
-    """Return the steps of a question with the fields that version 2 added to them."""
-    first = loss.parts[0] if isinstance(loss, Sequential) and loss.parts else loss
-    picks = sum((Fraction(step["epsilon"]) for step in steps if step["step"] == PrivatePick.kind), Fraction(0))
-    hidden = sum((Fraction(step["delta"]) for step in steps if step["step"] == GroupThreshold.kind), Fraction(0))
-    shared = isinstance(first, Approximate) and {"epsilon": first.epsilon - picks, "delta": first.delta - hidden}
-    told: list[Mapping[str, Any]] = []
-    for step in steps:
-        if step["step"] == NoiseOnSums.kind and "scales" in step and shared:
-            told.append({**step, **{name: str(part) for name, part in shared.items()}})
-        elif step["step"] == PrivatePick.kind and isinstance(first, ZeroConcentrated):
-            told.append({**step, "rho": str(Fraction(step["epsilon"]) ** 2 / 2)})
-        else:
-            told.append(step)
-    return told
 
 
 def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:

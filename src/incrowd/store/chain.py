@@ -193,7 +193,7 @@ def _begin(chain: Chain, connection: Connection) -> None:
         "VALUES (1, :version, :chain, :sequence, :hash)",
         {"version": VERSION, **vars(start)},
     )
-    reader = Reader(connection, tables, start, Seal(start.chain, secret, 1))
+    reader = Reader(connection, tables, start, Seal(start.chain, secret))
     writer = Writer(reader, chain.time(reader), chain.tally)
     writer.append("created", {"chain": start.chain, "version": VERSION, "secret": secret.hex()}, {})
     writer.flush()

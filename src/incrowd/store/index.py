@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from incrowd.store.database import Connection
     from incrowd.store.tables import Tables
 
-DOMAIN = "incrowd index 1"
+DOMAIN = "incrowd index 3"
 _COLUMNS = ("key", "sequence", "following", "seal")
 RING = ""  # sorts before every key
 
@@ -39,7 +39,7 @@ class Pointer:
     def row(self, seal: Seal) -> dict[str, Any]:
         """Return the sealed row."""
         content = [seal.chain, self.key, self.sequence, self.following]
-        return {**vars(self), "seal": seal.of(self.sequence, DOMAIN, content)}
+        return {**vars(self), "seal": seal.of(DOMAIN, content)}
 
 
 @dataclass(frozen=True)

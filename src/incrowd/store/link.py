@@ -10,8 +10,8 @@ from incrowd.core.codec import canonical
 from incrowd.errors import InvalidParameter
 from incrowd.store.seal import Seal
 
-VERSION = 2
-DOMAIN = "incrowd chain 1"
+VERSION = 3
+DOMAIN = "incrowd chain 3"
 NOTHING_BEFORE = "0" * 64
 
 Key = tuple[str, ...]
@@ -47,9 +47,8 @@ class Anchor:
 class Link:
     """One entry: what happened (`kind`, `body`), and the value of each key that it `sets`.
 
-    The value of a key is what the last entry that sets it says; so running totals live inside the chain.  Entries of
-    version 2 also carry the totals of the whole chain, and since which entry hashes are keyed, under a key of their
-    own.
+    The value of a key is what the last entry that sets it says; so running totals live inside the chain.  Every entry
+    also carries the totals of the whole chain, under a key of their own.
     """
 
     chain: str
@@ -67,14 +66,14 @@ class Link:
         return Anchor(self.chain, self.sequence, self.hash)
 
     @property
-    def running(self) -> Mapping[str, Any] | None:
-        """What an entry of version 2 carries: `totals` of the chain, and `since` which entry hashes are keyed."""
-        found = self.sets.get(RUNNING)
-        return found if isinstance(found, dict) else None
+    def totals(self) -> Mapping[str, Any] | None:
+        """The totals of the chain up to this entry; None in a row that is not an entry."""
+        totals = self.sets.get(RUNNING)
+        return totals if isinstance(totals, dict) else None
 
     @property
     def own(self) -> dict[str, Any]:
-        """The values that this entry sets, without what it carries."""
+        """The values that this entry sets, without the totals that it carries."""
         return {key: value for key, value in self.sets.items() if key != RUNNING}
 
     def intact(self, seal: Seal, texts: Texts | None = None) -> bool:
@@ -83,8 +82,7 @@ class Link:
         `texts` are the canonical texts of body and sets, where they are known.
         """
         try:
-            keyed = self.sequence >= seal.since
-            return keyed == (self.running is not None) and self.hash == self._hash(seal, texts or self.texts)
+            return self.totals is not None and self.hash == self._hash(seal, texts or self.texts)
         except InvalidParameter:
             return False
 
@@ -98,19 +96,19 @@ class Link:
         return canonical(self.body), canonical(self.sets)
 
     def _hash(self, seal: Seal, texts: Texts) -> str:
-        """Return the mark of the canonical text of all but the hash, which is put together from its parts."""
+        """Return the keyed hash of the canonical text of all but the hash, which is put together from its parts."""
         plain = {name: canonical(getattr(self, name)) for name in ("at", "chain", "kind", "previous", "sequence")}
         parts = {**plain, "body": texts[0], "sets": texts[1]}
         text = ",".join(f'"{name}":{parts[name]}' for name in sorted(parts))
-        return seal.of_text(self.sequence, DOMAIN, f"{{{text}}}")
+        return seal.of_text(DOMAIN, f"{{{text}}}")
 
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
     """Return the entry that follows the place `after`, not sealed yet.
 
     >>> first = link(Anchor("c0ffee", 0, NOTHING_BEFORE), "2025-01-01T00:00:00Z", "created", {}, {("total",): "1"})
-    >>> first.sequence, first.sealed(Seal("c0ffee")).intact(Seal("c0ffee")), first.sets
-    (1, True, {'["total"]': '1'})
+    >>> first.sequence, first.sets
+    (1, {'["total"]': '1'})
     """
     named = {text_of(key): value for key, value in sets.items()}
     return Link(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")

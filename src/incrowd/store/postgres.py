@@ -12,7 +12,7 @@ from sqlalchemy import URL, Engine, NullPool, create_engine, event, inspect, mak
 from sqlalchemy import Connection as Session
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable
 from incrowd.store.advisory import AdvisoryHolds
 from incrowd.store.database import Conflict, Connection, explained
 from incrowd.store.tables import StoreDialect, Tables
@@ -120,7 +120,8 @@ class Postgres:
         state = getattr(getattr(error, "orig", None), "sqlstate", None)
         if state in ("40001", "40P01"):
             return Conflict(f"the ledger at {self.shown} is busy. Try again.")
-        return LedgerUnavailable(f"the ledger at {self.shown} {_trouble(state)} Nothing is released without it.")
+        kind = LedgerMissing if state in _NO_TABLES else LedgerUnavailable
+        return kind(f"the ledger at {self.shown} {_trouble(state)} Nothing is released without it.")
 
     def _explained(self) -> AbstractContextManager[None]:
         return explained(self.explain, SQLAlchemyError)
@@ -148,11 +149,15 @@ def postgres_at(address: str, name: str) -> Postgres:
     return Postgres(url.set(drivername="postgresql+psycopg"), name)
 
 
+_NO_TABLES = ("42P01", "3F000")
+"""The states of a server that has no such table or schema."""
+
+
 def _trouble(state: str | None) -> str:
     match state:
         case None | "08000" | "08003" | "08006" | "57P01" | "57P03":
             return "cannot be reached, or hung up: check the address and the server."
-        case "42P01" | "3F000":
+        case "42P01" | "3F000":  # the same as `_NO_TABLES`
             return "does not exist: this database holds no such tables. If they existed, restore them from a backup."
         case "25006":
             return "is read-only: connect to the primary server, as a user who may write."

@@ -1,7 +1,6 @@
 """Seal: the marks by which a chain knows its own entries and pointers, keyed by its secret.
 
-Entries of version 1 bear plain hashes, which anyone can compute.  From the entry numbered `since` on, a hash is keyed
-by a secret that the first entry holds: whoever edits a row without it cannot make the edit look right.
+Every hash is keyed by a secret that the first entry holds: without it, nobody can edit a row and make it look right.
 """
 
 from __future__ import annotations
@@ -14,33 +13,25 @@ from typing import Any
 
 from incrowd.core.codec import canonical, text_digest
 
-NEVER = 2**63
-"""No entry has so high a number: a seal that begins there is that of version 1."""
-
 
 @dataclass(frozen=True)
 class Seal:
     """How the entries of one chain are sealed.
 
-    >>> plain, keyed = Seal("c0ffee"), Seal("c0ffee", b"secret", 1)
-    >>> plain.of(2, "a domain", {}) == keyed.of(2, "a domain", {})
+    >>> Seal("c0ffee", b"secret").of("a domain", {}) == Seal("c0ffee", b"guess").of("a domain", {})
     False
     """
 
     chain: str
     secret: bytes = field(default=b"", repr=False)
-    since: int = NEVER
 
-    def of(self, sequence: int, domain: str, content: Any) -> str:
-        """Return the mark of something that belongs to the entry with this number."""
-        return self.of_text(sequence, domain, canonical(content))
+    def of(self, domain: str, content: Any) -> str:
+        """Return the keyed hash of some content, for one purpose."""
+        return self.of_text(domain, canonical(content))
 
-    def of_text(self, sequence: int, domain: str, text: str) -> str:
-        """Return the mark of something of which the canonical text is known."""
-        plain = text_digest(domain, text)
-        if sequence < self.since:
-            return plain
-        return hmac.digest(self._key, plain.encode(), "sha256").hex()
+    def of_text(self, domain: str, text: str) -> str:
+        """Return the keyed hash of content whose canonical text is known."""
+        return hmac.digest(self._key, text_digest(domain, text).encode(), "sha256").hex()
 
     @cached_property
     def _key(self) -> bytes:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMissing, LedgerUnavailable
 from incrowd.store.database import Connection, explained
 from incrowd.store.disk import force
 from incrowd.store.tables import StoreDialect, Tables
@@ -185,8 +185,8 @@ class SQLite:
                 f"the ledger {self.shown} is damaged or is no ledger: SQLite cannot read it. Nothing is released; "
                 "restore the file from a backup and compare it with the last certificate (incrowd ledger check)."
             )
-        if code == sqlite3.SQLITE_CANTOPEN and not self.path.exists():
-            return LedgerUnavailable(
+        if code == sqlite3.SQLITE_CANTOPEN and _is_missing(self.path):
+            return LedgerMissing(
                 f"there is no ledger at {self.shown}. If it existed, restore it from a backup; a new one would forget "
                 "what was spent."
             )
@@ -312,6 +312,17 @@ def sqlite_at(address: str, name: str) -> SQLite:
     if host or not slash or not file or file == ":memory:" or "?" in file:
         raise InvalidParameter("a ledger is a file that outlives the process; write sqlite:///FILE.")
     return SQLite(Path(file).absolute(), name)
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing is there; a folder that may not be read is no proof of that."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _trouble(code: int, cause: Any) -> str:

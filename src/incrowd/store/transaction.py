@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -25,7 +25,6 @@ NEWEST = 32
 """How many entries at the end are usually checked again before anything is written after them."""
 _FOUND = 64
 """How many values that were read are remembered until something is written."""
-_KNOWN = (1, VERSION)
 _ENTRY = ", ".join(EntryRow._fields)
 
 
@@ -118,8 +117,7 @@ class Writer:
     def append(self, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
         """Add an entry at the end."""
         bare = link(self.head, self.at, kind, body, sets)
-        carried = {"since": self.reader.seal.since, "totals": dict(self.tally.after(self._totals(), bare))}
-        new = replace(bare, sets={**bare.sets, RUNNING: carried})
+        new = replace(bare, sets={**bare.sets, RUNNING: dict(self.tally.after(self._totals(), bare))})
         texts = new.texts
         new = new.sealed(self.reader.seal, texts)
         self.added.append(new)
@@ -140,27 +138,22 @@ class Writer:
         for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
         connection.execute(
-            f"UPDATE {tables.head} SET version = :version, sequence = :sequence, hash = :hash",  # noqa: S608 - ours
-            {"version": VERSION, "sequence": self.head.sequence, "hash": self.head.hash},
+            f"UPDATE {tables.head} SET sequence = :sequence, hash = :hash",  # noqa: S608 - our own table
+            {"sequence": self.head.sequence, "hash": self.head.hash},
         )
 
     def _totals(self) -> Sums:
-        """Return the totals so far; an earlier version kept none, so there they are added up once."""
-        last = self.added or self.reader.newest
-        if last and last[-1].running is not None:
-            totals: Sums = last[-1].running["totals"]
-            return totals
-        return self.tally.total(self.reader.values(self.tally.under) if self.head.sequence else {})
+        """Return the totals so far; those of a chain without entries are zero."""
+        newest = self.added or self.reader.newest
+        return _totals_of(newest[-1]) if newest else self.tally.total({})
 
 
 def reader_of(connection: Connection, tables: Tables, shown: str) -> Reader:
     """Return what is seen of a chain, nothing of it checked yet but its version."""
-    head, version = _head_of(connection, tables, shown)
+    head = _head_of(connection, tables, shown)
     bare = Reader(connection, tables, head, Seal(head.chain))
-    ends = [_read_once(row, head.chain) for row in bare.rows(0, 1)]
-    if ends and ends[0] is not None and ends[0].running is None:  # made by version 1
-        ends += [_read_once(row, head.chain) for row in bare.rows(head.sequence - 1, 1)]
-    return replace(bare, seal=_seal_of(head, version, ends))
+    first = next((_read_once(row, head.chain) for row in bare.rows(0, 1)), None)
+    return bare if first is None else replace(bare, seal=Seal(head.chain, secret_of(first.body)))
 
 
 def checked(reader: Reader, shown: str, newest: int = 1) -> Reader:
@@ -182,14 +175,10 @@ def checked(reader: Reader, shown: str, newest: int = 1) -> Reader:
 def check_totals(reader: Reader, tally: Tally) -> None:
     """Raise unless the totals that the newest entries carry follow from each other, and from what the index finds."""
     last = reader.newest[-1]
-    if last.running is None:
-        return
-    for one, other in pairwise(each for each in reader.newest if each.running is not None):
+    for one, other in pairwise(reader.newest):
         if not _follow_once(one, other, tally):
             raise _off(other)
     totals = _totals_of(last)
-    if last.running["since"] != reader.seal.since:
-        raise _off(last)
     if tally.few(totals) and tally.total(reader.values(tally.under)) != totals:
         raise _off(last)
 
@@ -211,18 +200,13 @@ def _follow_once(one: Link, other: Link, tally: Tally) -> bool:
 
 
 def follows(new: Link, before: Link | None, totals: Sums) -> bool:
-    """Whether what an entry carries follows from the entry before it; time never runs backwards."""
-    carried = {"since": new.sequence, "totals": dict(totals)}
-    if before is not None and before.running is not None:
-        carried["since"] = before.running["since"]
-        if new.at < before.at:
-            return False
-    return new.running == carried
+    """Whether the totals of an entry follow from the entry before it; time never runs backwards."""
+    in_time = before is None or new.at >= before.at
+    return in_time and new.totals == dict(totals)
 
 
-def _totals_of(carrier: Link) -> Sums:
-    totals: Sums = (carrier.running or {}).get("totals", {})
-    return totals
+def _totals_of(entry: Link) -> Sums:
+    return {} if entry.totals is None else entry.totals
 
 
 def _off(bad: Link) -> LedgerCorrupted:
@@ -232,32 +216,18 @@ def _off(bad: Link) -> LedgerCorrupted:
     )
 
 
-def _head_of(connection: Connection, tables: Tables, shown: str) -> tuple[Anchor, int]:
-    """Return the place where a chain says it ends, and its version."""
+def _head_of(connection: Connection, tables: Tables, shown: str) -> Anchor:
+    """Return the place where a chain says it ends; one of another version is refused, never taken for an empty one."""
     versions = [row[0] for row in connection.execute(f"SELECT version FROM {tables.head}")]  # noqa: S608 - our own
-    if versions and isinstance(versions[0], int) and versions[0] not in _KNOWN:
+    if versions and isinstance(versions[0], int) and versions[0] != VERSION:
         raise UnsupportedVersion(
-            f"the ledger at {shown} has version {versions[0]}; this incrowd knows versions up to {VERSION}. "
-            "Use the version of incrowd that wrote it, or a newer one."
+            f"the ledger at {shown} has version {versions[0]}; this incrowd reads version {VERSION} only. Use the "
+            "version of incrowd that wrote it."
         )
     match connection.execute(f"SELECT chain, sequence, hash FROM {tables.head}"):  # noqa: S608 - our own table
-        case [(str(chain), int(sequence), str(found))] if versions[0] in _KNOWN:
-            return Anchor(chain, sequence, found), versions[0]
+        case [(str(chain), int(sequence), str(hash_))] if versions == [VERSION]:
+            return Anchor(chain, sequence, hash_)
     raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
-
-
-def _seal_of(head: Anchor, version: int, ends: Sequence[Link | None]) -> Seal:
-    """Return how entries are sealed: by what the first entry holds, since the entry that the last one names.
-
-    Whoever made the chain with version 2 keyed it from its first entry; an earlier one is keyed from the first entry
-    that version 2 wrote.
-    """
-    first, last = (ends[0], ends[-1]) if ends else (None, None)
-    key = b"" if first is None else secret_of(first.body)
-    if version == 1 and first is not None and first.running is None:
-        return Seal(head.chain, key, head.sequence + 1)
-    since = (last.running or {}).get("since") if last is not None and first is not None and not first.running else 1
-    return Seal(head.chain, key, since if isinstance(since, int) and 0 < since <= head.sequence else 1)
 
 
 def read_row(row: EntryRow, chain: str) -> Link | None:

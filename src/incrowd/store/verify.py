@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
 from incrowd.store.index import sealed_rows
 from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Key, Link, text_of
-from incrowd.store.seal import NEVER, Seal, secret_of
+from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 from incrowd.store.tally import Sums, Tally
 from incrowd.store.transaction import Reader, follows, read_row
@@ -60,8 +60,8 @@ class _Replay:
         if row.sequence != expected:
             return f"entry {expected} is missing: the next one is entry {row.sequence}."
         link = read_row(row, self.chain)
-        if link is not None:
-            self.seal = self._seal(link)
+        if link is not None and expected == 1:
+            self.seal = Seal(self.chain, secret_of(link.body))
         if link is None or not link.intact(self.seal, (row.body, row.sets)):
             return f"entry {expected} was changed: its hash does not match its content."
         if link.previous != (self.last.hash if self.last else NOTHING_BEFORE):
@@ -77,31 +77,22 @@ class _Replay:
         self.last = link
         return None
 
-    def _seal(self, link: Link) -> Seal:
-        """Return the seal from this entry on: the first entry that carries totals begins the keyed part."""
-        seal = replace(self.seal, secret=secret_of(link.body)) if link.sequence == 1 else self.seal
-        return replace(seal, since=link.sequence) if seal.since == NEVER and link.running is not None else seal
-
     def _begins(self, link: Link) -> bool:
-        """Whether an entry is the first one of this chain; version 2 keys it from the start."""
-        keyed = link.running is not None
-        told = (link.kind, link.body.get("chain"), link.own, link.body.get("version") == VERSION)
-        return told == ("created", self.chain, {}, keyed) and (not keyed or follows(link, None, self.tally.total({})))
+        """Whether an entry is the first one of this chain."""
+        stated = (link.kind, link.body.get("chain"), link.own, link.body.get("version"))
+        return stated == ("created", self.chain, {}, VERSION) and follows(link, None, self.tally.total({}))
 
     def _follows(self, link: Link) -> bool:
         try:
             derived = self.derive(link, lambda key: self.values.get(text_of(key)))
             if {text_of(key): value for key, value in derived.items()} != link.own:
                 return False
-            return link.running is None or follows(link, self.last, self.tally.after(self._totals(), link))
+            return follows(link, self.last, self.tally.after(self._totals(), link))
         except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return False
 
     def _totals(self) -> Sums:
-        if self.last is not None and self.last.running is not None:
-            totals: Sums = self.last.running["totals"]
-            return totals
-        return self.summed()
+        return self.summed() if self.last is None or self.last.totals is None else self.last.totals
 
     def summed(self) -> Sums:
         """Add the totals up again from the values."""
@@ -117,7 +108,7 @@ class _Replay:
             return bad, f"entry {bad} is missing: the ledger's head names entry {head.sequence}, it holds {self.end}."
         if self.last is None or head != self.last.anchor:
             return self.end, f"entry {self.end} is not the one that the ledger's head names."
-        if self.last.running is not None and self.summed() != self.last.running["totals"]:
+        if self.summed() != self.last.totals:
             return self.end, f"entry {self.end} carries totals that are not those of the datasets."
         if beyond > self.end:
             return self.end + 1, (

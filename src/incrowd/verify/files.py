@@ -79,8 +79,6 @@ def check_files(certificate: Certificate, folder: Path, data: Path | None) -> It
 def check_folder(certificate: Certificate, folder: Path, known: Collection[str]) -> Finding:
     """Look at what else lies in the folder of a release; `known` are names that the caller gave."""
     beside = {CERTIFICATE, *known, *(file.name for file in certificate.outputs)}
-    if certificate.original is not None:  # reports of version 1 are not hashed
-        beside.add(REPORT)
     strange = sorted(each.name for each in folder.iterdir() if each.name not in beside)
     names = ", ".join(map(repr, strange))
     problem = Problem(f"the certificate does not speak of {names}: do not pass that on with it") if strange else None
@@ -121,8 +119,7 @@ def _misnamed(certificate: Certificate) -> Problem | None:
     """Return that a certificate names other files than its tables, documents and report."""
     names = tuple(file.name for file in certificate.outputs)
     count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
-    report = () if certificate.original is not None else (REPORT,)
-    known = [(*names_of(count, form), *documents_of(certificate), *report) for form in FORMATS]
+    known = [(*names_of(count, form), *documents_of(certificate), REPORT) for form in FORMATS]
     if not names or names in known:
         return None
     shown = " or ".join(", ".join(each) for each in known[:3])

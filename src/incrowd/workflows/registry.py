@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from incrowd import methods
 from incrowd.core.certificate import Named, Vocabulary
+from incrowd.core.glossary import glossary
 from incrowd.core.steps.around import AROUND
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -101,6 +103,14 @@ def vocabulary(name: str) -> Vocabulary:
 def method_version(name: str) -> Named:
     """Return a method's name with the version of its steps and claims, as a certificate tells it."""
     return Named(name, vocabulary(name).version)
+
+
+def whole_glossary() -> dict[str, Any]:
+    """Return what every kind, field and key means that any method known here can put into a certificate."""
+    known = [vocabulary(name) for name in names()]
+    terms = [term for kind in (Theorem, Condition, Exposure) for term in kind.declared.values()]
+    claims, steps = ([each for one in known for each in getattr(one, part)] for part in ("claims", "steps"))
+    return glossary(terms, claims, steps)
 
 
 def names() -> Iterator[str]:

@@ -14,6 +14,7 @@ from incrowd.accounting.ledger.composition import footprint
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import DoesNotCompose, InvalidParameter, SampleReused
 
@@ -78,7 +79,7 @@ def test_people_with_several_rows_are_grouped_around_it() -> None:
     people = Unit(Kind.PERSON, column="id", max_rows=2)
     loss = Sampled(TENTH, NoisyWhenSmall(20, ONE))
     with pytest.raises(InvalidParameter, match="Grouped"):
-        Guarantee(loss, people, "a theorem")
+        Guarantee(loss, people, (Theorem("a-theorem", "a theorem"),))
     single, both = accountant.epsilon(loss, "1e-6").value, accountant.epsilon(Grouped(2, loss), "1e-6").value
     assert 2 * single < both < 3 * single
 

@@ -7,15 +7,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from hashlib import sha256
 
 import pytest
 
 from incrowd.accounting.accountant import Spend
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
-from incrowd.accounting.ledger.ledger import Ledger, enter
-from incrowd.accounting.ledger.request import registering
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
@@ -278,24 +276,6 @@ def test_a_dataset_with_its_own_budget_cannot_join_another_later(ledger: Ledger)
     ledger.register(Declaration("deaths", Unit(), Budget.of(1)))
     with pytest.raises(Refused, match="budget of its own"):
         ledger.register(Declaration("deaths", Unit(), same_people_as="births"))
-
-
-def sourced(ledger: Ledger, dataset: str, source: str, separate: str | None = None) -> None:
-    """Register a dataset as version 1 did: with the hash of what marks its source."""
-    request = registering(Declaration(dataset, Unit(), Budget.of(1), separate=separate))
-    mark = sha256(source.encode()).hexdigest()
-    old = replace(request, body={**request.body, "sources": [mark]})
-    ledger.chain.transact(lambda writer: enter(writer, old))
-
-
-def test_sources_that_version_1_wrote_down_are_still_found(ledger: Ledger) -> None:
-    sourced(ledger, "births", "january")
-    sourced(ledger, "births", "february")
-    sourced(ledger, "deaths", "february", separate="another table of that database")
-    assert ledger.owners("january") == ("births",)
-    assert ledger.owners("february") == ("births", "deaths")
-    assert ledger.owners("march") == ()
-    assert ledger.check().ok
 
 
 def test_a_dataset_becomes_known_by_its_first_charge_and_in_its_transaction(address: str) -> None:

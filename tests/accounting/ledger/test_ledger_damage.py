@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 from collections.abc import Callable
@@ -16,12 +15,11 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.codec import canonical, digest
 from incrowd.core.unit import Unit
-from incrowd.errors import LedgerCorrupted, LedgerUnavailable
+from incrowd.errors import LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.index import DOMAIN as INDEX
 from incrowd.store.link import DOMAIN, RUNNING
 from incrowd.store.sqlite import sqlite_at
 from incrowd.store.transaction import NEWEST
-from tests.golden.ledgers.make import FOLDER
 from tests.ledgers import create, pure, reopen, tampering
 
 
@@ -66,7 +64,7 @@ def plainly(row: dict[str, object]) -> str:
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_row_edited_with_its_hash_and_the_head_is_found_without_a_certificate(sqlite: str, keep: bool) -> None:
-    """Whoever knows how hashes were made in version 1, but not the secret, cannot write the last total down."""
+    """Somebody who knows how hashes are made, but not the secret, cannot lower the last total."""
     ledger = filled(sqlite)
     last = [*ledger.chain.links()][-1]
     sets = {key: value for key, value in last.sets.items() if keep or key != RUNNING}
@@ -75,7 +73,7 @@ def test_a_row_edited_with_its_hash_and_the_head_is_found_without_a_certificate(
     with tampering(ledger.chain) as connection:
         edit = "UPDATE ledger_entries SET sets = :sets, hash = :hash WHERE sequence = 8"
         connection.execute(text(edit), {"sets": canonical(sets), "hash": plainly(forged)})
-        connection.execute(text("UPDATE ledger_head SET hash = :hash, version = 1"), {"hash": plainly(forged)})
+        connection.execute(text("UPDATE ledger_head SET hash = :hash"), {"hash": plainly(forged)})
     refuses(sqlite)
     assert not reopen(sqlite).check().ok
 
@@ -183,31 +181,15 @@ def test_a_symbolic_link_in_place_of_the_file_is_refused(sqlite: str, door: Call
         door(sqlite)
 
 
-# --- ledgers of version 1
+# --- ledgers of other versions
 
 
-def test_a_ledger_of_version_1_is_keyed_from_the_first_entry_that_is_added(tmp_path: Path) -> None:
-    shutil.copy(FOLDER / "version-1.sqlite", tmp_path / "ledger.sqlite")
-    address = f"sqlite:///{tmp_path}/ledger.sqlite"
-    ledger = reopen(address)
-    before = ledger.chain.head().sequence
-    ledger.charge(pure("0.1"), "births", release="a")
-    ledger.charge(pure("0.1"), "births", release="b")
-    carried = [link.running and link.running["since"] for link in ledger.chain.links()]
-    assert carried == [None] * before + [before + 1] * 2
-    assert ledger.check().ok
+@pytest.mark.parametrize("version", [1, 2, 4])
+def test_a_ledger_of_another_version_is_refused_and_never_made_anew(sqlite: str, version: int) -> None:
+    ledger = filled(sqlite)
     with tampering(ledger.chain) as connection:
-        connection.execute(text("UPDATE ledger_head SET version = 1"))
-    refuses(address)
-
-
-def test_every_ledger_of_version_1_goes_on(tmp_path: Path) -> None:
-    for packed in sorted((FOLDER.parent / "version_1" / "ledgers").glob("*[!s].sqlite.gz")):
-        path = tmp_path / "ledger.sqlite"
-        path.unlink(missing_ok=True)
-        path.write_bytes(gzip.decompress(packed.read_bytes()))
-        if packed.name.count(".") > 2:
-            continue  # a book beside a ledger
-        ledger = reopen(f"sqlite:///{path}")
-        ledger.look("a dataset", "plan")
-        assert ledger.check().ok
+        connection.execute(text(f"UPDATE ledger_head SET version = {version}"))
+    before = Path(sqlite.removeprefix("sqlite:///")).read_bytes()
+    with pytest.raises(UnsupportedVersion, match=f"has version {version}; this incrowd reads version 3 only"):
+        reopen(sqlite).charge(pure("0.1"), "births", release="a")
+    assert Path(sqlite.removeprefix("sqlite:///")).read_bytes() == before

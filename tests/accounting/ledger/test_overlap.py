@@ -13,6 +13,7 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence, Syntactic
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Unit
 from incrowd.errors import DoesNotCompose, SampleReused
 
@@ -25,7 +26,13 @@ BUDGET = Budget.of(10, "1e-3", "tables by an old rule")
 
 def promise(loss: Loss) -> Guarantee:
     delta = Fraction(0) if isinstance(loss, (Pure, Crowd, Syntactic)) else Fraction(1, 10**6)
-    return Guarantee(loss, Unit(), "a theorem", frozenset({"an assumption"}), delta)
+    return Guarantee(
+        loss,
+        Unit(),
+        (Theorem("a-theorem", "a theorem"),),
+        frozenset({Assumption("an-assumption", "an assumption")}),
+        delta,
+    )
 
 
 @pytest.fixture

@@ -12,10 +12,13 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Pure
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter
 
-PROMISE = Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1")
+PROMISE = Guarantee(
+    Pure(Fraction(1)), Unit(), (Theorem("dwork-et-al-2006-proposition-1", "Dwork et al. 2006, Proposition 1"),)
+)
 
 
 def opened(folder: Path, budget: Budget | None = None) -> Ledger:

@@ -10,12 +10,14 @@ from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Laplace
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.methods.outcomes.histogram import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-_SOURCE = "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)"
+_SOURCE = Theorem("toy-noise", "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)")
+_NOISY = Condition("toy-total-noisy", "the total gets noise")
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class AddToTotal(Step):
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
                 scale=self.scale,
-                unit=str(unit),
-                theorem=_SOURCE,
-                preconditions=(*proved("the total gets noise"), *assumed(grounds.promise.assumes)),
+                unit=unit,
+                theorem=(_SOURCE,),
+                preconditions=(*proved(_NOISY), *assumed(grounds.promise.assumes)),
                 not_protected=(GROUPS,),
             ),
         )

@@ -1,4 +1,4 @@
-"""Makes the golden release of the current version: run it once per version of certificates, never again for an old one.
+"""Make the golden release of the current version; until the format is frozen, anew with each change of the format.
 
 python -m tests.golden.certificates.make
 """
@@ -20,8 +20,7 @@ FOLDER = Path(__file__).parent
 def make() -> None:
     """Release people under a signature and keep what was published, and the public key."""
     target = FOLDER / f"version-{VERSION}"
-    if target.exists():
-        raise SystemExit(f"{target} is there already: what was published once stays as it is.")
+    shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as scratch:
         keys = key_pair(Path(scratch))
         with patch.object(certify, "__version__", "of the golden release"):  # other tools draw other reports

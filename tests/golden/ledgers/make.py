@@ -1,15 +1,13 @@
-"""Make the ledger of the current version that later versions must still read.
+"""Make the golden ledger of the current version; until the format is frozen, anew with each change of the format.
 
-    python -m tests.golden.ledgers.make [NAME]
+    python -m tests.golden.ledgers.make
 
-writes version-N-NAME.sqlite and what it tells, version-N-NAME.json, beside this file; without a name, version-N.  A
-committed pair is never made again; a kind of entry that came later has a pair of its own.
+writes version-N.sqlite and what it says, version-N.json, beside this file.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import suppress
 from datetime import date
 from fractions import Fraction
@@ -55,9 +53,8 @@ def fill(ledger: Ledger) -> None:
 
 
 if __name__ == "__main__":
-    name = "-".join([f"version-{VERSION}", *sys.argv[1:]])
-    if (FOLDER / f"{name}.sqlite").exists():
-        raise SystemExit(f"{name}.sqlite is there already, and stays as it is")
+    name = f"version-{VERSION}"
+    (FOLDER / f"{name}.sqlite").unlink(missing_ok=True)
     ledger = create(f"sqlite:///{FOLDER}/{name}.sqlite")
     fill(ledger)
     told = json.dumps(ledger.show().to_json(), indent=2, sort_keys=True)

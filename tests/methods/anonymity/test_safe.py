@@ -44,7 +44,7 @@ def test_the_promise_is_that_of_sampled_suppression() -> None:
     assert promise.loss == Sampled(Fraction(1, 10), Crowd(8))
     assert promise.delta == DELTA
     assert promise.unit == ROWS.unit
-    assert "the coins of the sample are known to nobody and forgotten" in promise.assumes
+    assert "the coins of the sample are known to nobody and forgotten" in map(str, promise.assumes)
 
 
 def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:
@@ -186,7 +186,7 @@ def test_the_steps_tell_what_was_done() -> None:
     assert steps["sample"]["rate"] == "1/10"
     assert steps["suppress"]["k"] == 8
     assert steps["recode"]["columns"][0]["column"] == "sex"
-    assert steps_json(Safe(k=5, rate=Fraction(1)), Schema((SEX,)))[0]["design"] == "none: every row is read"
+    assert steps_json(Safe(k=5, rate=Fraction(1)), Schema((SEX,)))[0] == {"step": "sample"}
 
 
 def test_arrow_dictionaries_give_the_same_as_text() -> None:

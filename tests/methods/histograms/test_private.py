@@ -117,7 +117,7 @@ def test_bins_nobody_listed_appear_from_a_threshold_on() -> None:
 def test_very_many_bins_appear_from_a_public_threshold_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "LISTED", 5)
     asked = PrivateHistogram(epsilon=ONE)
-    assert steps_json(asked, SCHEMA)[-2] == {"step": "threshold", "least": 2, "delta": "0"}
+    assert steps_json(asked, SCHEMA)[-2] == {"step": "threshold", "least": 2}
     found = bins(asked.release(table(), ScriptedCoins(laplace=[0, -2, 0, 0, 2, 1])))
     assert found == {("F", "n"): 7, ("F", "s"): 2, ("M", "n"): 5}
     with pytest.raises(InvalidParameter, match="laplace"):

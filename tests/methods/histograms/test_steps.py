@@ -82,10 +82,10 @@ def test_labels_are_listed_or_have_number_and_hash() -> None:
 
 def test_the_number_of_bins_follows_from_their_labels() -> None:
     columns = (BinColumn("sex", ("F", "M", None)), BinColumn("age", number=4, sha256="0"))
-    plain = Count(Listing.ALL, columns).to_json()
-    assert plain["bins"] == 12
+    count = Count(Listing.ALL, columns)
+    assert count.bins == 12
     with pytest.raises(InvalidParameter):
-        step_of(plain | {"bins": 13}, (Count,))
+        step_of(count.to_json() | {"bins": 13}, (Count,))
 
 
 def test_small_counts_have_no_noise_or_noise_with_an_epsilon() -> None:

@@ -107,7 +107,7 @@ def test_the_certificate_tells_candidates_and_price_and_nothing_of_runs(tmp_path
     assert verify(tmp_path / "out").passed
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_text(encoding="utf-8"))
     step = certificate["steps"][0]
-    assert set(step) == {"step", "gamma", "noise", "scale", "candidates", "sentence"}
+    assert set(step) == {"step", "gamma", "noise", "scale", "candidates"}
     assert len(step["candidates"]) == 2
     assert "rows estimated" in certificate["evidence"]
     assert not {"runs", "score", "scores"} & set(certificate["evidence"])

@@ -217,6 +217,6 @@ def test_the_claim_names_what_readers_know_and_what_is_not_protected() -> None:
     (claim,) = ProtectedTable(columns=("area", "sex"), minimum=3).plan(SCHEMA).claims
     for words in ("the rules", "whole and not negative", "a cell of zero is suppressed only if it is sensitive"):
         assert words in claim.sentence
-    open_points = " ".join(claim.not_protected)
+    open_points = " ".join(map(str, claim.not_protected))
     for words in ("the only contributor", "several who share", "other tables", "minimality"):
         assert words in open_points

@@ -114,16 +114,16 @@ def step(part: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def rescaled(plain: dict[str, Any]) -> None:
-    noise = step(set_of(plain)["parts"][0], "noise")
+    noise = step(set_of(plain)["parts"][0], "Laplace noise")
     noise.update(scale=str(Fraction(noise["scale"]) / 2), epsilon=str(Fraction(noise["epsilon"]) * 2))
 
 
 def another_law(plain: dict[str, Any]) -> None:
     """Noise whose price is only stated; elsewhere it stands beside a threshold."""
     part = set_of(plain)["parts"][0]
-    epsilon = step(part, "noise")["epsilon"]
-    shared = {"step": "noise", "scales": ["1/9"], "epsilon": epsilon, "delta": "0", "noise": "integer Gaussian"}
-    part[part.index(step(part, "noise"))] = shared
+    epsilon = step(part, "Laplace noise")["epsilon"]
+    shared = {"step": "noise", "scales": ["1/9"], "epsilon": epsilon, "delta": "0"}
+    part[part.index(step(part, "Laplace noise"))] = shared
 
 
 def counted_as(*questions: int, blocks: int) -> Callable[[dict[str, Any]], Any]:
@@ -145,7 +145,7 @@ FORGED: list[Callable[[dict[str, Any]], Any]] = [
     lambda plain: step(set_of(plain)["parts"][0], "count blocks").update(size=10**30, blocks=1),
     rescaled,
     another_law,
-    lambda plain: step(set_of(plain)["parts"][0], "noise").update(scale="1/100"),
+    lambda plain: step(set_of(plain)["parts"][0], "Laplace noise").update(scale="1/100"),
     lambda plain: set_of(plain)["parts"].pop(),
     lambda plain: set_of(plain)["parts"].append(copy.deepcopy(set_of(plain)["parts"][0])),
     lambda plain: step(set_of(plain)["parts"][0], "count blocks").update(size=2),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
 from incrowd.workflows.bounds.composition import promise_of, solve_composition
@@ -23,7 +24,7 @@ LOSSES: list[Loss] = [
 
 
 def promise(loss: Loss, unit: Unit | None = None) -> Guarantee:
-    return Guarantee(loss, unit or Unit(), "a test")
+    return Guarantee(loss, unit or Unit(), (Theorem("a-test", "a test"),))
 
 
 @settings(max_examples=25, deadline=None)

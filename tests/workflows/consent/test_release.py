@@ -74,7 +74,7 @@ def test_the_certificate_tells_purpose_time_and_mark_and_verifies(tmp_path: Path
     head = made.registry.chain.head()
     assert head.hash not in text
     assert head.chain not in text
-    assert "is no secret sample and makes no loss smaller" in text
+    assert "is no secret sample and makes no loss smaller" in gate.sentence
     assert str(len(HALF)) not in gate.sentence
     found = verify(published.folder, policy=made.policy, ledger=Ledger.open(made.policy.ledger_address))
     assert [each for each in found.findings if each.verdict is Verdict.FAILED] == []
@@ -84,7 +84,7 @@ def test_claims_say_what_consent_needs_and_leaves_open(tmp_path: Path) -> None:
     private = load_policy(changed(GATED, consent__key="k", consent__registry="r")).plan.claims
     form = load_policy(changed(FORM, consent__key="k", consent__registry="r")).plan.claims
     assert all(CONSENTERS in claim.not_protected for claim in (*private, *form))
-    assert OWN_DECISION in [each.text for each in private[0].preconditions]
+    assert OWN_DECISION in [each.term for each in private[0].preconditions]
     assert all({IN_THE_TABLE, MOVED} <= set(claim.not_protected) for claim in form)
     assert MOVED not in private[0].not_protected
 
@@ -217,7 +217,6 @@ def test_a_plan_tells_of_the_gate_and_a_forged_gate_is_found(tmp_path: Path) -> 
     whole = json.loads(file.read_text())
     for change in ({"purpose": "sales"}, {"run": "2020-01-01T00:00:00.000000Z"}, {"mark": "0" * 64}):
         step = whole["steps"][0] | change
-        step["sentence"] = step["sentence"].replace(PURPOSE, step["purpose"])
         file.write_text(json.dumps(whole | {"steps": [step, *whole["steps"][1:]]}))
         try:
             found = verify(published.folder, policy=made.policy)

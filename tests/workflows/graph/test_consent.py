@@ -107,7 +107,7 @@ def test_a_gated_graph_is_certified_and_verifies(tmp_path: Path) -> None:
     assert gate is not None
     assert gate.settled
     assert "the nodes of everybody, with all their edges, are left out" in gate.sentence
-    assert OWN_NODE in [each.text for each in certificate.claims[0].preconditions]
+    assert OWN_NODE in [each.term for each in certificate.claims[0].preconditions]
     found = verify(published.folder, policy=made.policy)
     assert [each for each in found.findings if each.verdict is Verdict.FAILED] == []
 

@@ -8,7 +8,7 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
-from incrowd.workflows.policy.ledger import open_book
+from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import release
 
@@ -37,6 +37,19 @@ def test_a_lost_ledger_is_not_made_again(policy: Policy) -> None:
     with pytest.raises(LedgerUnavailable, match="restore it from a copy"):
         release(PEOPLE, policy)
     assert not (policy.folder / ".incrowd" / "ledger.sqlite").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"something else", b"SQLite format 3\x00" + bytes(84)])
+def test_a_file_that_cannot_be_read_as_a_ledger_never_counts_as_absent(policy: Policy, content: bytes) -> None:
+    """Also where no release was charged before: the file may be a ledger that was damaged, or somebody else's."""
+    file = policy.folder / ".incrowd" / "ledger.sqlite"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    with pytest.raises(LedgerUnavailable):
+        find_book(policy)
+    with pytest.raises(LedgerUnavailable):
+        release(PEOPLE, policy)
+    assert file.read_bytes() == content
 
 
 def test_an_exchanged_ledger_is_found_out(policy: Policy) -> None:

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.datasets import Declaration
-from incrowd.accounting.ledger.ledger import Ledger, enter
-from incrowd.accounting.ledger.request import registering
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.core.marks import SourceMarks
-from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
 from incrowd.queries.question import Terms
 from incrowd.workflows.ask.desk import Asking, open_desk
@@ -249,21 +243,6 @@ def test_people_of_another_dataset_who_join_a_known_one_are_asked_about(tmp_path
         release(pa.concat_tables([people(), people(100, seed=3)]), second)
 
 
-def test_a_ledger_of_version_1_still_knows_its_sources(tmp_path: Path) -> None:
-    """Version 1 wrote the marks of sources into the ledger, under the ledger's own secret."""
-    import hashlib
-
-    ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite")
-    mark = keyed_digest(LOCAL.digest(LOCAL.open(people())), hashlib.sha256(b"source " + ledger.secret).digest())
-    asked = registering(Declaration("births", Unit(), Budget.of(3)))
-    old = replace(asked, body={**asked.body, "sources": [hashlib.sha256(mark.encode()).hexdigest()]})
-    ledger.chain.transact(lambda writer: enter(writer, old))
-    assert ledger.check().ok
-    with pytest.raises(Refused, match="already known as dataset births"):
-        release(people(), with_ledger(PEOPLE, tmp_path))
-    release(people(), with_ledger(PEOPLE, tmp_path, dataset__separate="other people"))
-
-
 # --- the file
 
 
@@ -324,7 +303,7 @@ def test_a_file_that_cannot_be_understood_is_refused_before_a_charge(tmp_path: P
 
 def test_a_folder_that_cannot_be_written_is_told_before_a_charge(tmp_path: Path) -> None:
     (tmp_path / "file").symlink_to("file")
-    with pytest.raises(LedgerUnavailable, match=r"sources.json cannot be (read|written)"):
+    with pytest.raises(LedgerUnavailable, match="cannot be opened"):
         release(people(), with_ledger(PEOPLE, tmp_path / "file"))
 
 

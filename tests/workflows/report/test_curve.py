@@ -11,13 +11,19 @@ import pytest
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Pure, Sampled
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Unit
 from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE
 from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.report.curve import curve, loss_curve
 
 ODDS = Odds(Decimal("0.5"), Decimal("1e-9"))
-PROMISE = Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "the tight curve", delta=Fraction(1, 10**9))
+PROMISE = Guarantee(
+    Sampled(Fraction(1, 10), Crowd(20)),
+    Unit(),
+    (Theorem("the-tight-curve", "the tight curve"),),
+    delta=Fraction(1, 10**9),
+)
 
 
 def test_the_curve_is_the_tight_one_and_reaches_past_the_promise() -> None:
@@ -43,5 +49,5 @@ def test_the_promised_point_is_drawn_where_it_belongs() -> None:
 
 def test_no_curve_is_drawn_where_there_is_none() -> None:
     assert loss_curve(PROMISE, Odds(Decimal("Infinity"), Decimal(0))) is None
-    pure = Guarantee(Pure(Fraction(1)), Unit(), "Laplace noise")
+    pure = Guarantee(Pure(Fraction(1)), Unit(), (Theorem("laplace-noise", "Laplace noise"),))
     assert loss_curve(pure, Odds(Decimal(1), Decimal(0))) is None

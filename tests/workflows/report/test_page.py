@@ -20,9 +20,20 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from incrowd.core.certificate import Amounts, Certificate, ColumnFact, Columns, Dataset, File, LedgerPlace, Signature
+from incrowd.core.certificate import (
+    LIMITS,
+    Amounts,
+    Certificate,
+    ColumnFact,
+    Columns,
+    Dataset,
+    File,
+    LedgerPlace,
+    Signature,
+)
 from incrowd.core.claims.claim import Precondition, Status
 from incrowd.core.steps.rows import Recode
+from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.drawing.glyphs import CHANGES
 from incrowd.errors import InvalidParameter
@@ -125,12 +136,12 @@ def test_every_claim_condition_and_gap_is_on_the_page(certified: Certificate) ->
     text = Page(public_report(certified)).text.lower()
     for claim in certified.claims:
         assert claim.kind.lower() in text
-        assert plain(claim.theorem).lower() in text
+        assert plain(claim.source).lower() in text
         for condition in claim.preconditions:
             assert condition.text.lower() in text
         for gap in claim.not_protected:
-            assert gap.lower() in text
-    for limit in certified.limits:
+            assert str(gap).lower() in text
+    for limit in LIMITS:
         assert limit.lower() in text
     for output in certified.outputs:
         assert output.sha256 in text
@@ -299,15 +310,15 @@ def test_hostile_texts_stay_texts() -> None:
     found = certificate()
     recode = next(step for step in found.steps if isinstance(step, Recode))
     poisoned = replace(recode.columns[0], column=hostile, rule=hostile, provenance=hostile, missing=hostile)
-    strange = (Precondition(hostile, Status.ASSUMED),)
+    open_ = Exposure.read(hostile)
+    strange = (Precondition(Assumption.read(hostile), Status.ASSUMED),)
     certified = replace(
         found,
         id=hostile,
         created=hostile,
         tool=hostile,
-        charts=hostile,
         policy_hash=hostile,
-        dataset=Dataset(hostile, hostile, hostile, hostile, hostile, hostile, hostile, (hostile,)),
+        dataset=Dataset(hostile, hostile, hostile, hostile, hostile, hostile, (hostile,)),
         ledger=LedgerPlace(hostile, 1, hostile),
         schema=Columns((ColumnFact(hostile, hostile, hostile),), (hostile,)),
         evidence={
@@ -315,13 +326,12 @@ def test_hostile_texts_stay_texts() -> None:
             **dict.fromkeys(("singling out", "linkability", "inference"), hostile),
             "thresholds": {"0.09": hostile},
         },
-        accounting=replace(found.accounting, rule=hostile, composition=hostile, unbounded=hostile),
+        accounting=replace(found.accounting, rule=hostile, unbounded=hostile),
         steps=(Recode((poisoned,)),),
         claims=tuple(
-            replace(claim, theorem=hostile, unit=hostile, preconditions=strange, not_protected=(hostile,))
+            replace(claim, theorem=(Theorem.read(hostile),), preconditions=strange, not_protected=(open_,))
             for claim in found.claims
         ),
-        limits=(hostile,),
         outputs=(File(hostile, hostile, 1),),
         approvals=({hostile: hostile},),
     )

@@ -74,7 +74,7 @@ def test_columns_in_parquet_are_compared_too(tmp_path: Path) -> None:
     folder = release_into(tmp_path / "release", "parquet", release__weights=True)
     assert failed(verify(folder.out)) == []
     plain = Order(weights=False)
-    folder.forge(("steps", 3), lambda _: plain.to_json() | {"sentence": plain.sentence})
+    folder.forge(("steps", 3), lambda _: plain.to_json())
     assert failed(verify(folder.out)) == ["columns in the file"]
 
 
@@ -105,14 +105,19 @@ def test_people_with_more_rows_than_the_claims_speak_of_fail(tmp_path: Path) -> 
     folder.forge(("guarantee", "unit", "max_rows"), lambda _: 50)
     folder.forge(("guarantee", "loss"), lambda row: {"loss": "grouped", "size": 50, "inner": row})
     folder.forge(("steps", 0, "rows"), lambda _: 50)
-    who = "one person (id, at most 50 rows), added or removed"
+    who = {"kind": "person", "adjacency": "add-remove", "column": "id", "max_rows": 50}
     folder.forge(("claims",), lambda claims: [claim | {"unit": who} for claim in claims])
     assert problems(folder.out)
 
 
 def test_theorems_about_added_rows_say_nothing_about_replaced_ones(copy: Folder) -> None:
     copy.forge(("guarantee", "unit", "adjacency"), lambda _: "replace-one")
-    copy.forge(("claims",), lambda claims: [claim | {"unit": "one row, replaced"} for claim in claims])
+    copy.forge(
+        ("claims",),
+        lambda claims: [
+            claim | {"unit": {"kind": "row", "adjacency": "replace-one", "max_rows": 1}} for claim in claims
+        ],
+    )
     assert problems(copy.out)
 
 
@@ -130,14 +135,14 @@ def test_a_claim_that_is_left_out_is_missed(copy: Folder, claim: int) -> None:
 def test_rows_are_counted_even_if_nothing_is_claimed_about_them(copy: Folder) -> None:
     rewrite(copy, lambda lines: [*lines, "F,alone,02"])
     copy.forge(("claims",), lambda claims: claims[:5])
-    assert set(problems(copy.out)) == {"claims", "crowds in the file"}
+    assert set(problems(copy.out)) == {"glossary", "claims", "crowds in the file"}
 
 
 def test_no_claims_at_all_fail_even_if_no_epsilon_was_charged(copy: Folder) -> None:
     copy.forge(("claims",), lambda _: [])
     for which in ("spent", "total"):
         copy.forge(("accounting", which, "epsilon"), lambda _: "Infinity")
-    assert problems(copy.out) == ["claims"]
+    assert problems(copy.out) == ["glossary", "claims"]
 
 
 @pytest.mark.parametrize("claim", [0, 1, 4, 5])

@@ -12,6 +12,7 @@ from incrowd.errors import InvalidParameter, UnsupportedVersion
 from incrowd.verify.statement import Finding, Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.report.page import GENERATOR
 from incrowd.workflows.verify.verify import Verification, verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import Folder, failed, key_pair, rehash, release_into
@@ -130,6 +131,12 @@ def test_a_report_that_was_changed_fails_even_with_a_hash_to_fit(made: Folder, t
     assert failed(verify(copy.out)) == ["file report.html"]
     rehash(copy.out, "report.html")
     assert failed(verify(copy.out)) == ["report"]
+    text = (copy.out / "report.html").read_text(encoding="utf-8")
+    (copy.out / "report.html").write_text(text.replace(GENERATOR, "incrowd 99"), encoding="utf-8")
+    rehash(copy.out, "report.html")
+    other = verify(copy.out)
+    assert other.passed
+    assert other.verdict.endswith("the enclosed report is not vouched for")
 
 
 def test_a_charge_of_which_nothing_came_vouches_for_no_certificate(made: Folder, tmp_path: Path) -> None:
@@ -149,14 +156,22 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_certificate_that_cannot_be_read_is_refused(made: Folder, tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="cannot be read: No such file"):
         verify(tmp_path / "certificate.json")
-    later = made.certificate | {"certificate": 3}
+    later = made.certificate | {"certificate": 4}
     (tmp_path / "certificate.json").write_text(json.dumps(later))
-    with pytest.raises(UnsupportedVersion, match="version 3"):
+    with pytest.raises(UnsupportedVersion, match="version 4"):
         verify(tmp_path)
     for broken in ({**made.certificate, "more": 1}, {**made.certificate, "claims": [{}]}):
         (tmp_path / "certificate.json").write_text(json.dumps(broken))
         with pytest.raises(InvalidParameter):
             verify(tmp_path)
+
+
+def test_an_unsigned_certificate_fails_where_a_key_is_given(made: Folder, tmp_path: Path) -> None:
+    keys = key_pair(tmp_path)
+    assert failed(verify(made.out, trusted=keys.public)) == ["signature"]
+    (tmp_path / "none").write_text("no key")
+    with pytest.raises(InvalidParameter):
+        verify(made.out, trusted=tmp_path / "none")
 
 
 def test_a_signed_certificate_names_its_key(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from incrowd.accounting.budget import Budget
@@ -54,20 +53,15 @@ class Declaration:
 
 
 def registered(values: Values, body: Mapping[str, Any]) -> Sets:
-    """Return what registering a dataset sets; nothing if the ledger already knows all of it.
-
-    Ledgers of version 1 hold entries with marks of sources; none is written any more, since the number of entries would
-    tell of rows.
-    """
+    """Return what registering a dataset sets; nothing if the ledger already knows all of it."""
     dataset = body["dataset"]
     root, found = _root(values, body), values(("dataset", dataset))
-    sets = _sources(values, body, root)
     if values(("dataset", root)) is None:
         budget = body["budget"] and Budget.from_json(body["budget"])
         terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget)
-        return {**sets, ("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
+        return {("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
     _same_terms(terms_of(values, root), body, root)
-    return sets if found else {**sets, ("dataset", dataset): {"root": root}}
+    return {} if found else {("dataset", dataset): {"root": root}}
 
 
 def known_dataset(values: Values, dataset: str) -> str:
@@ -79,11 +73,6 @@ def known_dataset(values: Values, dataset: str) -> str:
             "does, with incrowd ledger grant --new."
         )
     return str(found["root"])
-
-
-def owners_of(values: Values, source: str) -> tuple[str, ...]:
-    """Return the datasets to which version 1 bound a source."""
-    return tuple(values(("source", sha256(source.encode()).hexdigest())) or ())
 
 
 def terms_of(values: Values, root: str) -> DatasetTerms:
@@ -137,18 +126,6 @@ def _root(values: Values, body: Mapping[str, Any]) -> str:
             f"Register these rows under a new name with same_people_as: {partner}."
         )
     return str(found["root"])
-
-
-def _sources(values: Values, body: Mapping[str, Any], root: str) -> Sets:
-    """Return what the marks of sources in an entry of version 1 set."""
-    sets: Sets = {}
-    for source in body.get("sources", ()):
-        owners = values(("source", source)) or []
-        if owners and root not in owners and body["separate"] is None:
-            raise Refused(f"the rows of dataset {body['dataset']} are already known as dataset {owners[0]}.")
-        if root not in owners:
-            sets["source", source] = sorted([*owners, root])
-    return sets
 
 
 def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None:

@@ -16,7 +16,6 @@ from incrowd.accounting.ledger.datasets import (
     after,
     known_dataset,
     name,
-    owners_of,
     registered,
     standing_of,
 )
@@ -57,7 +56,7 @@ class Ledger:
     >>> from tempfile import TemporaryDirectory
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Pure(Fraction(2)), Unit(), "Dwork et al. 2006, Proposition 1")
+    >>> promise = Guarantee(Pure(Fraction(2)), Unit(), ())
     >>> with TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(f"sqlite:///{folder}/ledger.sqlite")
     ...     _ = ledger.register(Declaration("births", Unit(), Budget.of(3)))
@@ -212,10 +211,6 @@ class Ledger:
     def knows(self, dataset: str) -> bool:
         """Return whether a dataset was ever declared here."""
         return self.chain.read(lambda reader: reader.value(("dataset", dataset))) is not None
-
-    def owners(self, source: str) -> tuple[str, ...]:
-        """Return the datasets to which version 1 bound a source: its address, or the keyed hash of its content."""
-        return self.chain.read(lambda reader: owners_of(reader.value, source))
 
     def show(self) -> Overview:
         """Return how everything stands now."""

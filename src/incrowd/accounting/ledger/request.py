@@ -85,7 +85,7 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Pure(Fraction(1)), Unit(), "Dwork et al. 2006, Proposition 1")
+    >>> promise = Guarantee(Pure(Fraction(1)), Unit(), ())
     >>> charging(Accountant(), [Part("births", promise)], "table 1", None).body["parts"][0]["epsilon"]
     '1'
     """

@@ -9,10 +9,14 @@ from typing import Any, ClassVar
 
 from incrowd.core.codec import encode, pick
 from incrowd.core.rounding import exact, round_up
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem, joined
+from incrowd.core.unit import Unit
 from incrowd.core.words import counted, short_up
 from incrowd.errors import InvalidParameter
 
-GROUPS = "what holds for a whole group: people like you can be described, with or without you"
+GROUPS = Exposure(
+    "facts-about-groups", "what holds for a whole group: people like you can be described, with or without you"
+)
 """What no promise to single people hides."""
 
 
@@ -29,8 +33,13 @@ class Status(StrEnum):
 class Precondition:
     """Something that must be true for a claim, and how we know."""
 
-    text: str
+    term: Condition
     status: Status
+
+    @property
+    def text(self) -> str:
+        """What must be true, for people."""
+        return str(self.term)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +57,20 @@ class Claim:
     signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε", "delta": "δ"}
     """The fields that are losses, each with how it is written for people."""
 
-    unit: str
-    theorem: str
+    unit: Unit
+    theorem: tuple[Theorem, ...]
     preconditions: tuple[Precondition, ...] = ()
-    not_protected: tuple[str, ...] = ()
+    not_protected: tuple[Exposure, ...] = ()
 
     @property
     def sentence(self) -> str:
         """What is claimed, for people."""
         raise NotImplementedError
+
+    @property
+    def source(self) -> str:
+        """Why it holds, for people."""
+        return joined(self.theorem)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -106,16 +120,16 @@ def claim_of(plain: Mapping[str, Any], classes: Iterable[type[Claim]]) -> Claim:
     raise InvalidParameter("a claim is of no known kind, or says something that its kind cannot say.")
 
 
-def proved(*texts: str) -> tuple[Precondition, ...]:
+def proved(*terms: Condition) -> tuple[Precondition, ...]:
     """Return conditions that follow from how the program works."""
-    return tuple(Precondition(text, Status.PROVED) for text in texts)
+    return tuple(Precondition(term, Status.PROVED) for term in terms)
 
 
-def checked(*texts: str) -> tuple[Precondition, ...]:
+def checked(*terms: Condition) -> tuple[Precondition, ...]:
     """Return conditions that are tested on each release."""
-    return tuple(Precondition(text, Status.CHECKED) for text in texts)
+    return tuple(Precondition(term, Status.CHECKED) for term in terms)
 
 
-def assumed(texts: Iterable[str]) -> tuple[Precondition, ...]:
-    """Return conditions that only people can know, in the order of their words."""
-    return tuple(Precondition(text, Status.ASSUMED) for text in sorted(texts))
+def assumed(terms: Iterable[Assumption]) -> tuple[Precondition, ...]:
+    """Return conditions that only people can know, in the order of their keys."""
+    return tuple(Precondition(term, Status.ASSUMED) for term in sorted(terms))

@@ -8,12 +8,26 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, checked
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
+from incrowd.core.unit import Unit
 
-SHARED_VALUE = "a class whose members agree in a sensitive value gives that value away"
-SPLIT = "a second release, or outside knowledge, can split classes"
-FEWER_PEOPLE = "k counts rows: a class may be as few people as `people` says"
-RECOUNTED = "the written output was counted again"
-_KEY = "the key is kept apart, and nobody who receives the release knows it"
+SHARED_VALUE = Exposure("shared-value", "a class whose members agree in a sensitive value gives that value away")
+SPLIT = Exposure("classes-split", "a second release, or outside knowledge, can split classes")
+FEWER_PEOPLE = Exposure("fewer-people", "k counts rows: a class may be as few people as `people` says")
+RECOUNTED = Condition("recounted", "the written output was counted again")
+_KEY = Assumption("pseudonym-key-secret", "the key is kept apart, and nobody who receives the release knows it")
+
+
+_COUNTED_TUPLES = Theorem("counted-tuples", "counted: every tuple over all released columns occurs at least k times")
+_KEYED_PSEUDONYMS = Theorem(
+    "keyed-pseudonyms", "HMAC-SHA-256: without the key a pseudonym tells nothing about the value behind it"
+)
+_KEY_HOLDERS = Exposure(
+    "key-holders", "whoever holds the key, or can have values pseudonymized, can tell whose pseudonym it is"
+)
+_LINKED_PSEUDONYMS = Exposure(
+    "linked-pseudonyms", "rows of one value are linked, here and in every release made with the same key"
+)
 
 
 def blended(epsilon: Fraction) -> str:
@@ -71,31 +85,31 @@ class Pseudonymity(Claim):
     columns: tuple[str, ...]
 
 
-def anonymity(k: int, columns: tuple[str, ...], unit: str, people: int | None) -> Anonymity:
+def anonymity(k: int, columns: tuple[str, ...], unit: Unit, people: int | None) -> Anonymity:
     """Return the claim over all released columns, which anyone can recount; `people` where one has several rows."""
     return Anonymity(
         k=k,
         columns=columns,
         people=people,
         unit=unit,
-        theorem="counted: every tuple over all released columns occurs at least k times",
+        theorem=(_COUNTED_TUPLES,),
         preconditions=checked(RECOUNTED),
         not_protected=(*([] if people is None else [FEWER_PEOPLE]), SHARED_VALUE, SPLIT),
     )
 
 
-def pseudonymity(columns: tuple[str, ...], unit: str) -> tuple[Pseudonymity, ...]:
+def pseudonymity(columns: tuple[str, ...], unit: Unit) -> tuple[Pseudonymity, ...]:
     """Return the claim that these columns hold pseudonyms; none without columns."""
     if not columns:
         return ()
     claim = Pseudonymity(
         columns=columns,
         unit=unit,
-        theorem="HMAC-SHA-256: without the key a pseudonym tells nothing about the value behind it",
+        theorem=(_KEYED_PSEUDONYMS,),
         preconditions=(Precondition(_KEY, Status.ASSUMED),),
         not_protected=(
-            "whoever holds the key, or can have values pseudonymized, can tell whose pseudonym it is",
-            "rows of one value are linked, here and in every release made with the same key",
+            _KEY_HOLDERS,
+            _LINKED_PSEUDONYMS,
         ),
     )
     return (claim,)

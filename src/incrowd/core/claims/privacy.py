@@ -9,25 +9,23 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.unit import Adjacency
+from incrowd.core.unit import Adjacency, Kind, Unit
 
 
-def beside(unit: str) -> str:
+def beside(unit: Unit) -> str:
     """Return which two tables must look alike, or which two graphs, for people.
 
-    >>> beside("one row, replaced")
+    >>> beside(Unit(adjacency=Adjacency.REPLACE))
     'Compare any two tables that differ by this: one row, replaced.'
-    >>> beside("one node, added or removed")
+    >>> beside(Unit(Kind.NODE))
     'Compare any two graphs that differ by this: one node with all its edges, added or removed.'
     """
-    if unit.startswith(_EDGE):
+    if unit.kind.of_edges:
         return f"Compare any two graphs on the same nodes that differ by this: {unit}."
-    if unit.startswith(_NODE):
-        return f"Compare any two graphs that differ by this: {_NODE} with all its edges{unit.removeprefix(_NODE)}."
+    if unit.kind is Kind.NODE:
+        words = str(unit).replace("one node", "one node with all its edges", 1)
+        return f"Compare any two graphs that differ by this: {words}."
     return f"Compare any two tables that differ by this: {unit}."
-
-
-_EDGE, _NODE = "one edge", "one node"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.claim import Precondition, Status
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.steps.step import ONCE, Step
+from incrowd.core.terms import Exposure
 from incrowd.core.words import share
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
 
-REFUSABLE = (
-    "what publication itself shows: this release was held against earlier ones of the same people, and would have been "
-    "refused if in a cell that both show the numbers of rows differed by fewer than k"
+REFUSABLE = Exposure(
+    "refusable",
+    "what publication itself shows: this release was held against earlier ones of the same "
+    "people, and would have been refused if in a cell that both show the numbers of rows "
+    "differed by fewer than k",
 )
-THRESHOLD_FAILED = "what it shows of the rows that a threshold failed: the holder's attack read them"
+THRESHOLD_FAILED = Exposure(
+    "threshold-failed", "what it shows of the rows that a threshold failed: the holder's attack read them"
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,6 @@ class HoldOut(Step):
 
     kind: ClassVar[str] = "hold out"
     title: ClassVar[str] = "Held out"
-    words: ClassVar[tuple[str, ...]] = ("design",)
     glyph: ClassVar[str | None] = "fewer"
 
     share: Fraction
@@ -80,7 +84,7 @@ class Rerun(Step):
     def amend(self, claim: Claim) -> Claim:
         """Say that one assumption is not met, and that saying so is an answer."""
         conditions = (
-            Precondition(each.text, Status.NOT_MET) if each.text == ONCE else each for each in claim.preconditions
+            Precondition(each.term, Status.NOT_MET) if each.term == ONCE else each for each in claim.preconditions
         )
         return replace(claim, preconditions=tuple(conditions), not_protected=(*claim.not_protected, THRESHOLD_FAILED))
 

@@ -71,7 +71,6 @@ class Count(Step):
 
     kind: ClassVar[str] = "count"
     title: ClassVar[str] = "Count"
-    words: ClassVar[tuple[str, ...]] = ("bins",)
 
     listed: Listing
     columns: tuple[BinColumn, ...]
@@ -106,7 +105,6 @@ class PublishCounts(Step):
 
     kind: ClassVar[str] = "publish counts"
     title: ClassVar[str] = "Publish counts"
-    words: ClassVar[tuple[str, ...]] = ("by",)
 
     round: int
     exact: bool

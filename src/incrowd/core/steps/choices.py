@@ -11,22 +11,46 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Pure, Sequence
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import BLIND, Grounds, Promise, Step
-from incrowd.core.steps.suppression import COIN, COUNTED, LI, RARE, Suppress, tight_curve
+from incrowd.core.steps.suppression import COIN, COUNTED, RARE, Suppress, tight_curve
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_THEOREM = f"{LI}, §4: a private choice of the recoding, then sampled suppression by its tight curve"
-LOOKED = (
-    "one noise, by its largest coordinate (Hardt & Talwar 2010; Steinke & Ullman 2016), on the rows that each choice "
-    "of levels, k and rate is expected to keep"
+_THEOREM = Theorem(
+    "li-2010-section-4",
+    "Li, Qardaji & Su 2010, §4: a private choice of the recoding, then sampled suppression by its tight curve",
+)
+LOOKED = Theorem(
+    "private-look",
+    "one noise, by its largest coordinate (Hardt & Talwar 2010; Steinke & Ullman 2016), on "
+    "the rows that each choice of levels, k and rate is expected to keep",
 )
 """Why a private look is private: by this the ledger's entry of one is known."""
-_FRESH = "the sample that is released has coins of its own, not those of the private look before it"
-_NOBODY_BLENDS = (
-    "crowd-blending and zero-knowledge are not claimed: who stands in which crowd hangs on a choice that read the rows"
+BY_LOOK = Assumption(
+    "levels-by-private-look",
+    "levels, k and rate were chosen from what the private look of the named ledger entry showed and from public "
+    "knowledge; the recoding rules and all that the look weighed were fixed without looking at the rows",
+)
+_LOOK_ITSELF = Exposure(
+    "private-look-itself",
+    "what the private look showed: its ledger entry charged an epsilon for it, and look and release together lose at "
+    "most the sum",
+)
+_FRESH = Condition(
+    "fresh-coins-after-look",
+    "the sample that is released has coins of its own, not those of the private look before it",
+)
+_NOBODY_BLENDS = Exposure(
+    "no-blending-after-look",
+    "crowd-blending and zero-knowledge are not claimed: who stands in which crowd hangs on a choice that read the rows",
+)
+
+
+_LEVELS_BY_PRIVATE_LOOK = Theorem(
+    "levels-by-private-look", "levels chosen by a private look that was charged before: adaptive composition"
 )
 
 
@@ -48,11 +72,11 @@ class PrivateChoice(Step):
 class RecodingChoice(PrivateChoice):
     """A private choice of the recoding: what must have been blind, what its proof rests on, what it leaves open."""
 
-    because: ClassVar[str]
-    blind: ClassVar[str]
-    moved: ClassVar[str]
-    fresh: ClassVar[str]
-    left_open: ClassVar[str]
+    because: ClassVar[Theorem]
+    blind: ClassVar[Assumption]
+    moved: ClassVar[Condition]
+    fresh: ClassVar[Condition]
+    left_open: ClassVar[Exposure]
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Put the choice in front; the recoding that it makes was not blind, but what it chose from was."""
@@ -80,8 +104,8 @@ class SuppressChosen(Suppress):
             choosing=choice.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
-            unit=str(unit),
-            theorem=_THEOREM,
+            unit=unit,
+            theorem=(_THEOREM,),
             preconditions=(
                 COUNTED[0],
                 *proved(choice.moved, choice.fresh),
@@ -121,20 +145,15 @@ class LevelsByLook(Step):
             f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
         )
 
-    @property
-    def assumption(self) -> str:
-        """What must be true of the choice."""
-        return (
-            f"levels, k and rate were chosen from what the private look of entry {self.entry} showed and from public "
-            "knowledge; the recoding rules and all that the look weighed were fixed without looking at the rows"
-        )
-
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what it cost was charged before
         """Say that the levels were not chosen blindly; a property of form stays what it is."""
         if inner.loss is None or inner.syntactic:
             return inner
-        because = (*inner.because, "levels chosen by a private look that was charged before: adaptive composition")
-        return replace(inner, because=because, assumes=inner.assumes - {BLIND} | {self.assumption})
+        because = (
+            *inner.because,
+            _LEVELS_BY_PRIVATE_LOOK,
+        )
+        return replace(inner, because=because, assumes=inner.assumes - {BLIND} | {BY_LOOK})
 
 
 @dataclass(frozen=True)
@@ -145,7 +164,7 @@ class SuppressAfterLook(Suppress):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy of this release alone, and that nothing published is rare."""
-        same, look = self.anonymity(grounds), grounds.need(LevelsByLook)
+        same = self.anonymity(grounds)
         if grounds.promise.syntactic:
             return (same,)
         unit = grounds.unit
@@ -156,16 +175,9 @@ class SuppressAfterLook(Suppress):
             epsilon=grounds.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
-            unit=str(unit),
+            unit=unit,
             theorem=tight_curve(unit),
             preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(grounds.promise.assumes)),
-            not_protected=(GROUPS, _NOBODY_BLENDS, _together(look)),
+            not_protected=(GROUPS, _NOBODY_BLENDS, _LOOK_ITSELF),
         )
         return (private, same)
-
-
-def _together(look: LevelsByLook) -> str:
-    return (
-        f"what the private look showed: entry {look.entry} of the ledger charged an epsilon of {look.epsilon} for it, "
-        "and look and release together lose at most the sum"
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.claim import assumed, proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.terms import Assumption, Condition, Exposure
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.errors import InvalidParameter
 
@@ -15,23 +16,30 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-OWN_DECISION = (
-    "the consent gate leaves a person's rows in or out by that person's own id and events alone, so that the promise "
-    "for a person added or removed covers whether that person consented"
+OWN_DECISION = Condition(
+    "own-decision",
+    "the consent gate leaves a person's rows in or out by that person's own id and events "
+    "alone, so that the promise for a person added or removed covers whether that person "
+    "consented",
 )
-OWN_NODE = (
-    "the consent gate leaves a person's node in or out, with all its edges, by that person's own id and events alone, "
-    "so that the promise for a node added or removed covers whether that person consented"
+OWN_NODE = Condition(
+    "own-node-decision",
+    "the consent gate leaves a person's node in or out, with all its edges, by that person's "
+    "own id and events alone, so that the promise for a node added or removed covers whether "
+    "that person consented",
 )
-RECORDED = "the events of the consent registry are what these people decided"
-CONSENTERS = (
-    "what is true of people who consented and not of others: all numbers describe those who consented, and who did not "
-    "hides nobody"
+RECORDED = Assumption("registry-is-true", "the events of the consent registry are what these people decided")
+CONSENTERS = Exposure(
+    "consenters-described",
+    "what is true of people who consented and not of others: all numbers describe those who "
+    "consented, and who did not hides nobody",
 )
-IN_THE_TABLE = "that people with a row in this table consented"
-MOVED = (
-    "who consented or withdrew between this and other releases without an epsilon: a group that leaves or joins a cell "
-    "is seen in the difference, and a release that waits for a larger group shows that it waits"
+IN_THE_TABLE = Exposure("consent-of-those-shown", "that people with a row in this table consented")
+MOVED = Exposure(
+    "consent-changes",
+    "who consented or withdrew between this and other releases without an epsilon: a group "
+    "that leaves or joins a cell is seen in the difference, and a release that waits for a "
+    "larger group shows that it waits",
 )
 _BOUNDED = (Private, SampledCrowd, Surveyed, Concentrated)
 """Claims that bound what is learned of one person whatever else is released; all others say something of a form."""
@@ -63,7 +71,6 @@ class ConsentGate(Step):
 
     kind: ClassVar[str] = "consent"
     title: ClassVar[str] = "Consent"
-    words: ClassVar[tuple[str, ...]] = ("rule",)
     glyph: ClassVar[str | None] = "fewer"
 
     purpose: str

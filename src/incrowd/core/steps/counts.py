@@ -13,36 +13,52 @@ from incrowd.core.loss import Crowd
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.steps.suppression import BLENDING, COIN, GEHRKE, LI, blends, one_row, survey_claims
+from incrowd.core.steps.suppression import (
+    BLENDING,
+    COIN,
+    REPLACED,
+    REPLACED_AS_TWO,
+    SEVERAL_ROWS,
+    TIGHT,
+    blends,
+    one_row,
+    survey_claims,
+)
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-ROWS_ALONE = "rows are recoded one by one, by declared rules"
-_BINS = "the bins are fixed by the declaration, and each row counts in one bin, once"
-_NOISY = "every count below k gets noise, that of every empty bin too"
-_POSSIBLE = "bins and counts of the written output are such as these steps can make"
-_MEMBERS = "attackers who learn who is in the sample see the exact counts of their crowds"
-_OVERLAP = (
-    "a second table from the same rows or the same sample, whatever its columns: crowds do not compose, and the "
-    "difference of two overlapping tables can be one person"
+ROWS_ALONE = Condition("rows-recoded-alone", "rows are recoded one by one, by declared rules")
+_BINS = Condition("bins-declared", "the bins are fixed by the declaration, and each row counts in one bin, once")
+_NOISY = Condition("small-counts-noisy", "every count below k gets noise, that of every empty bin too")
+_POSSIBLE = Condition("counts-possible", "bins and counts of the written output are such as these steps can make")
+_MEMBERS = Exposure(
+    "sample-members-see-counts", "attackers who learn who is in the sample see the exact counts of their crowds"
 )
-_SUMS = "margins computed from rows: add up the published counts instead"
-_PEOPLE = "; group privacy over a person's rows"
-_SIMULATED = f"{GEHRKE}, Theorem 1: a simulator releases the same from a sample of everyone else"
+_OVERLAP = Exposure(
+    "second-table",
+    "a second table from the same rows or the same sample, whatever its columns: crowds do "
+    "not compose, and the difference of two overlapping tables can be one person",
+)
+_SUMS = Exposure("margins-from-rows", "margins computed from rows: add up the published counts instead")
+_SIMULATED = Theorem(
+    "gehrke-2012-theorem-1-simulator",
+    "Gehrke, Hay, Lui & Pass 2012, Theorem 1: a simulator releases the same from a sample of everyone else",
+)
 
 
 @dataclass(frozen=True)
 class SmallCounts(Step):
     """What becomes of counts below k; those from k on stay exact."""
 
-    source: ClassVar[str]
+    source: ClassVar[Theorem]
     """The example that says what such counts are worth."""
-    curve: ClassVar[str]
+    curve: ClassVar[Theorem]
     """The theorem for such counts on a secret sample."""
-    replaced: ClassVar[str]
+    replaced: ClassVar[Theorem]
     """How that theorem is read for rows that are replaced."""
 
     k: int
@@ -56,7 +72,7 @@ class SmallCounts(Step):
         """Promise a crowd of k; on a secret sample, by the tight curve."""
         if inner.loss is not None:
             return inner
-        return Promise(self.crowd, (self.source,), assumptions(unit), self.curve)
+        return Promise(self.crowd, (self.source,), assumptions(unit), (self.curve,))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
@@ -72,8 +88,8 @@ class SmallCounts(Step):
         return Blending(
             k=self.k,
             epsilon=self.crowd.epsilon,
-            unit=str(grounds.unit),
-            theorem=self.source,
+            unit=grounds.unit,
+            theorem=(self.source,),
             preconditions=(*one_row(grounds.unit), *self._conditions(grounds.unit, sampled=False)),
             not_protected=(GROUPS, _MEMBERS, _OVERLAP, _SUMS),
         )
@@ -81,15 +97,15 @@ class SmallCounts(Step):
     def _sampled(self, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
         unit, noise = grounds.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
         shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": grounds.epsilon}
-        shared |= {"delta": grounds.promise.delta, "unit": str(unit), "not_protected": (GROUPS, _SUMS)}
+        shared |= {"delta": grounds.promise.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}
         shared["preconditions"] = self._conditions(unit, sampled=True)
-        theorem = self.curve + (_PEOPLE if unit.max_rows > 1 else "")
-        if unit.adjacency is Adjacency.REPLACE:
-            theorem += f"; for replaced rows, {self.replaced}"
+        several = (SEVERAL_ROWS,) if unit.max_rows > 1 else ()
+        replaced = (self.replaced,) if unit.adjacency is Adjacency.REPLACE else ()
+        theorem = (self.curve, *several, *replaced)
         private = ApproximatePrivacy(**shared, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
         if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
             return (private,)
-        return (private, ZeroKnowledge(**shared, theorem=_SIMULATED))
+        return (private, ZeroKnowledge(**shared, theorem=(_SIMULATED,)))
 
     def _conditions(self, unit: Unit, *, sampled: bool) -> tuple[Precondition, ...]:
         return (
@@ -106,10 +122,9 @@ class SuppressCounts(SmallCounts):
 
     kind: ClassVar[str] = "suppress counts"
     title: ClassVar[str] = "Hide small counts"
-    words: ClassVar[tuple[str, ...]] = ("below",)
-    source: ClassVar[str] = BLENDING
-    curve: ClassVar[str] = f"{LI}, Theorem 1, by the tight curve of sampled suppression"
-    replaced: ClassVar[str] = "by the better of the composed and the shifted curve"
+    source: ClassVar[Theorem] = BLENDING
+    curve: ClassVar[Theorem] = TIGHT
+    replaced: ClassVar[Theorem] = REPLACED
 
     @property
     def below(self) -> int:
@@ -128,10 +143,12 @@ class NoiseWhenSmall(SmallCounts):
 
     kind: ClassVar[str] = "noise when small"
     title: ClassVar[str] = "Noise on small counts"
-    words: ClassVar[tuple[str, ...]] = ("noise", "scale")
-    source: ClassVar[str] = f"{GEHRKE}, Example 2"
-    curve: ClassVar[str] = f"{GEHRKE}, Theorem 1, by the tight curve of noisy small counts on a sample"
-    replaced: ClassVar[str] = "as one removed and one added"
+    source: ClassVar[Theorem] = Theorem("gehrke-2012-example-2", "Gehrke, Hay, Lui & Pass 2012, Example 2")
+    curve: ClassVar[Theorem] = Theorem(
+        "gehrke-2012-theorem-1-noisy-counts",
+        "Gehrke, Hay, Lui & Pass 2012, Theorem 1, by the tight curve of noisy small counts on a sample",
+    )
+    replaced: ClassVar[Theorem] = REPLACED_AS_TWO
 
     epsilon: Fraction
     clamp: bool

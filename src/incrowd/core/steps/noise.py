@@ -12,12 +12,17 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Gaussian, Laplace
 from incrowd.core.steps.counts import ROWS_ALONE
 from incrowd.core.steps.samples import SecretSample
+from incrowd.core.terms import Condition, Theorem
 
 if TYPE_CHECKING:
     from incrowd.core.steps.step import Grounds
 
-EVERY_BIN = "every bin of the partition gets noise of its own, the empty ones too"
-DECLARED = "the bins in the written output are those of the declaration"
+EVERY_BIN = Condition("every-bin-noisy", "every bin of the partition gets noise of its own, the empty ones too")
+DECLARED = Condition("written-bins-declared", "the bins in the written output are those of the declaration")
+
+
+_GEOMETRIC_NOISE = Theorem("geometric-noise", "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)")
+_GAUSSIAN_NOISE = Theorem("gaussian-noise", "Canonne, Kamath & Steinke 2020 (integer Gaussian noise)")
 
 
 class Law(StrEnum):
@@ -36,11 +41,11 @@ class Law(StrEnum):
         return self.removeprefix("integer ").lower()
 
     @property
-    def source(self) -> str:
+    def source(self) -> Theorem:
         """Who proved what such noise costs."""
         if self is Law.LAPLACE:
-            return "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)"
-        return "Canonne, Kamath & Steinke 2020 (integer Gaussian noise)"
+            return _GEOMETRIC_NOISE
+        return _GAUSSIAN_NOISE
 
     def loss(self, scale: Fraction) -> Laplace | Gaussian:
         """Return what such noise on a count costs a row."""
@@ -52,14 +57,14 @@ def noise_claim(
     scale: Fraction,
     epsilon: Decimal | Fraction,
     grounds: Grounds,
-    conditions: tuple[str, str] = (EVERY_BIN, DECLARED),
+    conditions: tuple[Condition, Condition] = (EVERY_BIN, DECLARED),
 ) -> PurePrivacy | ApproximatePrivacy:
     """Return the claim of counts with noise: differential privacy, by the theorem of the promise.
 
     `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
     """
     unit, promise, sample = grounds.unit, grounds.promise, grounds.find(SecretSample)
-    given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": str(unit)}
+    given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
     given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
     given["preconditions"] = (
         *proved(conditions[0], ROWS_ALONE),

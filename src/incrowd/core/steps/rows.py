@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.crowds import pseudonymity
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import More
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 DRAFTED = "drafted from rows"
 VOUCHED = "drafted from rows, vouched for by "
 PSEUDONYM = "keyed pseudonym"
-_VOID = "counted in the output; what was drafted from rows voids the rest"
-PEOPLE = "group privacy over a person's rows, each with a coin of its own"
-_ALONE = "counted in the output; people with more rows than one blend with nobody"
+_VOID = Theorem("counted-drafted", "counted in the output; what was drafted from rows voids the rest")
+PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each with a coin of its own")
+_ALONE = Theorem("counted-several-rows", "counted in the output; people with more rows than one blend with nobody")
 _RULES = {
     None: "at random among a person's own",
     More.DROP: "people with more are left out",
@@ -40,7 +41,6 @@ class KeepRows(Step):
 
     kind: ClassVar[str] = "keep rows of each person"
     title: ClassVar[str] = "Few rows a person"
-    words: ClassVar[tuple[str, ...]] = ("rule",)
     glyph: ClassVar[str | None] = "fewer"
 
     column: str
@@ -78,7 +78,7 @@ class KeepRows(Step):
         if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
             return inner
         crowd = inner.loss if isinstance(inner.loss, Crowd) else inner.loss.inner
-        silent = not isinstance(crowd, Crowd) or PEOPLE in "; ".join(inner.because)
+        silent = not isinstance(crowd, Crowd) or PEOPLE in inner.because
         because = inner.because if silent else (*inner.because, PEOPLE)
         return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
 
@@ -155,7 +155,7 @@ class Recode(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that names stand under pseudonyms, where some do."""
-        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), str(grounds.unit))
+        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), grounds.unit)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,6 @@ class Arrange(Step):
 
     kind: ClassVar[str] = "arrange"
     title: ClassVar[str] = "Publish, sorted"
-    words: ClassVar[tuple[str, ...]] = ("by",)
     glyph: ClassVar[str | None] = "sorted"
 
     @property

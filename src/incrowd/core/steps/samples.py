@@ -18,12 +18,19 @@ from incrowd.core.loss import (
     ZeroConcentrated,
 )
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.core.words import share
 
-COINS = "the coins of the sample are known to nobody and forgotten"
-ROBUST = "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case"
-AMPLIFIED = "amplified by a secret sample"
+COINS = Assumption("secret-coins", "the coins of the sample are known to nobody and forgotten")
+ROBUST = Theorem("gehrke-2012-theorem-2-exact", "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case")
+DRAWN_BEFORE = Assumption(
+    "sample-drawn-before",
+    "the rows are a random sample: each person was drawn by an own coin, with a chance from `low` to `high` that "
+    "depends on that person's own data alone, but for `irregular` people with a chance up to `max_rate`; nobody knows "
+    "who of the others was drawn, and people did not choose themselves",
+)
+AMPLIFIED = Theorem("amplification", "amplified by a secret sample")
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,6 @@ class EveryRow(Step):
 
     kind: ClassVar[str] = "sample"
     title: ClassVar[str] = "No sample"
-    words: ClassVar[tuple[str, ...]] = ("rate", "design")
     glyph: ClassVar[str | None] = "same"
 
     @property
@@ -61,7 +67,6 @@ class SecretSample(Step):
 
     kind: ClassVar[str] = "sample"
     title: ClassVar[str] = "Secret sample"
-    words: ClassVar[tuple[str, ...]] = ("design", "coins")
     glyph: ClassVar[str | None] = "drawn"
 
     rate: Fraction
@@ -86,9 +91,9 @@ class SecretSample(Step):
         """Put the sample around what is computed on it; a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
-        reason = (inner.on_sample,) if inner.on_sample else (*inner.because, AMPLIFIED)
+        reasons = inner.on_sample or (*inner.because, AMPLIFIED)
         return replace(
-            inner, loss=Sampled(self.rate, inner.loss), because=reason, assumes=inner.assumes | {COINS}, on_sample=None
+            inner, loss=Sampled(self.rate, inner.loss), because=reasons, assumes=inner.assumes | {COINS}, on_sample=()
         )
 
 
@@ -103,6 +108,11 @@ class Survey(Step):
     irregular: int
     max_rate: Fraction
 
+    @property
+    def drawn(self) -> str:
+        """When the sample was drawn."""
+        raise NotImplementedError
+
     def loss(self, crowd: Crowd, sample: str | None) -> RobustlySampled:
         """Return what a crowd costs on this sample."""
         return RobustlySampled(self.low, self.high, self.irregular, self.max_rate, crowd, sample)
@@ -113,7 +123,6 @@ class DrawnBefore(Survey):
     """The rows are a sample that others drew; every row is read."""
 
     title: ClassVar[str] = "A sample drawn before"
-    words: ClassVar[tuple[str, ...]] = ("rate", "design", "drawn")
     glyph: ClassVar[str | None] = "same"
 
     @property
@@ -144,18 +153,7 @@ class DrawnBefore(Survey):
         """Put the survey around a crowd: nothing else may be released from these rows."""
         if not isinstance(inner.loss, Crowd):
             return inner
-        return Promise(self.loss(inner.loss, THE_ROWS), (ROBUST,), inner.assumes | {self.assumption})
-
-    @property
-    def assumption(self) -> str:
-        """How the rows must have been drawn."""
-        but = f", but for {self.irregular} with a chance up to {self.max_rate}" if self.irregular else ""
-        known = " of the others" if self.irregular else ""
-        return (
-            f"the rows are a random sample: each person was drawn by an own coin, with a chance from {self.low} to "
-            f"{self.high} that depends on that person's own data alone{but}; nobody knows who{known} was drawn, and "
-            "people did not choose themselves"
-        )
+        return Promise(self.loss(inner.loss, THE_ROWS), (ROBUST,), inner.assumes | {DRAWN_BEFORE})
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,6 @@ class DrawnHere(Survey):
     """A secret coin for each row draws it with the chance that a column says."""
 
     title: ClassVar[str] = "Secret sample"
-    words: ClassVar[tuple[str, ...]] = ("rate", "design", "coins", "drawn")
     glyph: ClassVar[str | None] = "drawn"
 
     column: str

@@ -12,22 +12,28 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.codec import encode, pick
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, Syntactic
+from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Kind, More, Unit
 from incrowd.errors import InvalidParameter
 
-BLIND = "recoding, levels and parameters were chosen without looking at the rows"
-ONCE = "this release was not chosen among several runs"
-LEDGER = "all releases about these people are charged to this ledger"
-ROW_IS_PERSON = "each person has at most one row"
-PERSON_COLUMN = "the person column tells people apart, and no person stands under two ids"
-EDGE_IS_HIDDEN = "who is connected with whom is what must stay secret; nodes and their columns may be known to anyone"
-RELATION_IS_HIDDEN = (
-    "whether one edge of one kind is there is what must stay secret; other edges of the same two nodes, nodes and "
-    "their columns may be known to anyone"
+BLIND = Assumption("chosen-without-rows", "recoding, levels and parameters were chosen without looking at the rows")
+ONCE = Assumption("not-chosen-among-runs", "this release was not chosen among several runs")
+LEDGER = Assumption("one-ledger", "all releases about these people are charged to this ledger")
+ROW_IS_PERSON = Assumption("one-row-each", "each person has at most one row")
+PERSON_COLUMN = Assumption("person-column", "the person column tells people apart, and no person stands under two ids")
+EDGE_IS_HIDDEN = Assumption(
+    "edge-is-secret",
+    "who is connected with whom is what must stay secret; nodes and their columns may be known to anyone",
 )
-NODE_IS_PERSON = "each person is one node, and no person stands under two ids"
-PASSED = (
-    "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed"
+RELATION_IS_HIDDEN = Assumption(
+    "relation-is-secret",
+    "whether one edge of one kind is there is what must stay secret; other edges of the same "
+    "two nodes, nodes and their columns may be known to anyone",
+)
+NODE_IS_PERSON = Assumption("one-node-each", "each person is one node, and no person stands under two ids")
+PASSED = Exposure(
+    "check-passed",
+    "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed",
 )
 
 Kept = TypeVar("Kept", bound="Step")
@@ -37,13 +43,13 @@ Kept = TypeVar("Kept", bound="Step")
 class Promise:
     """A promise that grows from the last step outwards: its loss (None: nothing released yet), reasons, assumptions.
 
-    `on_sample` is the reason that takes the place of all others if the same is computed on a secret sample.
+    `on_sample` are the reasons that take the place of all others if the same is computed on a secret sample.
     """
 
     loss: Loss | None = None
-    because: tuple[str, ...] = ()
-    assumes: frozenset[str] = frozenset()
-    on_sample: str | None = None
+    because: tuple[Theorem, ...] = ()
+    assumes: frozenset[Assumption] = frozenset()
+    on_sample: tuple[Theorem, ...] = ()
 
     @property
     def syntactic(self) -> bool:
@@ -84,13 +90,11 @@ class Grounds:
 class Step:
     """What every step has.  Subclasses are frozen dataclasses; their fields say all that a claim can depend on.
 
-    `kind` is the step's name in certificates, `words` names properties that are written beside the fields for people,
-    `glyph` names the small picture of what happens.
+    `kind` is the step's name in certificates, `glyph` names the small picture of what happens.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    words: ClassVar[tuple[str, ...]] = ()
     glyph: ClassVar[str | None] = None
 
     @property
@@ -116,9 +120,9 @@ class Step:
         return claim
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form: the step's name, its fields, and its words."""
+        """Return the plain form: the step's name and its fields."""
         fields: dict[str, Any] = encode(self)
-        return {"step": self.kind, **fields, **{name: getattr(self, name) for name in self.words}}
+        return {"step": self.kind, **fields}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:  # noqa: ARG003 - who holds none
@@ -127,7 +131,7 @@ class Step:
 
 
 def step_of(plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step:
-    """Read a step of one of the classes, or refuse it: unknown fields, changed words and unknown steps are refused."""
+    """Read a step of one of the classes, or refuse it: unknown fields and unknown steps are refused."""
     known = tuple(classes)
     readings = (cls.read(plain, known) for cls in known if cls.kind == plain.get("step"))
     found = next((step for step in readings if step is not None), None)
@@ -161,9 +165,7 @@ def fold(steps: tuple[Step, ...], unit: Unit, delta: Fraction = Fraction(0)) -> 
     inner = inside(steps, unit)
     if inner.loss is None:
         raise InvalidParameter("these steps release nothing, so there is nothing to promise.")
-    return Guarantee(
-        inner.loss, unit, "; ".join(inner.because), inner.assumes, Fraction(0) if inner.syntactic else delta
-    )
+    return Guarantee(inner.loss, unit, inner.because, inner.assumes, Fraction(0) if inner.syntactic else delta)
 
 
 def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
@@ -184,12 +186,12 @@ def claims_of(grounds: Grounds) -> tuple[Claim, ...]:
     return tuple(replace(claim, not_protected=(*claim.not_protected, PASSED)) for claim in made)
 
 
-def assumptions(unit: Unit) -> frozenset[str]:
+def assumptions(unit: Unit) -> frozenset[Assumption]:
     """Return what must be true outside our code for any promise about a unit."""
     return frozenset({BLIND, ONCE, LEDGER, whose(unit)})
 
 
-def whose(unit: Unit) -> str:
+def whose(unit: Unit) -> Assumption:
     """Return what must be true for the unit to be what people want hidden."""
     return _WHOSE[unit.kind]
 

@@ -19,25 +19,58 @@ from incrowd.core.claims.privacy import (
 )
 from incrowd.core.loss import Crowd
 from incrowd.core.steps.rows import Recode
-from incrowd.core.steps.samples import COINS, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
+from incrowd.core.steps.samples import COINS, DRAWN_BEFORE, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, More
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-LI = "Li, Qardaji & Su 2010"
-GEHRKE = "Gehrke, Hay, Lui & Pass 2012"
-BLENDING = f"{GEHRKE}, Example 1"
-MEMBERS = "attackers who learn who is in the sample see those people's recoded rows in the crowd"
-AGAIN = "a second release from the same rows or the same sample: crowds do not compose"
-COUNTED = proved(
-    "every released column belongs to the tuple that is counted", "rows are recoded one by one, by declared rules"
+BLENDING = Theorem("gehrke-2012-example-1", "Gehrke, Hay, Lui & Pass 2012, Example 1")
+TIGHT = Theorem(
+    "li-2010-theorem-1-tight", "Li, Qardaji & Su 2010, Theorem 1, by the tight curve of sampled suppression"
 )
-COIN = proved("each row has an independent coin whose rate is never above the stated one")
-RARE = checked("no tuple of the written output occurs fewer than k times")
-_FLOOR = "the failure probability does not vanish as epsilon grows: it stays above rate to the k"
+REPLACED_AS_TWO = Theorem("replaced-as-two", "a replaced row is one removed, one added")
+REPLACED = Theorem("replaced-better-curve", "for replaced rows, by the better of the composed and the shifted curve")
+SEVERAL_ROWS = Theorem("group-privacy-rows", "group privacy over a person's rows")
+MEMBERS = Exposure(
+    "sample-members-see-rows", "attackers who learn who is in the sample see those people's recoded rows in the crowd"
+)
+AGAIN = Exposure("second-release", "a second release from the same rows or the same sample: crowds do not compose")
+COUNTED = proved(
+    Condition("tuple-of-all-columns", "every released column belongs to the tuple that is counted"),
+    Condition("rows-recoded-alone", "rows are recoded one by one, by declared rules"),
+)
+COIN = proved(
+    Condition("independent-coins", "each row has an independent coin whose rate is never above the stated one")
+)
+RARE = checked(Condition("no-rare-tuple", "no tuple of the written output occurs fewer than k times"))
+_FLOOR = Exposure(
+    "delta-floor", "the failure probability does not vanish as epsilon grows: it stays above rate to the k"
+)
+
+
+_PEOPLE_WITH_MORE_LEFT_OUT = Condition(
+    "people-with-more-left-out", "people with more than one row are left out with all their rows"
+)
+_NOBODY_HAS_MORE = Condition("nobody-has-more", "nobody has more than one row in the source")
+_GEHRKE_2012_THEOREM_1_EXACT = Theorem(
+    "gehrke-2012-theorem-1-exact", "Gehrke, Hay, Lui & Pass 2012, Theorem 1, by the exact worst case"
+)
+_LI_2010_THEOREM_1 = Theorem("li-2010-theorem-1", "Li, Qardaji & Su 2010, Theorem 1")
+_LI_2010_THEOREM_6 = Theorem("li-2010-theorem-6", "Li, Qardaji & Su 2010, Theorem 6")
+_GEHRKE_2012_THEOREM_2_PUBLISHED = Theorem(
+    "gehrke-2012-theorem-2-published", "Gehrke, Hay, Lui & Pass 2012, Theorem 2, with its constants"
+)
+_INDEPENDENT_OWN_COINS = Condition(
+    "independent-own-coins",
+    "each row has an independent coin, whose chance hangs on that row alone and lies between low and high",
+)
+_NOTHING_ELSE_FROM_THESE_ROWS = Condition(
+    "nothing-else-from-these-rows", "the ledger lets nothing else be released from these rows"
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +79,6 @@ class Suppress(Step):
 
     kind: ClassVar[str] = "suppress"
     title: ClassVar[str] = "Drop what is rare"
-    words: ClassVar[tuple[str, ...]] = ("over",)
     glyph: ClassVar[str | None] = "dropped"
 
     k: int
@@ -65,7 +97,7 @@ class Suppress(Step):
         """Promise a crowd of k; on a secret sample, by the tight curve."""
         if inner.loss is not None:
             return inner
-        return Promise(Crowd(self.k), (BLENDING,), assumptions(unit), f"{LI}, Theorem 1, by its tight curve")
+        return Promise(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
@@ -80,7 +112,7 @@ class Suppress(Step):
 
     def anonymity(self, grounds: Grounds) -> Anonymity:
         """Claim that nothing published is rare, which anyone can recount."""
-        return anonymity(self.k, grounds.need(Recode).names, str(grounds.unit), people(self.k, grounds.unit))
+        return anonymity(self.k, grounds.need(Recode).names, grounds.unit, people(self.k, grounds.unit))
 
 
 def people(k: int, unit: Unit) -> int | None:
@@ -100,8 +132,8 @@ def blends(grounds: Grounds) -> bool:
 def one_row(unit: Unit) -> tuple[Precondition, ...]:
     """Return why nobody has a second row, where the unit says what becomes of people with more."""
     if unit.more is More.DROP:
-        return proved("people with more than one row are left out with all their rows")
-    return checked("nobody has more than one row in the source") if unit.more is More.REFUSE else ()
+        return proved(_PEOPLE_WITH_MORE_LEFT_OUT)
+    return checked(_NOBODY_HAS_MORE) if unit.more is More.REFUSE else ()
 
 
 def blending(k: int, grounds: Grounds) -> Blending:
@@ -109,8 +141,8 @@ def blending(k: int, grounds: Grounds) -> Blending:
     return Blending(
         k=k,
         epsilon=Fraction(0),
-        unit=str(grounds.unit),
-        theorem=BLENDING,
+        unit=grounds.unit,
+        theorem=(BLENDING,),
         preconditions=(*COUNTED, *one_row(grounds.unit), *RARE, *assumed(assumptions(grounds.unit))),
         not_protected=(GROUPS, MEMBERS, AGAIN),
     )
@@ -119,7 +151,7 @@ def blending(k: int, grounds: Grounds) -> Blending:
 def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
     """Claim what suppression on a secret sample promises, by the tight curve and by the published formulas."""
     unit, conditions = grounds.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(grounds.unit) | {COINS}))
-    shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": str(unit)}
+    shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": unit}
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
     delta = grounds.promise.delta
     private = ApproximatePrivacy(
@@ -127,13 +159,25 @@ def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim
     )
     if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
         return (private,)
-    knowledge = ZeroKnowledge(**shared, delta=delta, theorem=f"{GEHRKE}, Theorem 1, by the exact worst case")
+    knowledge = ZeroKnowledge(
+        **shared,
+        delta=delta,
+        theorem=(_GEHRKE_2012_THEOREM_1_EXACT,),
+    )
     if not publishable(grounds.epsilon, sample.rate):
         return (private, knowledge)
     numbers = grounds.numbers
-    published = PublishedTheorem(**shared, delta=float(numbers["delta of theorem 1"]), theorem=f"{LI}, Theorem 1")
+    published = PublishedTheorem(
+        **shared,
+        delta=float(numbers["delta of theorem 1"]),
+        theorem=(_LI_2010_THEOREM_1,),
+    )
     shared["not_protected"] = (GROUPS, _FLOOR)
-    smooth = Smooth(**shared, delta=float(numbers["delta of theorem 6"]), theorem=f"{LI}, Theorem 6")
+    smooth = Smooth(
+        **shared,
+        delta=float(numbers["delta of theorem 6"]),
+        theorem=(_LI_2010_THEOREM_6,),
+    )
     return (private, knowledge, published, smooth)
 
 
@@ -146,36 +190,35 @@ def survey_claims(k: int, survey: Survey, grounds: Grounds) -> tuple[Claim, ...]
     """Claim what a biased sample adds to a crowd: differential privacy, and zero-knowledge in two forms."""
     unit = grounds.unit
     rates = {"low": survey.low, "high": survey.high, "irregular": survey.irregular, "max_rate": survey.max_rate}
-    shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.to_json()["drawn"], "unit": str(unit)}
+    shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.drawn, "unit": unit}
     shared |= {"preconditions": _survey_conditions(survey, grounds), "not_protected": (GROUPS,)}
-    delta, epsilon, several = grounds.promise.delta, grounds.epsilon, "; a replaced row is one removed, one added"
     added = unit.adjacency is Adjacency.ADD_REMOVE
-    own: dict[str, Any] = {"delta": delta, "epsilon": epsilon}
-    theorem = ROBUST if added else f"{ROBUST}{several}"
+    own: dict[str, Any] = {"delta": grounds.promise.delta, "epsilon": grounds.epsilon}
+    theorem = (ROBUST,) if added else (ROBUST, REPLACED_AS_TWO)
     private = ApproximatePrivacy(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
     if not added:
         return (private,)
     numbers: dict[str, Any] = {name: float(grounds.numbers[f"{name} of theorem 2"]) for name in ("epsilon", "delta")}
     return (
         private,
-        RobustZeroKnowledge(**shared, **own, theorem=ROBUST),
-        RobustTheorem(**shared, **numbers, theorem=f"{GEHRKE}, Theorem 2, with its constants"),
+        RobustZeroKnowledge(**shared, **own, theorem=(ROBUST,)),
+        RobustTheorem(
+            **shared,
+            **numbers,
+            theorem=(_GEHRKE_2012_THEOREM_2_PUBLISHED,),
+        ),
     )
 
 
 def _survey_conditions(survey: Survey, grounds: Grounds) -> tuple[Precondition, ...]:
-    here = "each row has an independent coin, whose chance hangs on that row alone and lies between low and high"
-    before = "the ledger lets nothing else be released from these rows"
+    here = _INDEPENDENT_OWN_COINS
+    before = _NOTHING_ELSE_FROM_THESE_ROWS
     drawn = proved(here) if isinstance(survey, DrawnHere) else checked(before)
-    more = {survey.assumption} if isinstance(survey, DrawnBefore) else {COINS}
+    more = {DRAWN_BEFORE} if isinstance(survey, DrawnBefore) else {COINS}
     return (*COUNTED, *drawn, *RARE, *assumed(assumptions(grounds.unit) | more))
 
 
-def tight_curve(unit: Unit) -> str:
-    """Return the theorem by which suppression on a secret sample is private, as it is read for a unit."""
-    theorem = f"{LI}, Theorem 1, by the tight curve of sampled suppression"
-    if unit.max_rows > 1:
-        theorem += "; group privacy over a person's rows"
-    if unit.adjacency is Adjacency.REPLACE:
-        theorem += "; for replaced rows, by the better of the composed and the shifted curve"
-    return theorem
+def tight_curve(unit: Unit) -> tuple[Theorem, ...]:
+    """Return why suppression on a secret sample is private, as it is read for a unit."""
+    several = (SEVERAL_ROWS,) if unit.max_rows > 1 else ()
+    return (TIGHT, *several, *((REPLACED,) if unit.adjacency is Adjacency.REPLACE else ()))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand
 from incrowd.criteria.measure import Bound, Meaning, Measured
@@ -27,7 +28,9 @@ Estimator = Literal["zayatz", "pitman", "snb", "dankar"]
 
 _SMALL = 0.1
 """Up to this share of the population, Dankar's rule trusts Pitman's model."""
-_SAMPLE = Precondition("the rows are a simple random sample of so many people", Status.ASSUMED)
+_SAMPLE = Precondition(
+    Assumption("simple-random-sample", "the rows are a simple random sample of so many people"), Status.ASSUMED
+)
 _TOO_MANY = "there are more rows than people from whom they could come"
 _WORDS = "a share of {} of the rows is unique by the estimate, its limit is {}"
 
@@ -60,9 +63,11 @@ class PopulationUniqueness(TableDemand):
 
     keys: ClassVar[tuple[str, ...]] = ("unique", "unique among", "unique by")
     claimed: ClassVar[type[Claim]] = UniquenessClaim
-    theorem: ClassVar[str] = (
-        "Zayatz 1991, Hoshino 2001, Chen & Keller-McNulty 1998 and, between them, Dankar et al. 2012: the share of "
-        "released rows that are unique among so many people, by the estimate that is named"
+    theorem: ClassVar[Theorem] = Theorem(
+        "uniqueness-estimated",
+        "Zayatz 1991, Hoshino 2001, Chen & Keller-McNulty 1998 and, between them, Dankar et al. "
+        "2012: the share of released rows that are unique among so many people, by the estimate "
+        "that is named",
     )
 
     meaning: ClassVar[Meaning] = Meaning(
@@ -117,7 +122,7 @@ class PopulationUniqueness(TableDemand):
             limit=exact(self.limit),
             among=self.people,
             estimate=self.estimator,
-            theorem=self.theorem,
+            theorem=(self.theorem,),
             **form.grounds((*COUNTED, _SAMPLE), (HOMOGENEITY,)),
         )
 

@@ -8,23 +8,67 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
 from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.terms import Condition, Exposure, Theorem
+from incrowd.core.unit import Unit
 
 if TYPE_CHECKING:
     from incrowd.core.steps.step import Grounds
 
-NOT_PRIVATE = "counted: a property of the graph's form, which bounds nothing for those who know more"
-_SHAPE = "what is around a node: whoever knows more of a person's neighborhood than their degree may find them"
-_EDGES = "edges: most of those published are true, and whoever finds two people sees whether they are connected"
-_DEGREES = "degrees: every node keeps its own, so that whoever is known by a rare one is found"
-_NEAR = "degrees: few edges of a node change, so that whoever is known by a very rare degree is found"
-_COUNTS = "counts inside and between super-nodes: they are exact, and whoever knows the other edges learns the last one"
-_GROUPS_OF_ALL = "that all members of a super-node have something in common, where the counts or labels show it"
-_LABELS = "labels: people of one super-node or degree share them, and what they share is told of all of them"
-_AGAIN = "other releases of the same graph: together they tell more"
+NOT_PRIVATE = Theorem(
+    "counted-graph-form", "counted: a property of the graph's form, which bounds nothing for those who know more"
+)
+_SHAPE = Exposure(
+    "neighborhood",
+    "what is around a node: whoever knows more of a person's neighborhood than their degree may find them",
+)
+_EDGES = Exposure(
+    "true-edges",
+    "edges: most of those published are true, and whoever finds two people sees whether they are connected",
+)
+_DEGREES = Exposure(
+    "kept-degrees", "degrees: every node keeps its own, so that whoever is known by a rare one is found"
+)
+_NEAR = Exposure(
+    "near-degrees", "degrees: few edges of a node change, so that whoever is known by a very rare degree is found"
+)
+_COUNTS = Exposure(
+    "exact-group-counts",
+    "counts inside and between super-nodes: they are exact, and whoever knows the other edges learns the last one",
+)
+_GROUPS_OF_ALL = Exposure(
+    "group-in-common", "that all members of a super-node have something in common, where the counts or labels show it"
+)
+_LABELS = Exposure(
+    "group-labels", "labels: people of one super-node or degree share them, and what they share is told of all of them"
+)
+_AGAIN = Exposure("other-graph-releases", "other releases of the same graph: together they tell more")
 
 
 WIDEST = 2**48
 """Noise of a larger scale is not drawn: refused with the plan, before anything is charged."""
+
+
+_DEGREE_ANONYMITY_COUNTED = Theorem("degree-anonymity-counted", "Liu & Terzi 2008, Definition 2, counted")
+_DEGREES_RECOUNTED = Condition("degrees-recounted", "the degrees of the written graph were counted again")
+_SWITCHING_KEEPS_DEGREES = Theorem(
+    "switching-keeps-degrees",
+    "by construction: an exchange of ends keeps the degrees of all four nodes (Ying & Wu 2008)",
+)
+_SWITCHES_RANDOM = Condition(
+    "switches-random", "two edges that exchange ends are chosen by coins, and no edge is made twice"
+)
+_ADD_DELETE_KEEPS_NUMBER = Theorem(
+    "add-delete-keeps-number", "by construction: as many edges go as come (Ying & Wu 2008, random add and delete)"
+)
+_CHANGES_RANDOM = Condition(
+    "changes-random", "which edges go and which come is chosen by coins, every choice as likely"
+)
+_SUPER_NODES_COUNTED = Theorem(
+    "super-nodes-counted", "Hay, Miklau, Jensen, Towsley & Weis 2008, generalization, counted"
+)
+_SUPER_NODES_RECOUNTED = Condition(
+    "super-nodes-recounted", "the sizes of the written super-nodes, and whether their counts are possible"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,48 +146,48 @@ class GroupedNodes(Claim):
         )
 
 
-def degree_anonymity(k: int, columns: tuple[str, ...], unit: str) -> DegreeAnonymity:
+def degree_anonymity(k: int, columns: tuple[str, ...], unit: Unit) -> DegreeAnonymity:
     """Return the claim of a graph without rare degrees."""
     return DegreeAnonymity(
         k=k,
         columns=columns,
         unit=unit,
-        theorem="Liu & Terzi 2008, Definition 2, counted",
-        preconditions=checked("the degrees of the written graph were counted again"),
+        theorem=(_DEGREE_ANONYMITY_COUNTED,),
+        preconditions=checked(_DEGREES_RECOUNTED),
         not_protected=(_SHAPE, _EDGES, *([_LABELS] if columns else []), _AGAIN),
     )
 
 
-def switched_edges(share: Fraction, unit: str) -> SwitchedEdges:
+def switched_edges(share: Fraction, unit: Unit) -> SwitchedEdges:
     """Return the claim of a switched graph."""
     return SwitchedEdges(
         share=share,
         unit=unit,
-        theorem="by construction: an exchange of ends keeps the degrees of all four nodes (Ying & Wu 2008)",
-        preconditions=proved("two edges that exchange ends are chosen by coins, and no edge is made twice"),
+        theorem=(_SWITCHING_KEEPS_DEGREES,),
+        preconditions=proved(_SWITCHES_RANDOM),
         not_protected=(_DEGREES, _SHAPE, _EDGES, _AGAIN),
     )
 
 
-def random_edges(share: Fraction, unit: str) -> RandomEdges:
+def random_edges(share: Fraction, unit: Unit) -> RandomEdges:
     """Return the claim of a graph with random changes."""
     return RandomEdges(
         share=share,
         unit=unit,
-        theorem="by construction: as many edges go as come (Ying & Wu 2008, random add and delete)",
-        preconditions=proved("which edges go and which come is chosen by coins, every choice as likely"),
+        theorem=(_ADD_DELETE_KEEPS_NUMBER,),
+        preconditions=proved(_CHANGES_RANDOM),
         not_protected=(_NEAR, _SHAPE, _EDGES, _AGAIN),
     )
 
 
-def generalized(k: int, columns: tuple[str, ...], unit: str) -> GroupedNodes:
+def generalized(k: int, columns: tuple[str, ...], unit: Unit) -> GroupedNodes:
     """Return the claim of a graph of super-nodes."""
     return GroupedNodes(
         k=k,
         columns=columns,
         unit=unit,
-        theorem="Hay, Miklau, Jensen, Towsley & Weis 2008, generalization, counted",
-        preconditions=checked("the sizes of the written super-nodes, and whether their counts are possible"),
+        theorem=(_SUPER_NODES_COUNTED,),
+        preconditions=checked(_SUPER_NODES_RECOUNTED),
         not_protected=(_COUNTS, _GROUPS_OF_ALL, *([_LABELS] if columns else []), _AGAIN),
     )
 
@@ -152,16 +196,16 @@ def generalized(k: int, columns: tuple[str, ...], unit: str) -> GroupedNodes:
 class Reasons:
     """What a claim of privacy rests on: what is proved, what the output shows, and what else stays open."""
 
-    proved: tuple[str, ...]
-    checked: tuple[str, ...]
-    gaps: tuple[str, ...] = ()
+    proved: tuple[Condition, ...]
+    checked: tuple[Condition, ...]
+    gaps: tuple[Exposure, ...] = ()
 
 
 def private(grounds: Grounds, noise: str, scale: Fraction | None, reasons: Reasons) -> PurePrivacy:
     """Return the claim of numbers of a graph with noise; a scale that hangs on the edges is never stated."""
     unit = grounds.unit
     return PurePrivacy(
-        unit=str(unit),
+        unit=unit,
         theorem=grounds.promise.because,
         epsilon=grounds.epsilon,
         adjacency=unit.adjacency,

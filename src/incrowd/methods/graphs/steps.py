@@ -8,12 +8,32 @@ from typing import ClassVar
 from incrowd.core.claims.claim import Claim
 from incrowd.core.relations import Relations
 from incrowd.core.steps.step import Step
+from incrowd.core.terms import Exposure
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 
 REFUSE, DROP = "refuse", "drop"
-NODES = "nodes, their number and their columns: they are taken as known to everyone, and only edges are hidden"
-TOGETHER = "all edges of two nodes together: each of them, of whatever kind and direction, can lose epsilon"
+NODES = Exposure(
+    "nodes-known",
+    "nodes, their number and their columns: they are taken as known to everyone, and only edges are hidden",
+)
+TOGETHER = Exposure(
+    "edges-of-two-nodes",
+    "all edges of two nodes together: each of them, of whatever kind and direction, can lose epsilon",
+)
+_REFUSED = {
+    "loops": Exposure(
+        "checked-no-loops",
+        "that no edge joins a node with itself: the source was checked for it, and publication shows it",
+    ),
+    "doubles": Exposure(
+        "checked-no-doubles", "that no edge stands twice: the source was checked for it, and publication shows it"
+    ),
+    "unknown": Exposure(
+        "checked-no-unknown-nodes",
+        "that no edge names an unknown node: the source was checked for it, and publication shows it",
+    ),
+}
 _RULES = {"loops": "joins a node with itself", "doubles": "stands twice", "unknown": "names an unknown node"}
 
 
@@ -49,9 +69,9 @@ class Connect(Step):
         return f" An edge is left out that {' or '.join(dropped)}." if dropped else ""
 
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """What a source is refused for, in words."""
-        return tuple(words for name, words in _RULES.items() if getattr(self, name) == REFUSE)
+    def refusals(self) -> tuple[Exposure, ...]:
+        """What publication shows of the source, because it would have been refused otherwise."""
+        return tuple(shown for name, shown in _REFUSED.items() if getattr(self, name) == REFUSE)
 
     @property
     def relations(self) -> Relations:
@@ -61,14 +81,11 @@ class Connect(Step):
     def amend(self, claim: Claim) -> Claim:
         """Say what a claim about edges does not hide, and what publication shows of the source."""
         gaps = claim.not_protected
-        if claim.unit.startswith(f"one {Kind.EDGE}"):
+        if claim.unit.kind.of_edges:
             gaps = (*gaps, NODES)
-        if claim.unit.startswith(f"one {Kind.RELATION}"):
+        if claim.unit.kind is Kind.RELATION:
             gaps = (*gaps, TOGETHER)
-        if self.refusals:
-            shown = f"that no edge {', '.join(self.refusals)}: the source was checked for it, and publication shows it"
-            gaps = (*gaps, shown)
-        return replace(claim, not_protected=gaps)
+        return replace(claim, not_protected=(*gaps, *self.refusals))
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,9 @@ def description(statement: Statement) -> Description:
     learn, made = statement.grounds.need(LearnFrom), statement.grounds.need(PublishModel)
     what = "of the columns themselves" if learn.target is None else f"that predicts {learn.target}"
     text = (
-        f"A model {what} from {counted(len(learn.columns), 'column')}: {made.model}, {counted(numbers, 'number')}. It "
-        "is made from noisy sums over all rows, and can be used as often as anyone likes."
+        f"A model {what} from {counted(len(learn.columns), 'column')}: {made.model.words}, "
+        f"{counted(numbers, 'number')}. It is made from noisy sums over all rows, and can be used as often as anyone "
+        "likes."
     )
     return Description("A model", text, "nothing: it holds no row of anyone")
 

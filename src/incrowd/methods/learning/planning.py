@@ -19,6 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import charged
 from incrowd.methods.labels import bin_column
 from incrowd.methods.learning.encoder import ColumnEncoder
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.inputs import name_of
 from incrowd.methods.learning.models import TABLE
 from incrowd.methods.learning.steps import LearnFrom, PublishModel
@@ -61,7 +62,7 @@ class LearningTask:
         """How the model's file says that columns are read."""
         return tuple(map(ColumnEncoder.of, self.inputs))
 
-    def around(self, sums: Sequence[Step], schema: Schema, model: str) -> tuple[Step, ...]:
+    def around(self, sums: Sequence[Step], schema: Schema, model: ModelForm) -> tuple[Step, ...]:
         """Return all steps, given those that sum with noise."""
         target = None if self.target is None else name_of(self.target)
         columns = tuple(bin_column(name_of(each), each) for each in self.inputs)
@@ -134,5 +135,5 @@ def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], set
     if isinstance(promise.loss, Pure):
         delta, promise = Fraction(0), replace(promise, delta=Fraction(0))
     spent = charged(promise.loss, delta, schema.unit.adjacency)
-    told = {"epsilon": spent, "delta": delta, **settings}
+    told = {"epsilon": spent, "delta": delta, **settings, "model": settings["model"].words}
     return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told)

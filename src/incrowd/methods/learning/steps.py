@@ -16,26 +16,34 @@ from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.moves import gaussian_rho, squared_move, summed_move
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_COMPOSED = "Bun & Steinke 2016, Lemma 2.3: ρ adds up, also adaptively"
-_CONVERTED = "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ"
-_ALONE = "what a row adds is whole numbers that follow from this row and from what was published before alone"
-_EVERY = "every number of every sum gets noise of its own, those without a row too"
-_AFTER = "the model is made from noisy sums alone"
-_SHOWN = "the columns, classes and numbers of the model's file are those of these steps"
-_INDEPENDENT = "rows of one person as such: they are learned from as if they were of different people"
-_NUMBER = "how many rows there are: a replaced row leaves their number as it is"
+_COMPOSED = Theorem("rho-adds-up", "Bun & Steinke 2016, Lemma 2.3: ρ adds up, also adaptively")
+_CONVERTED = Theorem("rho-converted", "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ")
+_ALONE = Condition(
+    "model-sums-alone",
+    "what a row adds is whole numbers that follow from this row and from what was published before alone",
+)
+_EVERY = Condition("every-sum-noisy", "every number of every sum gets noise of its own, those without a row too")
+_AFTER = Condition("model-from-noisy-sums", "the model is made from noisy sums alone")
+_SHOWN = Condition("model-file-fits", "the columns, classes and numbers of the model's file are those of these steps")
+_INDEPENDENT = Exposure(
+    "rows-of-one-person-learned",
+    "rows of one person as such: they are learned from as if they were of different people",
+)
+_NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
 
-def spent(inner: Promise, rho: Fraction, because: str, unit: Unit) -> Promise:
+def spent(inner: Promise, rho: Fraction, because: Theorem, unit: Unit) -> Promise:
     """Return a promise with one noisy sum or private choice more in front."""
     if inner.loss is None:
         return Promise(ZeroConcentrated(rho), (because,), assumptions(unit))
@@ -87,7 +95,6 @@ class CountByTarget(Step):
 
     kind: ClassVar[str] = "count by target"
     title: ClassVar[str] = "Count by target"
-    words: ClassVar[tuple[str, ...]] = ("law",)
     glyph: ClassVar[str | None] = "sorted"
 
     tables: int
@@ -99,7 +106,7 @@ class CountByTarget(Step):
             raise InvalidParameter("a table at least is counted, with noise of a scale above 0.")
 
     @property
-    def law(self) -> str:
+    def law(self) -> Theorem:
         """Who proved what the noise costs."""
         return self.noise.source
 
@@ -298,7 +305,6 @@ class CountGrid(Step):
 
     kind: ClassVar[str] = "count on a grid"
     title: ClassVar[str] = "Count on a grid"
-    words: ClassVar[tuple[str, ...]] = ("law",)
     glyph: ClassVar[str | None] = "sorted"
 
     columns: int
@@ -311,7 +317,7 @@ class CountGrid(Step):
             raise InvalidParameter("a grid has a cell at least, and counts have noise of a scale above 0.")
 
     @property
-    def law(self) -> str:
+    def law(self) -> Theorem:
         """Who proved what the noise costs."""
         return self.noise.source
 
@@ -337,12 +343,12 @@ class PublishModel(Step):
     kind: ClassVar[str] = "publish a model"
     title: ClassVar[str] = "Publish the model"
 
-    model: str
+    model: ModelForm
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        return f"The model ({self.model}) is computed from the noisy sums alone, and published."
+        return f"The model ({self.model.words}) is computed from the noisy sums alone, and published."
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy."""
@@ -353,13 +359,13 @@ class PublishModel(Step):
             "epsilon": grounds.epsilon,
             "adjacency": unit.adjacency,
             "max_rows": unit.max_rows,
-            "unit": str(unit),
+            "unit": unit,
             "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
         if isinstance(loss, Sequence):
             return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
         if promise.delta:
-            rho, theorem = getattr(loss, "rho", None), f"{promise.because}; {_CONVERTED}"
+            rho, theorem = getattr(loss, "rho", None), (*promise.because, _CONVERTED)
             return (ApproximatePrivacy(**shared, delta=promise.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
         return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from incrowd.core.loss import Gaussian, Sampled, Sequence
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import Promise, Step, assumptions
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted, share
 from incrowd.errors import InvalidParameter
@@ -17,7 +18,10 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-_COMPOSED = "Koskela, Jälkö & Honkela 2020: privacy loss distributions of Poisson samples, all rounds together"
+_COMPOSED = Theorem(
+    "sampled-loss-distributions",
+    "Koskela, Jälkö & Honkela 2020: privacy loss distributions of Poisson samples, all rounds together",
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,6 @@ class SampleGradients(Step):
 
     kind: ClassVar[str] = "follow gradients of samples"
     title: ClassVar[str] = "Follow gradients of samples"
-    words: ClassVar[tuple[str, ...]] = ("design", "coins")
     glyph: ClassVar[str | None] = "drawn"
 
     rounds: int

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.terms import Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.moves import gaussian_rho, squared_move
@@ -16,7 +17,10 @@ from incrowd.methods.learning.steps import counts_promise, spent
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-CHOICES = "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated"
+CHOICES = Theorem(
+    "exponential-concentrated",
+    "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated",
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,6 @@ class CountLeaves(Step):
 
     kind: ClassVar[str] = "count in leaves"
     title: ClassVar[str] = "Count in leaves"
-    words: ClassVar[tuple[str, ...]] = ("law",)
     glyph: ClassVar[str | None] = "sorted"
 
     trees: int
@@ -81,7 +84,7 @@ class CountLeaves(Step):
             raise InvalidParameter("a tree has a level at least, and counts have noise of a scale above 0.")
 
     @property
-    def law(self) -> str:
+    def law(self) -> Theorem:
         """Who proved what the noise costs."""
         return self.noise.source
 

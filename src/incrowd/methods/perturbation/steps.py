@@ -12,21 +12,28 @@ from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 CRITERION = "perturbation"
-BECAUSE = "values are masked: how well that hides people is measured, not promised"
-UNMASKED = "columns that were not changed: they show what they showed"
-MEASURED = (
-    "anything: a masked value may be near the true one, and rows may be told apart; `assess` and `attack` measure it"
+BECAUSE = Theorem("masked", "values are masked: how well that hides people is measured, not promised")
+UNMASKED = Exposure("unmasked-columns", "columns that were not changed: they show what they showed")
+MEASURED = Exposure(
+    "masked-anything",
+    "anything: a masked value may be near the true one, and rows may be told apart; `assess` and `attack` measure it",
 )
-SUBGROUPS = "parts of the table: what is kept of all rows need not be kept of some of them"
+SUBGROUPS = Exposure(
+    "parts-of-the-table", "parts of the table: what is kept of all rows need not be kept of some of them"
+)
 BESIDE = "reads beside the released columns"
 """What a step that follows reads of the original besides what is released, as a promise of form lists it."""
-_MADE = "the program makes it so, whatever the rows are"
+_MADE = Condition("made-so", "the program makes it so, whatever the rows are")
+
+
+_MASKING_NONE = Theorem("masking-none", "none: what masking hides depends on the rows and on what others know")
 
 
 class KeptStatistic(StrEnum):
@@ -119,7 +126,7 @@ class Masking(Step):
     glyph: ClassVar[str | None] = "coarser"
     leaves_out: ClassVar[bool] = False
     """Whether rows may be left out."""
-    source: ClassVar[str]
+    source: ClassVar[Theorem]
     """The theorem or method by which the statistics are kept."""
 
     within: tuple[str, ...] = ()
@@ -219,8 +226,8 @@ class Masking(Step):
             columns=self.changes,
             kept=kept,
             how=how,
-            unit=str(grounds.unit),
-            theorem=self.source,
+            unit=grounds.unit,
+            theorem=(self.source,),
             preconditions=proved(_MADE),
             not_protected=(MEASURED, SUBGROUPS),
             share=self.share_of(kept),
@@ -236,8 +243,8 @@ class Masking(Step):
 def _masked(masks: tuple[Masking, ...], grounds: Grounds) -> Masked:
     return Masked(
         columns=tuple(dict.fromkeys(name for step in masks for name in step.changes)),
-        unit=str(grounds.unit),
-        theorem="none: what masking hides depends on the rows and on what others know",
+        unit=grounds.unit,
+        theorem=(_MASKING_NONE,),
         preconditions=proved(_MADE),
         not_protected=(MEASURED, UNMASKED),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.terms import Exposure, Theorem
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.classical.sets import QuerySet
 from incrowd.queries.question import AggregateKind
@@ -26,8 +27,8 @@ class Protection(Protocol):
     """A way to answer a question about a query set, with a name, parameters, and an honest word about it."""
 
     name: ClassVar[str]
-    source: ClassVar[str]
-    broken_by: ClassVar[str]
+    source: ClassVar[Theorem]
+    broken_by: ClassVar[Exposure]
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
@@ -49,10 +50,11 @@ class SizeControl:
 
     k: int = 5
     name: ClassVar[str] = "size-control"
-    source: ClassVar[str] = "Denning, Denning and Schwartz 1979"
-    broken_by: ClassVar[str] = (
+    source: ClassVar[Theorem] = Theorem("denning-1979", "Denning, Denning and Schwartz 1979")
+    broken_by: ClassVar[Exposure] = Exposure(
+        "tracker",
         "a tracker: two sets of allowed size whose answers, added and subtracted, give the answer about any set, "
-        "however small"
+        "however small",
     )
 
     def __post_init__(self) -> None:
@@ -82,9 +84,10 @@ class PerturbedCopy:
 
     width: Fraction
     name: ClassVar[str] = "perturbed-copy"
-    source: ClassVar[str] = "Traub, Yemini and Woźniakowski 1984"
-    broken_by: ClassVar[str] = (
-        "a question about one row: it gives that row's value to within ±width, and how many rows fit is exact"
+    source: ClassVar[Theorem] = Theorem("traub-1984", "Traub, Yemini and Woźniakowski 1984")
+    broken_by: ClassVar[Exposure] = Exposure(
+        "question-about-one-row",
+        "a question about one row: it gives that row's value to within ±width, and how many rows fit is exact",
     )
 
     def __post_init__(self) -> None:
@@ -118,9 +121,10 @@ class RandomSample:
 
     rate: Fraction
     name: ClassVar[str] = "random-sample"
-    source: ClassVar[str] = "Denning 1980"
-    broken_by: ClassVar[str] = (
-        "averaging: the same set written in other words has another sample, and many of them average to the truth"
+    source: ClassVar[Theorem] = Theorem("denning-1980", "Denning 1980")
+    broken_by: ClassVar[Exposure] = Exposure(
+        "averaging-samples",
+        "averaging: the same set written in other words has another sample, and many of them average to the truth",
     )
 
     def __post_init__(self) -> None:
@@ -148,9 +152,10 @@ class Audited:
     """
 
     name: ClassVar[str] = "audited"
-    source: ClassVar[str] = "Chin and Özsoyoğlu 1982"
-    broken_by: ClassVar[str] = (
-        "whoever knows more than the answers: bounds of the values, a value or two, or that values are 0 or 1"
+    source: ClassVar[Theorem] = Theorem("chin-1982", "Chin and Özsoyoğlu 1982")
+    broken_by: ClassVar[Exposure] = Exposure(
+        "knowing-more-than-answers",
+        "whoever knows more than the answers: bounds of the values, a value or two, or that values are 0 or 1",
     )
 
     @property
@@ -211,8 +216,8 @@ class AnswerClassically(Step):
     question: str
     protection: str
     parameters: tuple[tuple[str, str], ...]
-    source: str
-    broken_by: str
+    source: Theorem
+    broken_by: Exposure
 
     @classmethod
     def of(cls, question: str, protection: Protection) -> AnswerClassically:
@@ -233,4 +238,4 @@ class AnswerClassically(Step):
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - without an epsilon it is the same for all
         """Promise a form, and no epsilon."""
         loss = Syntactic(f"classical answer by {self.protection}", self.parameters)
-        return Promise(loss, (self.source, f"broken by {self.broken_by}"))
+        return Promise(loss, (self.source,))

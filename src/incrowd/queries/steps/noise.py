@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, ZeroConcentrated
 from incrowd.core.steps.step import Promise, Step
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -73,7 +74,7 @@ class NoiseOnSums(Step):
 
     kind: ClassVar[str] = "noise"
     title: ClassVar[str] = "Noise"
-    because: ClassVar[str]
+    because: ClassVar[Theorem]
 
     def loss(self, sums: AddUp) -> Loss:
         """Return what the noise costs on these sums, from its law alone; or refuse noise that is not made for them."""
@@ -88,8 +89,7 @@ class NoiseOnSums(Step):
 class CubeNoise(NoiseOnSums):
     """One noise for all numbers of a group, whose chance falls with the largest of its coordinates."""
 
-    words: ClassVar[tuple[str, ...]] = ("noise",)
-    because: ClassVar[str] = AddCube.because
+    because: ClassVar[Theorem] = AddCube.because
 
     epsilon: Fraction
     widths: tuple[int, ...]
@@ -118,6 +118,8 @@ class CubeNoise(NoiseOnSums):
 class LaplaceNoise(CubeNoise):
     """Integer Laplace noise on the one number of each group."""
 
+    kind: ClassVar[str] = "Laplace noise"
+
     @property
     def noise(self) -> str:
         """The name of the law."""
@@ -141,8 +143,7 @@ class LaplaceNoise(CubeNoise):
 class GaussianNoise(NoiseOnSums):
     """Integer Gaussian noise on each number of a group, paid in ρ."""
 
-    words: ClassVar[tuple[str, ...]] = ("noise",)
-    because: ClassVar[str] = AddGaussianVector.because
+    because: ClassVar[Theorem] = AddGaussianVector.because
 
     scales: tuple[Fraction, ...]
 
@@ -191,7 +192,9 @@ class GroupThreshold(Step):
 
     kind: ClassVar[str] = "threshold"
     title: ClassVar[str] = "List what is clearly there"
-    because: ClassVar[str] = "Korolova, Kenthapadi, Mishra & Ntoulas 2009 (unknown groups from a threshold on)"
+    because: ClassVar[Theorem] = Theorem(
+        "threshold-on-groups", "Korolova, Kenthapadi, Mishra & Ntoulas 2009 (unknown groups from a threshold on)"
+    )
 
     least: int
     on: int
@@ -248,7 +251,7 @@ class PrivatePick(Step):
         chosen = f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}"
         return f"{chosen}; there is no interval of it."
 
-    def because(self, unit: Unit) -> str:
+    def because(self, unit: Unit) -> Theorem:
         """Return whose theorem it rests on."""
         if self.of is not AggregateKind.MODE:
             return Exponential.because
@@ -285,7 +288,7 @@ class PrivatePick(Step):
 class ConcentratedPick(PrivatePick):
     """A pick that is paid in ρ: ε is worth ε²/2 (Bun & Steinke 2016, Proposition 1.4)."""
 
-    words: ClassVar[tuple[str, ...]] = ("rho",)
+    kind: ClassVar[str] = "concentrated pick"
 
     @property
     def rho(self) -> str:
@@ -315,7 +318,7 @@ class NoisyParts(Promise):
         hidden = () if self.threshold is None else (self.threshold.loss(self.sums),)
         return (*noise, *hidden, *(pick.loss(rows, unit) for pick in self.picks))
 
-    def reasons(self, unit: Unit) -> tuple[str, ...]:
+    def reasons(self, unit: Unit) -> tuple[Theorem, ...]:
         """Return whose theorems the losses rest on."""
         noise = () if self.noise is None else (self.noise.because,)
         hidden = () if self.threshold is None else (self.threshold.because,)

@@ -12,6 +12,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePr
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of, walk
+from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -67,20 +68,32 @@ def _stated(loss: Loss) -> tuple[Fraction, Fraction]:
     raise InvalidParameter("only losses with an exact epsilon and delta add up to one.")
 
 
-ROW = "one row is one person, and nobody has two"
-PERSON = "the person column tells people apart: nobody has two identifiers"
-LEDGER = "all releases about these people go through one ledger"
-BEFORE = "bounds, categories and the terms of the question were chosen without looking at the rows"
-TOGETHER = "the questions were all fixed before the first answer, so their losses compose"
+ROW = Assumption("one-row-one-person", "one row is one person, and nobody has two")
+PERSON = Assumption("person-column-of-question", "the person column tells people apart: nobody has two identifiers")
+LEDGER = Assumption("one-ledger-for-questions", "all releases about these people go through one ledger")
+BEFORE = Assumption(
+    "terms-chosen-without-rows",
+    "bounds, categories and the terms of the question were chosen without looking at the rows",
+)
+TOGETHER = Theorem(
+    "questions-fixed-before", "the questions were all fixed before the first answer, so their losses compose"
+)
 CONFIDENCE = "0.95"
 _HELD = (
     "an interval, where there is one, holds the truth in 95 of 100 answers, before noisy numbers choose which rows are "
     "shown"
 )
 _PROVED = proved(
-    "of what depends on rows, nothing enters the answer but sums under the stated noise, what the stated private "
-    "selections chose, and names of groups whose noisy count reaches the stated threshold",
-    "one unit of privacy moves the statistics by the stated widths and rows at most, whatever the rows hold",
+    Condition(
+        "answers-from-noisy",
+        "of what depends on rows, nothing enters the answer but sums under the stated noise, what"
+        " the stated private selections chose, and names of groups whose noisy count reaches the "
+        "stated threshold",
+    ),
+    Condition(
+        "contributions-bounded",
+        "one unit of privacy moves the statistics by the stated widths and rows at most, whatever the rows hold",
+    ),
 )
 
 
@@ -110,8 +123,6 @@ class Understand(Step):
 @dataclass(frozen=True)
 class RowSample(SecretSample):
     """A secret coin for each row of the one table decides whether the question is about it."""
-
-    words: ClassVar[tuple[str, ...]] = ("design",)
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
@@ -211,7 +222,6 @@ class OneGroup(Step):
 
     kind: ClassVar[str] = "group"
     title: ClassVar[str] = "No groups"
-    words: ClassVar[tuple[str, ...]] = ("by", "groups")
 
     @property
     def by(self) -> list[str]:
@@ -235,7 +245,6 @@ class OpenGroups(Step):
 
     kind: ClassVar[str] = "group"
     title: ClassVar[str] = "Group"
-    words: ClassVar[tuple[str, ...]] = ("groups",)
 
     by: tuple[str, ...]
 
@@ -260,7 +269,6 @@ class GiveAnswer(Step):
 
     kind: ClassVar[str] = "answer"
     title: ClassVar[str] = "Answer"
-    words: ClassVar[tuple[str, ...]] = ("confidence",)
 
     columns: tuple[str, ...]
 
@@ -326,7 +334,7 @@ class Questions(Step):
         losses = tuple(part.loss for part in each if part.loss is not None)
         if len(losses) < len(each):
             raise InvalidParameter("some question answers nothing.")
-        reasons = dict.fromkeys("; ".join(part.because) for part in each)
+        reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
         return Promise(
             losses[0] if len(losses) == 1 else Sequence(losses),
             (*reasons, TOGETHER),
@@ -358,7 +366,6 @@ class Combine(Step):
 
     kind: ClassVar[str] = "combine"
     title: ClassVar[str] = "One answer of several"
-    words: ClassVar[tuple[str, ...]] = ("confidence",)
 
     question: str
     columns: tuple[str, ...]
@@ -379,7 +386,7 @@ def _shared(grounds: Grounds) -> dict[str, Any]:
     return {
         "adjacency": unit.adjacency,
         "max_rows": unit.max_rows,
-        "unit": str(unit),
+        "unit": unit,
         "theorem": promise.because,
         "preconditions": (*_PROVED, *assumed(promise.assumes)),
         "not_protected": (GROUPS,),

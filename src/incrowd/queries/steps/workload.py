@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from incrowd.core.steps.step import Promise, Step, inside, steps_of
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
@@ -14,7 +15,9 @@ from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
 from incrowd.queries.steps.question import BoundContribution, OneGroup, Understand, together
 
-LEAST_SQUARES = "post-processing (least squares solutions are computed from the noisy counts alone)"
+LEAST_SQUARES = Theorem(
+    "least-squares", "post-processing (least squares solutions are computed from the noisy counts alone)"
+)
 _COUNT = (NumberInGroup(Of.ROWS, 1),)
 
 
@@ -105,8 +108,8 @@ class AnswerSet(Step):
         losses = tuple(part.loss for part in each if part.loss is not None)
         if len(losses) < len(each) or any(inside(steps, unit).loss is not None for steps in self.questions):
             raise InvalidParameter("noise is added to the tables of a set of questions, and nowhere else.")
-        reasons = dict.fromkeys("; ".join(part.because) for part in each)
-        assumes = frozenset[str]().union(*(part.assumes for part in each))
+        reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
+        assumes = frozenset[Assumption]().union(*(part.assumes for part in each))
         return Promise(together(losses), (*reasons, LEAST_SQUARES), assumes)
 
     def to_json(self) -> dict[str, Any]:

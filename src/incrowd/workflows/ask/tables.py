@@ -179,10 +179,11 @@ def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Rel
 def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> Bond:
     key, marked = SourceBook.of(policy).key(), list[MarkedSource]()
     for each in tables:
-        digest = place.digest(each.source)
-        bare = SourceMarks(keyed_digest(digest, key))
-        marks = bare if place.marks is None else place.marks(each.source, each.schema, key)
-        marked.append(MarkedSource.of(each.source, marks, digest, ledger))
+        if place.marks is None:
+            marks = SourceMarks(keyed_digest(place.digest(each.source), key))
+        else:
+            marks = place.marks(each.source, each.schema, key)
+        marked.append(MarkedSource(each.source.address, marks))
     return Bond.of(policy, ledger, tuple(marked))
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,23 +23,21 @@ from incrowd.core.claims.privacy import (
     Smooth,
     ZeroKnowledge,
 )
-from incrowd.core.loss import Loss
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import PublishCounts
 from incrowd.core.steps.rows import Order, Recode
-from incrowd.core.steps.step import Step, step_of
+from incrowd.core.steps.step import Step
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
-from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verify.files import file_of, tables_of
 from incrowd.verify.judge import check_steps
-from incrowd.verify.statement import Look, Problem, Statement, in_order, one
+from incrowd.verify.statement import Look, Problem, Statement, one
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 
@@ -118,7 +115,7 @@ def descent(
         return Problem("these are not the steps of a coarser table")
     if (held.id, held.digest) != (parent.id, parent.digest()):
         return Problem("the certificate there is not the one that this table was made from")
-    same = ("policy_hash", "dataset", "guarantee", "accounting", "ledger", "limits")
+    same = ("policy_hash", "dataset", "guarantee", "accounting", "ledger")
     if any(getattr(certificate, name) != getattr(parent, name) for name in same) or held.steps != parent.steps:
         return Problem("guarantee, accounting, dataset, policy or steps are not the parent's")
     if [file_of(file) for file in parent_files] != list(tables_of(parent)):
@@ -137,32 +134,6 @@ def descent(
     if expected.keys() != after.keys() or any(expected[key] != after[key] for key in expected):
         return Problem("it is not what the parent's file gives")
     return None
-
-
-def from_version_1(chain: Sequence[Mapping[str, Any]], loss: Loss) -> list[Mapping[str, Any]]:
-    """Return the steps of a certificate of version 1 as they are told today.
-
-    There the parent's steps stand in front, and again in what the last step holds of the parent.
-    """
-    last = dict(chain[-1]) if chain else {}
-    held = last.pop("of", None)
-    if last.get("step") != Coarsen.kind or not isinstance(held, Mapping) or list(chain[:-1]) != held["chain"]:
-        return list(chain)
-    steps = from_version_1(held["chain"], loss)
-    parent = {"method": _made_by(steps), "id": held["id"], "certificate": 1, "digest": held["digest"]}
-    return [{"step": Parent.kind, **parent, "steps": steps}, last]
-
-
-def _made_by(steps: list[Mapping[str, Any]]) -> str:
-    """Return the method that knows all these steps, in their order; certificates of version 1 do not name it."""
-    for name in (*PARENTS, "coarser table"):
-        check = check_of(name)
-        try:
-            if in_order(tuple(step_of(each, check.STEPS) for each in steps), check.ORDER):
-                return name
-        except InvalidParameter:
-            continue
-    return ""
 
 
 def is_counted(steps: tuple[Step, ...]) -> bool:

@@ -101,7 +101,7 @@ def coarser_plan(source: SourceRelease, step: Coarsen) -> Plan:
     """Return the plan of a coarser table: it promises what its parent does, and draws from the released table alone."""
     certificate = source.certificate
     stated = certificate.guarantee
-    named = (certificate.method.name, certificate.id, certificate.version, certificate.digest())
+    named = (certificate.method.name, certificate.id, certificate.digest())
     steps = (Parent(*named, certificate.steps), step)
     promise = fold(steps, stated.unit, stated.delta)
     if promise != stated:

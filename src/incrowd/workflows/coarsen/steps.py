@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parent(Step):
-    """A release was there already: its method, its name, the version and digest of its certificate, and its steps."""
+    """A release was there already: its method, its name, the digest of its certificate, and its steps."""
 
     kind: ClassVar[str] = "parent"
     title: ClassVar[str] = "A released table"
 
     method: str
     id: str
-    certificate: int
     digest: str
     steps: tuple[Step, ...]
 
@@ -73,10 +72,10 @@ class Parent(Step):
         if any(type(plain[name]) is not kind for name, kind in _NAMED.items()):
             return None
         steps = steps_of(plain["steps"], (*check_of(plain["method"]).STEPS, *AROUND))
-        return cls(plain["method"], plain["id"], plain["certificate"], plain["digest"], steps)
+        return cls(plain["method"], plain["id"], plain["digest"], steps)
 
 
-_NAMED: Mapping[str, type] = {"method": str, "id": str, "certificate": int, "digest": str}
+_NAMED: Mapping[str, type] = {"method": str, "id": str, "digest": str}
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,6 @@ class Coarsen(Step):
 
     kind: ClassVar[str] = "coarsen"
     title: ClassVar[str] = "Make coarser"
-    words: ClassVar[tuple[str, ...]] = ("by",)
 
     columns: tuple[CoarserColumn, ...]
 

@@ -11,6 +11,7 @@ from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Charged, Entry
 from incrowd.core.subjects import Subject
+from incrowd.core.terms import joined
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
 from incrowd.workflows.policy.ledger import find_book, same_people
@@ -117,7 +118,7 @@ def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
         name,
         entry.at,
         charged.dataset,
-        charged.promise.because,
+        joined(charged.promise.because),
         _text(charged.epsilon),
         _text(charged.delta),
         None if charged.rho is None else str(charged.rho),

@@ -55,7 +55,7 @@ def _study(root: Element, release: ReleaseDescription) -> None:
     summary = SubElement(info, "sumDscr")
     if release.certificate.dataset.period is not None:
         _text(summary, "timePrd", release.certificate.dataset.period)
-    _text(summary, "anlyUnit", release.certificate.dataset.unit)
+    _text(summary, "anlyUnit", str(release.certificate.guarantee.unit))
     method = SubElement(study, "method")
     _text(method, "notes", release.processing, type="disclosure control")
     if release.holder.license is not None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from incrowd.core.certificate import COMPOSITION
 from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
@@ -64,7 +65,7 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
             },
             "privacy_loss": {
                 "privacy_unit": stated.guarantee.unit.kind.value.capitalize(),
-                "privacy_unit_details": f"Two datasets are neighbors if they differ by {stated.dataset.unit}.",
+                "privacy_unit_details": f"Two datasets are neighbors if they differ by {stated.guarantee.unit}.",
                 "privacy_parameters": {
                     "epsilon": float_up(exact(stated.accounting.spent.epsilon)),
                     "delta": float_up(exact(stated.accounting.spent.delta)),
@@ -85,8 +86,8 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": _FILL_IN,
                 "mechanisms": f"{release.processing} Made by {stated.tool}.",
-                "composition": stated.accounting.composition,
-                "justification": f"Theorem: {stated.claims[0].theorem}." if stated.claims else _FILL_IN,
+                "composition": COMPOSITION,
+                "justification": f"Theorem: {stated.claims[0].source}." if stated.claims else _FILL_IN,
             },
             "administrative": {"status": "Draft", "registry_authors": [curator or _FILL_IN], "tier": 3},
         },

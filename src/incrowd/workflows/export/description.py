@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.core.certificate import Certificate, File
+from incrowd.core.certificate import LIMITS, Certificate, File
+from incrowd.core.terms import joined
 from incrowd.core.words import listed
 from incrowd.engines.readers.statistics import Coding, open_statistics
 from incrowd.errors import InvalidParameter
@@ -99,7 +100,7 @@ class ReleaseDescription:
         """The release in a few sentences: how it was made, what is promised, what that needs."""
         stated = self.certificate
         head = f"A release of {stated.dataset.name} by the method “{stated.method.name}” ({stated.tool})."
-        cost = f"For {stated.dataset.unit}: {self.odds.numbers}." if self.odds.bounded else _UNBOUNDED
+        cost = f"For {stated.guarantee.unit}: {self.odds.numbers}." if self.odds.bounded else _UNBOUNDED
         return " ".join((head, cost, *(f"Claim ({claim.kind}): {claim.sentence}" for claim in stated.claims[:1])))
 
     @property
@@ -111,13 +112,13 @@ class ReleaseDescription:
     def open(self) -> str:
         """What the claims do not protect, and what no certificate says."""
         left = dict.fromkeys(text for claim in self.certificate.claims for text in claim.not_protected)
-        named = f"Not protected: {'; '.join(left)}. " if left else ""
-        return named + " ".join(self.certificate.limits)
+        named = f"Not protected: {'; '.join(map(str, left))}. " if left else ""
+        return named + " ".join(LIMITS)
 
     @property
     def assumptions(self) -> str:
         """What must be true beside what was proved and checked."""
-        return "; ".join(sorted(self.certificate.guarantee.assumes)) or "nothing beside what was proved"
+        return joined(sorted(self.certificate.guarantee.assumes)) or "nothing beside what was proved"
 
 
 _UNBOUNDED = "No epsilon: nothing bounds what someone with other knowledge can learn about one person from it."

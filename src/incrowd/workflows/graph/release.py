@@ -88,8 +88,8 @@ def prepare_graph(
             f"this method takes at most {most:,} nodes: every pair of them has an answer of its own."
         )
     ledger = open_book(policy)
-    opened = zip((rows.nodes, rows.edges), marks, digests, strict=True)
-    bond = Bond.of(policy, ledger, tuple(MarkedSource.of(*each, ledger) for each in opened))
+    opened = zip((rows.nodes, rows.edges), marks, strict=True)
+    bond = Bond.of(policy, ledger, tuple(MarkedSource(source.address, marked) for source, marked in opened))
     if policy.plan.examine is not None:
         policy.plan.examine(graph)
     key = secrets.token_bytes(32)

@@ -62,7 +62,7 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     payer = Payer(file.survey.name, id_, bonds=(bond,))
     with concluding(ledger, plan, payer, (folder / CERTIFICATE).exists):
         performed = perform(plan, None, ledger, payer)
-        bare = certify(id_, stated, performed, Dataset(file.survey.name, str(UNIT)), Columns((), ()))
+        bare = certify(id_, stated, performed, Dataset(file.survey.name), Columns((), ()))
         folder.parent.mkdir(parents=True, exist_ok=True)
         with staged(Folders(folder, None)) as stage:
             certificate = write_files(bare, performed.output, stage.public, Destination(folder, "csv"))

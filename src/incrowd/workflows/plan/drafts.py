@@ -5,6 +5,7 @@ from __future__ import annotations
 from incrowd.accounting.accountant import charge_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.schema import Role, Schema
+from incrowd.core.terms import joined
 from incrowd.core.words import short_up
 from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.policy import Policy
@@ -56,6 +57,6 @@ def vouched_words(policy: Policy) -> str | None:
         return None
     spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
     if not spend.epsilon.is_finite():
-        return f"vouched for, it still has no epsilon: {promise.because}"
+        return f"vouched for, it still has no epsilon: {joined(promise.because)}"
     epsilon, delta = short_up(spend.epsilon), short_up(spend.delta)
     return f"vouched for, the promise becomes epsilon {epsilon} at delta {delta}"

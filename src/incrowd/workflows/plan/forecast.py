@@ -16,6 +16,7 @@ from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
 from incrowd.core.steps.rows import drafted_cause
+from incrowd.core.terms import joined
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted, short_up
 from incrowd.drawing.card import card, facts
@@ -87,8 +88,8 @@ class Forecast:
             ("method", self.policy.method.name),
             ("epsilon", short_up(self.epsilon) if self.epsilon.is_finite() else "infinite"),
             ("delta", short_up(self.delta)),
-            ("because", self.promise.because),
-            *(("assumes", text) for text in sorted(self.promise.assumes)),
+            ("because", joined(self.promise.because)),
+            *(("assumes", str(term)) for term in sorted(self.promise.assumes)),
             *(() if self.policy.gate is None else (("consent", self.policy.gate.sentence),)),
             *expected,
             *(("note", text) for text in self.warnings),

@@ -13,7 +13,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Standing
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED, LevelsByLook
-from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable, Refused
+from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable, Refused
 from incrowd.store.link import Key, text_of
 from incrowd.workflows.policy.ledger_place import VARIABLE, LedgerOwner, public_address
 from incrowd.workflows.policy.policy import Policy
@@ -41,17 +41,18 @@ def open_book(policy: LedgerOwner) -> Ledger:
 
 
 def find_book(policy: LedgerOwner) -> Ledger | None:
-    """Open the policy's ledger, or return None if none was ever made there; a lost or exchanged one is refused."""
+    """Open the policy's ledger, or return None if none was ever made there.
+
+    A lost or exchanged one is refused, and so is one that cannot be read: it never counts as absent.
+    """
     _require_same_place(policy)
     expected = _known(_mark(policy)).get(_place(policy))
     try:
         ledger = Ledger.open(policy.ledger_address)
-    except LedgerCorrupted:
-        raise
-    except LedgerUnavailable as error:
+    except LedgerMissing as error:
         if expected is None:
             return None
-        raise LedgerUnavailable(
+        raise LedgerMissing(
             f"{error} Releases were charged to it before, so a new one is not made: restore it from a copy."
         ) from None
     if expected not in (None, ledger.id):
@@ -148,7 +149,7 @@ def look_problem(look: LevelsByLook, dataset: str, ledger: Ledger | None) -> str
     if ledger is None or entry is None or entry.anchor.to_json() != _named(look):
         return f"entry {look.entry} of this ledger is not the one that is named"
     paid = next((each for each in entry.charged if same_people(ledger, each.dataset, dataset)), None)
-    if paid is None or (paid.promise.loss, paid.promise.because) != (Pure(look.epsilon), LOOKED):
+    if paid is None or (paid.promise.loss, paid.promise.because) != (Pure(look.epsilon), (LOOKED,)):
         return f"entry {look.entry} of the ledger is not the charge of such a look at this dataset"
     if None in (ledger.conclusions(entry.body["release"]) or (None,)):
         return f"entry {look.entry} of the ledger paid for a look that never came to its end"

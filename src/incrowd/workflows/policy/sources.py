@@ -24,8 +24,6 @@ from typing import Any, TypeVar
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.marks import BottomK, SourceMarks
-from incrowd.core.table import Opened
-from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.store.disk import force, lock_at
 from incrowd.workflows.policy.ledger import declaration_of
@@ -46,17 +44,10 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class MarkedSource:
-    """A source with its marks; `earlier` are those that version 1 would have written into the ledger."""
+    """A source: where it lies, if that is known, and the marks of its rows."""
 
     address: str | None
     marks: SourceMarks
-    earlier: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, source: Opened, marks: SourceMarks, digest: bytes, ledger: Ledger) -> MarkedSource:
-        """Return a source with the marks of its rows; the digest of its bytes tells what version 1 knew it by."""
-        content = keyed_digest(digest, hashlib.sha256(b"source " + ledger.secret).digest())
-        return cls(source.address, marks, (content, *filter(None, (source.address,))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,15 +213,8 @@ class Bond:
         own = known.get(self.root, DatasetMarks())
         others = {name: marks for name, marks in known.items() if name != self.root and ledger.knows(name)}
         for source in self.sources:
-            self._check_earlier(ledger, source)
             for name, marks in others.items():
                 self._check_beside(source, name, marks, own)
-
-    def _check_earlier(self, ledger: Ledger, source: MarkedSource) -> None:
-        for mark in source.earlier:
-            owners = ledger.owners(mark)
-            if owners and self.root not in owners:
-                raise self._known(owners[0])
 
     def _check_beside(self, source: MarkedSource, name: str, marks: DatasetMarks, own: DatasetMarks) -> None:
         address = source.address and self.book.address_mark(source.address)

@@ -22,8 +22,10 @@ from incrowd.core.certificate import (
     LedgerPlace,
     Named,
     release_id,
+    tellable,
 )
 from incrowd.core.claims.claim import Claim
+from incrowd.core.glossary import meaning_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
@@ -32,7 +34,6 @@ from incrowd.store.link import Anchor
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.perform import Performed
-from incrowd.workflows.report.page import CHARTS
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,13 @@ class Stated:
 
     @classmethod
     def of(cls, plan: Plan, policy: Policy) -> Stated:
-        """Return what is bound of a plan under a policy."""
-        return cls(method_version(plan.method), policy.hash, plan.promise, plan.claims, plan.steps)
+        """Return what is bound of a plan under a policy; what could not be told is refused before a charge."""
+        return cls(method_version(plan.method), policy.hash, plan.promise, tellable(plan.claims), tellable(plan.steps))
+
+    @property
+    def glossary(self) -> str:
+        """The digest of what its words mean."""
+        return meaning_digest(self.guarantee, self.claims, self.steps)
 
     def fresh_id(self) -> str:
         """Return a new name for a release of this."""
@@ -62,13 +68,13 @@ def certify(id_: str, stated: Stated, performed: Performed, dataset: Dataset, co
         id=id_,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tool=f"incrowd {__version__}",
-        charts=CHARTS,
         method=stated.method,
         policy_hash=stated.policy_hash,
         dataset=dataset,
         guarantee=stated.guarantee,
         claims=stated.claims,
         steps=stated.steps,
+        glossary=stated.glossary,
         accounting=accounting_of(charged, performed.entry.standings[0]),
         ledger=place_of(performed.entry.anchor),
         schema=columns,
@@ -84,16 +90,15 @@ def derive_certificate(parent: Certificate, stated: Stated, output: Any, columns
         id=stated.fresh_id(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tool=f"incrowd {__version__}",
-        charts=CHARTS,
         method=stated.method,
         claims=stated.claims,
         steps=stated.steps,
+        glossary=stated.glossary,
         schema=columns,
         evidence=output.evidence(stated.guarantee.unit, private=private),
         outputs=(),
         approvals=(),
         signature=None,
-        original=None,
     )
 
 
@@ -102,7 +107,6 @@ def dataset_of(policy: Policy, commitment: str | None = None, others: tuple[str,
     told = policy.section.dataset
     return Dataset(
         policy.name,
-        str(policy.schema.unit),
         commitment,
         told.version,
         told.period,

@@ -82,7 +82,7 @@ def prepare(
     ledger = open_book(policy)
     require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
-    bond = Bond.of(policy, ledger, (MarkedSource.of(source, marks, content, ledger),))
+    bond = Bond.of(policy, ledger, (MarkedSource(source.address, marks),))
     notes = (*source.notes, *missing_ids(engine, source, policy.schema))
     held = _held_out(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
@@ -131,7 +131,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     marks = _marks(engine, rows, policy, key, progress)
     ledger = find_book(policy)
     if ledger is not None:
-        Bond.of(policy, ledger, (MarkedSource.of(source, marks, engine.digest(source), ledger),))
+        Bond.of(policy, ledger, (MarkedSource(source.address, marks),))
     if policy.plan.examine is not None:
         policy.plan.examine(Table(policy.schema, rows, engine))
     return source

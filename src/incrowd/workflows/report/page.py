@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from incrowd.core.certificate import Accounting, Certificate
+from incrowd import __version__
+from incrowd.core.certificate import COMPOSITION, LIMITS, Accounting, Certificate
 from incrowd.core.claims.claim import Claim, Precondition, Status
 from incrowd.core.codec import encode
 from incrowd.core.steps.rows import Recode, RecodedColumn
@@ -46,15 +47,17 @@ MEANING = {
 }
 """How it is known that a condition holds, as a sign and in words."""
 _DIGITS = 6
-CHARTS = ", ".join(f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy"))
-"""What computes and draws a report: where these are the same, so is the page."""
+GENERATOR = f"incrowd {__version__} with " + ", ".join(
+    f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy")
+)
+"""What writes a report, as its page says: where this is the same, the same certificate gives the same page."""
 _MISSING = {"class": "a class of their own", "drop": "row is left out"}
 _OUTSIDE = {
     "ends": "nearest bound, which stands for all beyond it",
     "other": "one class for all",
     "drop": "row is left out",
 }
-_IN_HEAD = frozenset({"name", "unit", "commitment", "period"})
+_IN_HEAD = frozenset({"name", "commitment", "period"})
 _ATTACKERS = {
     "prosecutor": "knows that the person is in the published file and looks for the row; the worst row counts",
     "journalist": "does not know whether the person is in it and wants to show that anyone can be found",
@@ -79,7 +82,7 @@ class Remark:
 def gaps(claims: tuple[Claim, ...]) -> list[Remark]:
     """Return what claims do not protect."""
     stated = ((gap, place) for place, claim in enumerate(claims, 1) for gap in claim.not_protected)
-    return [Remark(sentence(gap), words) for gap, words in _once(stated, len(claims))]
+    return [Remark(sentence(str(gap)), words) for gap, words in _once(stated, len(claims))]
 
 
 def conditions(claims: tuple[Claim, ...]) -> list[Remark]:
@@ -226,6 +229,9 @@ class Page:
     beliefs: tuple[tuple[str, str], ...]
     curve: Markup | None
     gaps: tuple[Remark, ...]
+    limits: tuple[str, ...]
+    composition: str
+    generator: str
     conditions: tuple[Remark, ...]
     cards: tuple[Card, ...]
     recoded: tuple[RecodedColumn, ...]
@@ -278,6 +284,9 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> P
         else (),
         curve=loss_curve(certificate.guarantee, label.odds),
         gaps=tuple(gaps(claims)),
+        limits=LIMITS,
+        composition=COMPOSITION,
+        generator=GENERATOR,
         conditions=tuple(conditions(claims)),
         cards=_cards(certificate),
         recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),

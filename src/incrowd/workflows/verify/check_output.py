@@ -16,7 +16,6 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.verify.statement import Look, Problem
 
 _ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
-_CUSTOMS = {"thresholds"}  # are told in other words since version 1, and nothing in a file shows them
 
 
 def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[Look]:
@@ -37,8 +36,7 @@ def _evidence(certificate: Certificate, output: Any) -> Problem | None:
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     seen, told = encode(output.evidence(certificate.guarantee.unit, private=private)), certificate.evidence
-    unseen = _ELSEWHERE if certificate.original is None else _ELSEWHERE | _CUSTOMS
-    wrong = sorted(name for name in {*seen, *told} - unseen if seen.get(name) != told.get(name))
+    wrong = sorted(name for name in {*seen, *told} - _ELSEWHERE if seen.get(name) != told.get(name))
     return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
 
 

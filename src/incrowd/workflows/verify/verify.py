@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from incrowd import __version__
-from incrowd.core.certificate import VERSION, Certificate
+from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.core.steps.around import steps_around
 from incrowd.core.steps.choices import LevelsByLook
@@ -22,20 +21,19 @@ from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
-from incrowd.verify import version_1
 from incrowd.verify.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verify.judge import judge, statement_of
 from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
-from incrowd.workflows.registry import check_of, names, vocabulary
-from incrowd.workflows.verify.signing import check_signature
+from incrowd.workflows.registry import check_of, vocabulary
+from incrowd.workflows.verify.signing import check_signature, public_key
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import Policy
 
-_ASSUMED = "assumption"
-_OUTSIDE = {_ASSUMED, "files", "ledger", "parent", "policy", "report", "signature"}
+_ASSUMED, _REPORT = "assumption", "report"
+_OUTSIDE = {_ASSUMED, "files", "ledger", "parent", "policy", _REPORT, "signature"}
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
@@ -84,8 +82,16 @@ class Verification:
         if not self.passed:
             return "NOT verified"
         if not self.complete:
-            return "consistent, but some claim or step could not be derived again: see the question marks"
-        return "verified" if self.vouched else "consistent; who wrote it is not shown"
+            known = "consistent, but some claim or step could not be derived again: see the question marks"
+        else:
+            known = "verified" if self.vouched else "consistent; who wrote it is not shown"
+        return known + self._of_the_report
+
+    @property
+    def _of_the_report(self) -> str:
+        """What is said of a report that this version would not write; a ledger or signature covers its hash."""
+        other = any(each.about == _REPORT and each.verdict is Verdict.UNKNOWN for each in self.findings)
+        return "; the enclosed report is not vouched for" if other else ""
 
     @property
     def summary(self) -> list[tuple[str, str]]:
@@ -126,9 +132,7 @@ def _loaded(file: Path) -> dict[str, object]:
 
 
 def certificate_of(plain: dict[str, object]) -> Certificate:
-    """Read the plain form of a certificate of any version."""
-    if plain.get("certificate") == 1 and VERSION != 1:
-        return version_1.read(plain, ((name, check_of(name)) for name in names()))
+    """Read the plain form of a certificate."""
     return Certificate.from_json(plain, vocabulary)
 
 
@@ -187,19 +191,21 @@ def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> It
 
 
 def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[Look]:
-    """Make the report again, where the same tools would make the same page."""
-    from incrowd.workflows.report.page import CHARTS, public_report
+    """Render the report again; one that another version wrote may differ, and is not vouched for."""
+    from incrowd.workflows.report.page import GENERATOR, public_report
 
-    file, about = folder / REPORT, "report"
-    if certificate.original is not None or not file.is_file():
-        return
-    if (certificate.tool, certificate.charts) != (f"incrowd {__version__}", CHARTS):
-        text = f"it was made by {certificate.tool} with {certificate.charts}, which are not the versions here"
-        yield Look(about, Problem(text, undecided=True), "")
+    file = folder / REPORT
+    if not file.is_file():
         return
     bare = replace(certificate, outputs=tables_of(certificate), signature=None)
-    same = file.read_text(encoding="utf-8") == public_report(bare, output)
-    yield Look(about, None if same else Problem("made again, it is another page"), "made again, it is the same page")
+    page = file.read_text(encoding="utf-8")
+    if page == public_report(bare, output):
+        yield Look(_REPORT, None, "rendered again, it is the same page")
+    elif GENERATOR in page:
+        yield Look(_REPORT, Problem("it is not the page that this certificate gives"), "")
+    else:
+        other = Problem("the enclosed report is not vouched for: another version wrote it", undecided=True)
+        yield Look(_REPORT, other, "")
 
 
 def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[Finding]:
@@ -287,7 +293,7 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
     report = ledger.check(anchor)
     if not report.ok:
         return report.finding or "the chain is broken"
-    id_, version, digest = _came_of(certificate)
+    id_, digest = _came_of(certificate)
     entry = next(ledger.entries(anchor.sequence - 1), None)
     paid = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
     if entry is None or not paid or entry.body.get("release") != id_:
@@ -300,17 +306,17 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
         if problem is not None or look.entry >= anchor.sequence:
             return f"the levels are said to be chosen by a private look before: {problem or 'its entry came later'}"
     concluded = ledger.conclusions(id_)
-    if version > 1 and digest not in concluded:
+    if digest not in concluded:
         return "the ledger does not say that this certificate came of the charge" if concluded else _OPEN
     return None
 
 
-def _came_of(certificate: Certificate) -> tuple[str, int, str]:
-    """Return the name, the version and the digest of what was charged: a coarser table came of another release."""
+def _came_of(certificate: Certificate) -> tuple[str, str]:
+    """Return the name and the digest of what was charged: a coarser table came of another release."""
     first = certificate.steps[0]
     if isinstance(first, Parent):
-        return first.charged.id, first.charged.certificate, first.charged.digest
-    return certificate.id, certificate.version, certificate.digest()
+        return first.charged.id, first.charged.digest
+    return certificate.id, certificate.digest()
 
 
 _OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
@@ -318,7 +324,11 @@ _OPEN = "the ledger does not say what came of the charge: the release was interr
 
 def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Finding]:
     if certificate.signature is None:
-        yield Finding("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+        if trusted is None:
+            yield Finding("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+        else:
+            public_key(trusted)  # which refuses a file that holds none
+            yield Finding("signature", Verdict.FAILED, "a key was given, and the certificate is not signed")
         return
     problem = check_signature(certificate, trusted)
     if problem is not None:

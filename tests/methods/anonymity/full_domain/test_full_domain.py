@@ -104,8 +104,8 @@ def test_the_promise_is_a_form_and_has_no_epsilon() -> None:
     kinds = [claim.kind for claim in FullDomain(5, l=2, t=Fraction(1, 5)).plan(SCHEMA).claims]
     assert kinds == ["k-anonymity", "distinct l-diversity", "t-closeness"]
     for claim in FullDomain(5).plan(SCHEMA).claims:
-        assert any("minimality" in text for text in claim.not_protected)
-        assert any("homogeneity" in text for text in claim.not_protected)
+        assert any("minimality" in text for text in map(str, claim.not_protected))
+        assert any("homogeneity" in text for text in map(str, claim.not_protected))
 
 
 def test_open_text_is_searched_above_its_values() -> None:

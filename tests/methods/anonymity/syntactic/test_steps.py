@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -136,14 +137,16 @@ def cut_of(policy: dict[str, Any], folder: Path) -> dict[str, Any]:
         ("until/most presence", "11/10"),
         ("until/l of sex", 2),
         ("sensitive", ["ill", "grade"]),
-        ("rows left out", "none"),
-        ("rows left out", "at most a share of 2"),
-        ("rows left out", "at most a share of 1/20 or so"),
-        ("rows left out", "at most a share of 2/40"),
-        ("rows left out", None),
+        ("suppression", "none"),
+        ("suppression", "2"),
+        ("suppression", "1/20 or so"),
+        ("suppression", "2/40"),
+        ("suppression", None),
         ("shown as", "ranges"),
         ("at", "the levels that everyone likes"),
-        ("at", "the levels with the least loss among 12 combinations, certified"),
+        ("combinations", 0),
+        ("combinations", "12"),
+        ("quality", None),
         ("ordered", {"sex": "integer"}),
         ("ordered", {"grade": "integer", "pay": "integer"}),
         ("ordered", {"pay": "number"}),
@@ -172,7 +175,7 @@ def test_forged_cuts_are_refused(tmp_path: Path, path: str, value: Any) -> None:
         ("until/harmless of ill", ["flu", "healthy"], "loss"),
         ("until/distance of grade", "equal", "loss"),
         ("until/most presence", "1/2", "loss"),
-        ("rows left out", "at most a share of 0", "claims"),
+        ("suppression", "0", "claims"),
         ("columns", ["sex"], "claims"),
         ("ordered", {}, "claims"),
     ],
@@ -233,9 +236,9 @@ def test_sizes_of_subsets_are_told_as_numbers_are_ordered() -> None:
     assert list(step.terms) == ["k", "k of any 2", "k of any 10"]
 
 
-@pytest.mark.parametrize("change", [{"k": 0}, {"m": 0}, {"items left out": "few"}, {"k": "4"}])
+@pytest.mark.parametrize("change", [{"k": 0}, {"m": 0}, {"suppression": "few"}, {"k": "4"}])
 def test_forged_cuts_of_items_are_refused(change: dict[str, Any]) -> None:
-    plain = CutItems("ill", ";", ("sex",), 4, 2, "at most a share of 0").to_json()
+    plain = CutItems("ill", ";", ("sex",), 4, 2, Fraction(0)).to_json()
     assert step_of(plain, itemsets.STEPS).to_json() == plain
     with pytest.raises(InvalidParameter):
         step_of({**plain, **change}, itemsets.STEPS)
@@ -246,7 +249,10 @@ def test_what_may_be_left_out_is_an_exact_share() -> None:
         columns=("sex",),
         sensitive=(),
         until={"k": 2},
-        at="the levels with the least loss among 2 combinations",
-        rows_left_out="at most a share of 1/20",
+        quality="loss",
+        combinations=2,
+        suppression=Fraction(1, 20),
     )
     assert cut.left_out == Fraction(1, 20)
+    with pytest.raises(InvalidParameter):
+        replace(cut, suppression=Fraction(21, 20))

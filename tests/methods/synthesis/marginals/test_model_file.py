@@ -169,8 +169,8 @@ def test_what_is_declared_never_to_occur_is_never_drawn(method: str, tmp_path: P
     assert len(found.result) == 400
     assert found.certificate.evidence["rows declared"] == 400
     claim = found.certificate.claims[0]
-    assert "that nobody has sex M with pregnant yes or other or missing: declared" in claim.not_protected
-    assert "that there are 400 rows: declared" in claim.not_protected
+    assert "declared-zeros" in [term.key for term in claim.not_protected]
+    assert "declared-total" in [term.key for term in claim.not_protected]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.criteria.criterion import All
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain.steps import CutLevels, least
+from incrowd.methods.anonymity.full_domain.steps import CutLevels
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.optimal import Patience, SearchResult, optimal
@@ -26,7 +26,6 @@ from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
-from incrowd.methods.anonymity.syntactic.steps import at_most_share
 from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Anonymized, Generalized
 from incrowd.methods.person_rows import row_limits
@@ -164,8 +163,9 @@ class FullDomain:
         recoded = recode(self.cells(schema))
         cut = CutLevels(
             **self.demands.demanded(schema),
-            at=least(self.quality, self.combinations(schema)),
-            rows_left_out=at_most_share(self.suppression),
+            quality=self.quality,
+            combinations=self.combinations(schema),
+            suppression=self.suppression,
         )
         return (*keep_rows(schema.unit), recoded, cut, Arrange())
 

@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from incrowd.core.codec import named
-from incrowd.methods.anonymity.syntactic.steps import CutWithoutSome, groups_of
-
-_AT = r"the levels with the least ([a-z-]+) among (\d{1,3}(?:,\d{3})*) combinations"
-
-
-class OneLevel(StrEnum):
-    """As what classes are shown."""
-
-    LABELS = "hierarchy labels"
+from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.syntactic.steps import CutWithoutSome
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutLevels(CutWithoutSome):
-    """Each quasi-identifier is shown at one level, found by a search; some rows may be left out."""
+    """Each quasi-identifier is shown at one level, found by a search; some rows may be left out.
 
-    shown_as: OneLevel = named("shown as", OneLevel.LABELS)
+    `quality` names what is lost least at the levels that are taken, among so many `combinations`.
+    """
+
+    quality: str
+    combinations: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        groups_of(_AT, self.at)
+        if self.combinations < 1:
+            raise InvalidParameter("levels are taken among at least one combination.")
+
+    @property
+    def where(self) -> str:
+        """Where the table is cut, for people."""
+        return f"the levels with the least {self.quality} among {counted(self.combinations, 'combination')}"
 
     @property
     def shown(self) -> str:
-        """As what a class is shown."""
-        return str(self.shown_as)
-
-
-def least(quality: str, combinations: int) -> str:
-    """Return which levels are taken."""
-    return f"the levels with the least {quality} among {combinations:,} combinations"
+        """As what a class is shown, for people."""
+        return "hierarchy labels"

@@ -29,7 +29,6 @@ from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.anonymity.syntactic.steps import at_most_share
 from incrowd.methods.cells import released_cells
 from incrowd.methods.outcomes.anonymized import Anonymized
 
@@ -120,7 +119,7 @@ class Itemsets:
             self._quasi(schema),
             self.k,
             self.m,
-            at_most_share(self.suppression),
+            self.suppression,
         )
         return (self._recode(schema, column), cut, ArrangeSets())
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.codec import named
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
 from incrowd.core.steps.step import Grounds, Promise, Step
 from incrowd.criteria.demand import BECAUSE
 from incrowd.criteria.itemsets import ASSUMES, KmAnonymity, KmClaim
-from incrowd.methods.anonymity.syntactic.steps import share_of
+from incrowd.methods.anonymity.syntactic.steps import require_share
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -31,10 +31,10 @@ class CutItems(Step):
     columns: tuple[str, ...]
     k: int
     m: int
-    items_left_out: str = named("items left out")
+    suppression: Fraction
 
     def __post_init__(self) -> None:
-        share_of(self.items_left_out)
+        require_share(self.suppression)
         _ = self.criterion
 
     @property
@@ -48,8 +48,8 @@ class CutItems(Step):
         classes = " among rows that agree in the other quasi-identifiers" if self.columns else ""
         return (
             f"The items in “{self.items}” are replaced by coarser ones until every combination of up to {self.m} of "
-            f"them that occurs, occurs in {self.k} rows{classes}. Items left out: {self.items_left_out}. This looks at "
-            "all rows."
+            f"them that occurs, occurs in {self.k} rows{classes}. Items left out: at most a share of "
+            f"{self.suppression}. This looks at all rows."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - one row holds all items of one person

@@ -14,12 +14,12 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
 from incrowd.methods.anonymity.local.rounds import Ground, label
 from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
-from incrowd.methods.anonymity.local.steps import CutRounds, in_rounds
+from incrowd.methods.anonymity.local.steps import CutRounds
 from incrowd.methods.anonymity.search.lattice import LevelLimits
 from incrowd.methods.anonymity.search.optimal import Patience
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
-from incrowd.methods.anonymity.syntactic.steps import Cut, at_most_share
+from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ class LocalRecoding:
         """Return the steps: whose rows, which finest levels, which rounds, which order."""
         cut = CutRounds(
             **self.demands.demanded(schema),
-            at=in_rounds(self.rounds, self.left),
-            rows_left_out=at_most_share(self.suppression),
+            rounds=self.rounds,
+            left=self.left,
+            suppression=self.suppression,
         )
         return tuple(cut if isinstance(step, Cut) else step for step in self._whole_columns.steps(schema))
 

@@ -90,7 +90,7 @@ class Mondrian:
         """Return the steps: whose rows, which finest levels, which cuts, which order."""
         recoded = recode(self.cells(schema))
         where = Where.MIDDLE if self.relaxed else Where.MEDIAN
-        cut = CutRows(**self.demands.demanded(schema), at=where, shown_as=Show(self.show))
+        cut = CutRows(**self.demands.demanded(schema), at=where, show=Show(self.show))
         return (*keep_rows(schema.unit), recoded, cut, Arrange())
 
     def release(self, table: Table, coins: Coins) -> Anonymized:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from incrowd.core.codec import named
+from incrowd.core.terms import Exposure
 from incrowd.criteria.demand import MINIMALITY
 from incrowd.methods.anonymity.mondrian.labels import Show
 from incrowd.methods.anonymity.syntactic.steps import Cut
 
-EXTREMES = "extremes: a range shows the least and the greatest value in it, and they are somebody's"
+EXTREMES = Exposure(
+    "extremes", "extremes: a range shows the least and the greatest value in it, and they are somebody's"
+)
 
 
 class Where(StrEnum):
     """Where a piece of the table is cut."""
 
-    MEDIAN = "the median, equal rows on one side"
-    MIDDLE = "the middle, equal rows on either side"
+    MEDIAN = "median"
+    """Equal rows come to one side."""
+    MIDDLE = "middle"
+    """Equal rows may come to either side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +29,19 @@ class CutRows(Cut):
     """Every piece of the table is cut in two, as long as both parts meet what is demanded."""
 
     at: Where
-    shown_as: Show = named("shown as")
+    show: Show
+
+    @property
+    def where(self) -> str:
+        """Where the table is cut, for people."""
+        return f"the {self.at}, equal rows on {'one' if self.at is Where.MEDIAN else 'either'} side"
 
     @property
     def shown(self) -> str:
-        """As what a class is shown."""
-        return str(self.shown_as)
+        """As what a class is shown, for people."""
+        return str(self.show)
 
     @property
-    def left_open(self) -> tuple[str, ...]:
+    def left_open(self) -> tuple[Exposure, ...]:
         """Which attacks the cut leaves open: that of every cut, and what ranges and means tell."""
-        return (MINIMALITY,) if self.shown_as is Show.NODES else (EXTREMES, MINIMALITY)
+        return (MINIMALITY,) if self.show is Show.NODES else (EXTREMES, MINIMALITY)

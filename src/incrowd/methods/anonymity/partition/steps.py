@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from incrowd.core.steps.choices import RecodingChoice
 from incrowd.core.steps.rows import Arrange
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
 DEEPEST = 14
@@ -19,16 +20,24 @@ class ChooseCuts(RecodingChoice):
 
     kind: ClassVar[str] = "choose cuts"
     title: ClassVar[str] = "Choose cuts privately"
-    words: ClassVar[tuple[str, ...]] = ("by",)
     glyph: ClassVar[str | None] = "coarser"
-    because: ClassVar[str] = (
-        "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition"
+    because: ClassVar[Theorem] = Theorem(
+        "private-choice-of-boxes",
+        "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition",
     )
-    blind: ClassVar[str] = "the finest levels, the depth and all parameters were chosen without looking at the rows"
-    moved: ClassVar[str] = "one row moves the score of every cut by at most one, and all in one direction"
-    fresh: ClassVar[str] = "the sample that is released has coins of its own, not those of the cuts"
-    left_open: ClassVar[str] = (
-        "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows"
+    blind: ClassVar[Assumption] = Assumption(
+        "finest-levels-chosen-without-rows",
+        "the finest levels, the depth and all parameters were chosen without looking at the rows",
+    )
+    moved: ClassVar[Condition] = Condition(
+        "cut-sensitivity", "one row moves the score of every cut by at most one, and all in one direction"
+    )
+    fresh: ClassVar[Condition] = Condition(
+        "fresh-coins-after-cuts", "the sample that is released has coins of its own, not those of the cuts"
+    )
+    left_open: ClassVar[Exposure] = Exposure(
+        "no-blending-after-cuts",
+        "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows",
     )
 
     columns: tuple[str, ...]

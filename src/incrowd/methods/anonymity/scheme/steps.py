@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from incrowd.core.steps.choices import RecodingChoice
 from incrowd.core.steps.rows import Order
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.words import counted
 
 
@@ -16,18 +17,24 @@ class ChooseLevels(RecodingChoice):
 
     kind: ClassVar[str] = "choose levels"
     title: ClassVar[str] = "Choose levels privately"
-    words: ClassVar[tuple[str, ...]] = ("by",)
-    because: ClassVar[str] = (
-        "levels chosen by an epsilon-private selection, then sampled suppression with fresh coins at those levels: "
-        "adaptive composition"
+    because: ClassVar[Theorem] = Theorem(
+        "private-choice-of-levels",
+        "levels chosen by an epsilon-private selection, then sampled suppression with fresh coins"
+        " at those levels: adaptive composition",
     )
-    blind: ClassVar[str] = (
-        "the candidate levels, the recoding rules and the parameters were chosen without looking at the rows"
+    blind: ClassVar[Assumption] = Assumption(
+        "candidates-chosen-without-rows",
+        "the candidate levels, the recoding rules and the parameters were chosen without looking at the rows",
     )
-    moved: ClassVar[str] = "one row moves the worth of every recoding by at most the stated sensitivity"
-    fresh: ClassVar[str] = "the sample that is released has coins of its own, not those of the choice"
-    left_open: ClassVar[str] = (
-        "crowd-blending is not claimed: who stands in which crowd hangs on a choice that read the rows"
+    moved: ClassVar[Condition] = Condition(
+        "recoding-sensitivity", "one row moves the worth of every recoding by at most the stated sensitivity"
+    )
+    fresh: ClassVar[Condition] = Condition(
+        "fresh-coins-after-choice", "the sample that is released has coins of its own, not those of the choice"
+    )
+    left_open: ClassVar[Exposure] = Exposure(
+        "no-blending-after-choice",
+        "crowd-blending is not claimed: who stands in which crowd hangs on a choice that read the rows",
     )
 
     candidates: int

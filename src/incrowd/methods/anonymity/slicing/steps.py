@@ -15,13 +15,33 @@ from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
-from incrowd.core.steps.suppression import GEHRKE, LI, Suppress, blends, one_row
+from incrowd.core.steps.suppression import Suppress, blends, one_row
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Precondition
     from incrowd.core.unit import Unit
+
+
+_COUNTED_TUPLES_EACH_TABLE = Theorem(
+    "counted-tuples-each-table",
+    "counted: in every table each tuple over all columns of that table occurs at least k times",
+)
+_GEHRKE_2012_EXAMPLE_1_ONE_TABLE = Theorem(
+    "gehrke-2012-example-1-one-table", "Gehrke, Hay, Lui & Pass 2012, Example 1, for one table"
+)
+_TUPLE_OF_ONE_TABLE = Condition(
+    "tuple-of-one-table", "every column of a table belongs to the tuple that is counted there"
+)
+_SAMPLES_APART = Condition("samples-apart", "each table has a secret sample of its own, drawn with coins of its own")
+_ONE_RELEASE_COMPUTED = Condition(
+    "one-release-computed", "all tables are computed from one release that was suppressed over all columns together"
+)
+_ASSOCIATION_SENSITIVITY = Condition(
+    "association-sensitivity", "one row moves the association of two columns by at most 2"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +60,23 @@ class BlendingAlone(Claim):
         return f"Of each table by itself: {blended(self.epsilon)} Of several tables side by side this is not said."
 
 
-RARE = checked("in no written table does a tuple occur fewer than k times")
 _MOST_TABLES = 1000
-_CHOSEN = "groups chosen by an epsilon-private selection"
-_THEOREM = f"{LI}, Theorem 1, by its tight curve for each table, composed over all tables"
-_BEHIND = "; behind a private choice of the groups"
-_ACROSS = (
-    "crowds of different tables do not add up: one person's part in each table, put side by side, may fit nobody else"
+RARE = checked(Condition("no-rare-tuple-each-table", "in no written table does a tuple occur fewer than k times"))
+_CHOSEN = Theorem("private-choice-of-groups", "groups chosen by an epsilon-private selection")
+_THEOREM = Theorem(
+    "li-2010-theorem-1-tight-each-table",
+    "Li, Qardaji & Su 2010, Theorem 1, by its tight curve for each table, composed over all tables",
 )
-_LINKS = (
-    "which row of one table belongs to which of another is not released, but is not hidden by that: where nearly "
-    "everyone agrees in the columns of one table, the tables tell what goes together"
+_BEHIND = Theorem("behind-choice-of-groups", "behind a private choice of the groups")
+_ACROSS = Exposure(
+    "tables-side-by-side",
+    "crowds of different tables do not add up: one person's part in each table, put side by side, may fit nobody else",
+)
+_LINKS = Exposure(
+    "links-between-tables",
+    "which row of one table belongs to which of another is not released, but is not hidden by"
+    " that: where nearly everyone agrees in the columns of one table, the tables tell what "
+    "goes together",
 )
 
 
@@ -74,7 +100,6 @@ class ChooseGroups(PrivateChoice):
 
     kind: ClassVar[str] = "choose groups"
     title: ClassVar[str] = "Choose groups privately"
-    words: ClassVar[tuple[str, ...]] = ("by",)
 
     size: int
     candidates: int
@@ -119,6 +144,8 @@ class KeepRowsInTables(KeepRows):
 class FreshSamples(SecretSample):
     """A secret coin for each row and table decides whether the row takes part in that table."""
 
+    kind: ClassVar[str] = "sample for each table"
+
     @property
     def design(self) -> str:
         """How rows are drawn."""
@@ -136,14 +163,15 @@ class FreshSamples(SecretSample):
 class SuppressJointly(Suppress):
     """Tuples over all columns that occur fewer than k times are dropped, before tables are split off."""
 
-    because: ClassVar[str] = (
-        "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it"
+    because: ClassVar[Theorem] = Theorem(
+        "tables-of-one-release",
+        "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it",
     )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise a crowd of k; on a secret sample, by the reason of the tables."""
         crowd = super().around(Promise(), unit)
-        return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=self.because)
+        return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=(self.because,))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what one release claims if nothing was chosen, else differential privacy of everything together."""
@@ -155,7 +183,7 @@ class SuppressJointly(Suppress):
         return replace(
             whole,
             tables=grounds.need(PublishTables).tables,
-            theorem="counted: in every table each tuple over all columns of that table occurs at least k times",
+            theorem=(_COUNTED_TUPLES_EACH_TABLE,),
             not_protected=(*whole.not_protected, _ACROSS, _LINKS),
         )
 
@@ -164,8 +192,10 @@ class SuppressJointly(Suppress):
 class SuppressEach(SuppressJointly):
     """In each table, tuples over its columns that occur fewer than k times are dropped."""
 
-    because: ClassVar[str] = (
-        "sampled suppression by its tight curve for each table, with fresh coins, composed over all tables"
+    kind: ClassVar[str] = "suppress in each table"
+    because: ClassVar[Theorem] = Theorem(
+        "tables-sampled-apart",
+        "sampled suppression by its tight curve for each table, with fresh coins, composed over all tables",
     )
 
     @property
@@ -185,7 +215,6 @@ class PublishTables(Step):
 
     kind: ClassVar[str] = "publish tables"
     title: ClassVar[str] = "Publish, not linked"
-    words: ClassVar[tuple[str, ...]] = ("by",)
 
     tables: int
     sample: Drawing
@@ -235,8 +264,8 @@ def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
         choosing=None if choice is None else choice.epsilon,
         adjacency=unit.adjacency,
         max_rows=unit.max_rows,
-        unit=str(unit),
-        theorem=_THEOREM + ("" if choice is None else _BEHIND),
+        unit=unit,
+        theorem=(_THEOREM,) if choice is None else (_THEOREM, _BEHIND),
         preconditions=(*_by_design(samples, chosen=choice is not None), *RARE, *_outside(unit)),
         not_protected=(GROUPS,),
     )
@@ -248,8 +277,8 @@ def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
     return BlendingAlone(
         k=k,
         epsilon=Fraction(0),
-        unit=str(grounds.unit),
-        theorem=f"{GEHRKE}, Example 1, for one table",
+        unit=grounds.unit,
+        theorem=(_GEHRKE_2012_EXAMPLE_1_ONE_TABLE,),
         preconditions=(*one_row(grounds.unit), *RARE, *_outside(grounds.unit)),
         not_protected=(GROUPS, _ACROSS),
     )
@@ -257,11 +286,9 @@ def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
 
 def _by_design(samples: int, *, chosen: bool) -> tuple[Precondition, ...]:
     return proved(
-        "every column of a table belongs to the tuple that is counted there",
-        "each table has a secret sample of its own, drawn with coins of its own"
-        if samples > 1
-        else "all tables are computed from one release that was suppressed over all columns together",
-        *(["one row moves the association of two columns by at most 2"] if chosen else []),
+        _TUPLE_OF_ONE_TABLE,
+        _SAMPLES_APART if samples > 1 else _ONE_RELEASE_COMPUTED,
+        *([_ASSOCIATION_SENSITIVITY] if chosen else []),
     )
 
 

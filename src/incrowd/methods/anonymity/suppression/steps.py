@@ -14,6 +14,7 @@ from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.criteria.demand import BECAUSE, COUNTED, HOMOGENEITY, Form, form_assumptions, spelled
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -22,22 +23,32 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-CHOICE = (
-    "minimality: which cells are missing was chosen by looking at all rows, so somebody who knows the method and the "
-    "others' rows can conclude from a missing cell what it was not"
+CHOICE = Exposure(
+    "minimality-of-missing-cells",
+    "minimality: which cells are missing was chosen by looking at all rows, so somebody who "
+    "knows the method and the others' rows can conclude from a missing cell what it was not",
 )
-MATCHES = (
-    "matching: a missing cell counts as if it could be any value; somebody who knows what it was sees fewer rows that "
-    "could be a person's, perhaps only one"
+MATCHES = Exposure(
+    "matching",
+    "matching: a missing cell counts as if it could be any value; somebody who knows what it "
+    "was sees fewer rows that could be a person's, perhaps only one",
 )
-BLANK = (
-    "optimism: a row that shows little counts for everyone, so rows that show everything may be counted in a crowd and "
-    "yet be the only ones of their kind"
+BLANK = Exposure(
+    "optimism",
+    "optimism: a row that shows little counts for everyone, so rows that show everything may "
+    "be counted in a crowd and yet be the only ones of their kind",
 )
-_SOME = "counted: every combination of values in any so many of the quasi-identifiers occurs at least k times"
-_WILD = "counted as in statistical disclosure control: at least k rows match each row, a missing cell matching anything"
-_WILD_SOME = (
-    "counted: in any so many of the quasi-identifiers at least k rows match each row, missing matching anything"
+_SOME = Theorem(
+    "subset-anonymity-counted",
+    "counted: every combination of values in any so many of the quasi-identifiers occurs at least k times",
+)
+_WILD = Theorem(
+    "wildcard-anonymity-counted",
+    "counted as in statistical disclosure control: at least k rows match each row, a missing cell matching anything",
+)
+_WILD_SOME = Theorem(
+    "subset-wildcard-anonymity-counted",
+    "counted: in any so many of the quasi-identifiers at least k rows match each row, missing matching anything",
 )
 _ANY = "k of any "
 
@@ -159,14 +170,14 @@ class LeaveOutCells(Step):
     def _whole(self, unit: Unit, form: Mapping[str, Any]) -> Claim:
         people = people_of(self.k, unit)
         if self.wild:
-            return WildcardsClaim(k=self.k, people=people, theorem=_WILD, **form)
-        return Anonymity(k=self.k, people=people, theorem=KAnonymity.theorem, **form)
+            return WildcardsClaim(k=self.k, people=people, theorem=(_WILD,), **form)
+        return Anonymity(k=self.k, people=people, theorem=(KAnonymity.theorem,), **form)
 
     def _subset(self, size: int, k: int, unit: Unit, form: Mapping[str, Any]) -> Claim:
         people = people_of(k, unit)
         if self.wild:
-            return WildSubsetsClaim(k=k, size=size, people=people, theorem=_WILD_SOME, **form)
-        return SubsetsClaim(k=k, size=size, people=people, theorem=_SOME, **form)
+            return WildSubsetsClaim(k=k, size=size, people=people, theorem=(_WILD_SOME,), **form)
+        return SubsetsClaim(k=k, size=size, people=people, theorem=(_SOME,), **form)
 
 
 @dataclass(frozen=True)

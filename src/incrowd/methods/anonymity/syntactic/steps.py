@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.codec import named
 from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Exposure
 from incrowd.core.words import counted
 from incrowd.criteria.catalog import criteria_of, in_order
 from incrowd.criteria.closeness import Closeness
@@ -23,8 +22,6 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
-
-_SHARE = "at most a share of "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +39,6 @@ class Cut(Step):
     columns: tuple[str, ...]
     sensitive: tuple[str, ...]
     until: Mapping[str, Term]
-    at: str
     places: Mapping[str, Places] | None = None
     ordered: Mapping[str, Type] | None = None
 
@@ -53,8 +49,13 @@ class Cut(Step):
             raise InvalidParameter("how far values are apart is told of columns whose distances are bounded, and once.")
 
     @property
+    def where(self) -> str:
+        """Where the table is cut, for people."""
+        raise NotImplementedError
+
+    @property
     def shown(self) -> str:
-        """As what a class is shown."""
+        """As what a class is shown, for people."""
         raise NotImplementedError
 
     @property
@@ -63,7 +64,7 @@ class Cut(Step):
         return Fraction(0)
 
     @property
-    def left_open(self) -> tuple[str, ...]:
+    def left_open(self) -> tuple[Exposure, ...]:
         """Which attacks the cut leaves open beside those of every such table."""
         return (MINIMALITY,)
 
@@ -82,9 +83,9 @@ class Cut(Step):
         """What happens, for people."""
         until = spelled(in_order(self.until, self.sensitive))
         return (
-            f"The table is cut along {counted(len(self.columns), 'quasi-identifier')}, at {self.at}, as long as every "
-            f"class keeps {until}. Classes are shown as {self.shown}; other columns stay as they are. The cuts look at "
-            "all rows."
+            f"The table is cut along {counted(len(self.columns), 'quasi-identifier')}, at {self.where}, as long as "
+            f"every class keeps {until}. Classes are shown as {self.shown}; other columns stay as they are. The cuts "
+            "look at all rows."
         )
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
@@ -109,40 +110,24 @@ class Cut(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class CutWithoutSome(Cut):
-    """A cut that may leave some rows out."""
+    """A cut that may leave out a share of the rows."""
 
-    rows_left_out: str = named("rows left out")
+    suppression: Fraction
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        share_of(self.rows_left_out)
+        require_share(self.suppression)
 
     @property
     def left_out(self) -> Fraction:
         """The share of the rows that may be missing from the output."""
-        return share_of(self.rows_left_out)
+        return self.suppression
 
 
-def share_of(text: str) -> Fraction:
-    """Return the share that may be left out, as a step says it.
+def require_share(share: Fraction) -> None:
+    """Refuse what is not a share.
 
-    >>> share_of("at most a share of 1/20")
-    Fraction(1, 20)
+    >>> require_share(Fraction(1, 20))
     """
-    share = Fraction(text.removeprefix(_SHARE)) if text.startswith(_SHARE) else Fraction(-1)
-    if not 0 <= share <= 1 or text != at_most_share(share):
+    if not 0 <= share <= 1:
         raise InvalidParameter("what may be left out is a share, from 0 to 1.")
-    return share
-
-
-def at_most_share(share: Fraction) -> str:
-    """Return how a step says what may be left out."""
-    return f"{_SHARE}{share}"
-
-
-def groups_of(pattern: str, text: str) -> tuple[str, ...]:
-    """Return the parts of a text of a certain form, or refuse another text."""
-    found = re.fullmatch(pattern, text)
-    if found is None:
-        raise InvalidParameter("a step says in other words what it does.")
-    return found.groups()

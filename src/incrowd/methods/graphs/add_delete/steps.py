@@ -48,4 +48,4 @@ class AddDelete(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim what was done, and that nothing more is promised."""
-        return (random_edges(self.share, str(grounds.unit)),)
+        return (random_edges(self.share, grounds.unit),)

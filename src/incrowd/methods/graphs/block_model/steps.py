@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -16,10 +17,17 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_SOURCE = (
+_SOURCE = Theorem(
+    "edge-moves-one-block-count",
     "an edge lies between two blocks that do not hang on edges, and moves one of the counts by 1 (Dwork, McSherry, "
-    "Nissim & Smith 2006); integer Laplace noise"
+    "Nissim & Smith 2006); integer Laplace noise",
 )
+
+
+_GRAPH_FROM_NOISY_COUNTS = Condition(
+    "graph-from-noisy-counts", "every count gets noise of its own, and the graph is drawn from the noisy counts alone"
+)
+_GRAPH_SIMPLE = Condition("graph-simple", "the written graph is simple")
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class DrawFromBlocks(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons(
-            ("every count gets noise of its own, and the graph is drawn from the noisy counts alone",),
-            ("the written graph is simple",),
+            (_GRAPH_FROM_NOISY_COUNTS,),
+            (_GRAPH_SIMPLE,),
         )
         return (private(grounds, "laplace", self.scale, reasons),)

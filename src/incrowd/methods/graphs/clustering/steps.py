@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
 from incrowd.methods.graphs.claims import Reasons, private
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_SOURCE = (
+_SOURCE = Theorem(
+    "smooth-sensitivity-clustering",
     "Nissim, Raskhodnikova & Smith 2007 (smooth sensitivity), for triangles and for pairs of edges with a common end, "
-    "with polynomial noise whose loss is proved exactly; both losses add up"
+    "with polynomial noise whose loss is proved exactly; both losses add up",
 )
 DIGITS = 6
+
+
+_SMOOTH_NOISE_EXACT_EACH = Condition(
+    "smooth-noise-exact-each",
+    "the noise on each number is drawn exactly, for a sensitivity that falls slowly enough to a neighbor",
+)
+_COEFFICIENT_FROM_NOISY = Condition(
+    "coefficient-from-noisy", "the coefficient is computed from both noisy numbers alone"
+)
+_COEFFICIENT_FITS = Condition("coefficient-fits", "the written coefficient is that of the written numbers")
 
 
 @dataclass(frozen=True)
@@ -65,10 +77,10 @@ class NoisyClustering(Step):
         """Claim ε; no scale is stated."""
         reasons = Reasons(
             (
-                "the noise on each number is drawn exactly, for a sensitivity that falls slowly enough to a neighbor",
-                "the coefficient is computed from both noisy numbers alone",
+                _SMOOTH_NOISE_EXACT_EACH,
+                _COEFFICIENT_FROM_NOISY,
             ),
-            ("the written coefficient is that of the written numbers",),
+            (_COEFFICIENT_FITS,),
         )
         return (private(grounds, "polynomial", None, reasons),)
 

@@ -50,4 +50,4 @@ class LevelDegrees(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that no degree is rare."""
-        return (degree_anonymity(self.k, self.columns, str(grounds.unit)),)
+        return (degree_anonymity(self.k, self.columns, grounds.unit),)

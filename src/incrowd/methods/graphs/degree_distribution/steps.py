@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -16,11 +17,22 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_EDGE = "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise"
-_NODE = "Day, Li & Lyu 2016: after the projection one node moves the counts by 2θ + 1 in all; integer Laplace noise"
+_EDGE = Theorem(
+    "edge-moves-sorted-degrees",
+    "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise",
+)
+_NODE = Theorem(
+    "node-moves-degree-counts",
+    "Day, Li & Lyu 2016: after the projection one node moves the counts by 2θ + 1 in all; integer Laplace noise",
+)
 LARGEST_BOUND = 10**6
 """Each degree up to a bound has a count of its own."""
-_PROVED = "every number gets noise of its own, and all that follows is computed from the noisy numbers alone"
+_PROVED = Condition(
+    "numbers-noisy", "every number gets noise of its own, and all that follows is computed from the noisy numbers alone"
+)
+
+
+_DEGREES_LISTED_ONCE = Condition("degrees-listed-once", "the written table lists each degree once")
 
 
 @dataclass(frozen=True)
@@ -70,5 +82,10 @@ class NoisyDegrees(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε."""
         return (
-            private(grounds, "laplace", self.scale, Reasons((_PROVED,), ("the written table lists each degree once",))),
+            private(
+                grounds,
+                "laplace",
+                self.scale,
+                Reasons((_PROVED,), (_DEGREES_LISTED_ONCE,)),
+            ),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
 
@@ -16,7 +17,17 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 REACH = 2
-_SOURCE = "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise"
+_SOURCE = Theorem(
+    "edge-moves-sorted-degrees",
+    "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise",
+)
+
+
+_GRAPH_FROM_NOISY_DEGREES = Condition(
+    "graph-from-noisy-degrees",
+    "every degree gets noise of its own, and the graph is drawn from the noisy degrees alone",
+)
+_GRAPH_SIMPLE = Condition("graph-simple", "the written graph is simple")
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class DrawFromDegrees(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons(
-            ("every degree gets noise of its own, and the graph is drawn from the noisy degrees alone",),
-            ("the written graph is simple",),
+            (_GRAPH_FROM_NOISY_DEGREES,),
+            (_GRAPH_SIMPLE,),
         )
         return (private(grounds, "laplace", self.scale, reasons),)

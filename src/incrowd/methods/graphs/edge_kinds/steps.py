@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.loss import Pure
 from incrowd.core.relations import Relations
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
 
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Kind, Unit
 
 EDGES, DEGREES = "edges", "degrees"
-_SOURCE = (
+_SOURCE = Theorem(
+    "edge-moves-its-kind",
     "one edge moves the number of edges of its kind by 1, and the degrees of its kind by 2 in all, or the degrees out "
     "and in by 1 each; a unit moves them by as much for each edge that it can have (Dwork, McSherry, Nissim & Smith "
-    "2006, Hay, Li, Miklau & Jensen 2009 for degrees in order); integer Laplace noise"
+    "2006, Hay, Li, Miklau & Jensen 2009 for degrees in order); integer Laplace noise",
 )
-_PROVED = "every number gets noise of its own, and all that follows is computed from the noisy numbers alone"
+_PROVED = Condition(
+    "numbers-noisy", "every number gets noise of its own, and all that follows is computed from the noisy numbers alone"
+)
+
+
+_KINDS_LISTED_ONCE = Condition("kinds-listed-once", "the written table lists each kind and degree once")
 
 
 @dataclass(frozen=True)
@@ -74,5 +81,5 @@ class NoisyKinds(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε."""
-        reasons = Reasons((_PROVED,), ("the written table lists each kind and degree once",))
+        reasons = Reasons((_PROVED,), (_KINDS_LISTED_ONCE,))
         return (private(grounds, "laplace", self.scale, reasons),)

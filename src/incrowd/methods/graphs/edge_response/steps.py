@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import Reasons, private
 from incrowd.methods.graphs.edge_response.flips import flip_of
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_SOURCE = "Warner 1965 on each pair of nodes: the odds of an answer change by the factor (1 − p)/p"
+_SOURCE = Theorem(
+    "warner-on-pairs", "Warner 1965 on each pair of nodes: the odds of an answer change by the factor (1 − p)/p"
+)
+
+
+_PAIR_ANSWERS_ALONE = Condition("pair-answers-alone", "every pair of nodes gives one answer, by a coin of its own")
+_GRAPH_SIMPLE = Condition("graph-simple", "the written graph is simple")
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class AnswerPairs(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε for each edge."""
         reasons = Reasons(
-            ("every pair of nodes gives one answer, by a coin of its own",), ("the written graph is simple",)
+            (_PAIR_ANSWERS_ALONE,),
+            (_GRAPH_SIMPLE,),
         )
         return (private(grounds, "randomized response", None, reasons),)

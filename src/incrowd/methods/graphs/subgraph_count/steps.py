@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Laplace, Pure
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
@@ -19,11 +20,23 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 EDGES, TRIANGLES, STARS = "edges", "triangles", "stars"
-_LAPLACE = "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)"
-_PROJECTED = "Day, Li & Lyu 2016: after the projection one node moves the number of edges by θ"
-_CUT = "stars of degrees cut at D: one edge moves each of two terms by C(D − 1, size − 1)"
-_SMOOTH = "Nissim, Raskhodnikova & Smith 2007 (smooth sensitivity), with polynomial noise whose loss is proved exactly"
-_ONE_NUMBER = "the written table holds this one number"
+_LAPLACE = Theorem("geometric-noise", "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)")
+_PROJECTED = Theorem(
+    "node-moves-edges", "Day, Li & Lyu 2016: after the projection one node moves the number of edges by θ"
+)
+_CUT = Theorem("edge-moves-stars", "stars of degrees cut at D: one edge moves each of two terms by C(D − 1, size − 1)")
+_SMOOTH = Theorem(
+    "smooth-sensitivity",
+    "Nissim, Raskhodnikova & Smith 2007 (smooth sensitivity), with polynomial noise whose loss is proved exactly",
+)
+_ONE_NUMBER = Condition("one-number-written", "the written table holds this one number")
+
+
+_NUMBER_NOISY = Condition("number-noisy", "one number gets noise for how far one unit can move it")
+_SMOOTH_NOISE_EXACT = Condition(
+    "smooth-noise-exact",
+    "the noise is drawn exactly, for a sensitivity that falls from a graph to a neighbor slowly enough",
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,7 @@ class NoisyCount(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε."""
-        reasons = Reasons(("one number gets noise for how far one unit can move it",), (_ONE_NUMBER,))
+        reasons = Reasons((_NUMBER_NOISY,), (_ONE_NUMBER,))
         return (private(grounds, "laplace", self.scale, reasons),)
 
 
@@ -125,7 +138,7 @@ class NoisyTriangles(Step):
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""
         reasons = Reasons(
-            ("the noise is drawn exactly, for a sensitivity that falls from a graph to a neighbor slowly enough",),
+            (_SMOOTH_NOISE_EXACT,),
             (_ONE_NUMBER,),
         )
         return (private(grounds, "polynomial", None, reasons),)

@@ -48,4 +48,4 @@ class GroupNodes(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that members of a super-node are not told apart."""
-        return (generalized(self.k, self.columns, str(grounds.unit)),)
+        return (generalized(self.k, self.columns, grounds.unit),)

@@ -48,4 +48,4 @@ class SwitchEdges(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that degrees stay, and that the rest is not promised."""
-        return (switched_edges(self.share, str(grounds.unit)),)
+        return (switched_edges(self.share, grounds.unit),)

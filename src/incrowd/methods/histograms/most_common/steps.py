@@ -10,13 +10,18 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.noise import Law, noise_claim
 from incrowd.core.steps.samples import moved
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
+from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
 FLIP = "permute-and-flip"
+
+
+_READ_OFF = Theorem("winners-read-off", "winners are read off")
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,6 @@ class Winners(Step):
 class ReadOff(Winners):
     """All counts get integer Laplace noise once, and winners and their counts are read off."""
 
-    words: ClassVar[tuple[str, ...]] = ("noise",)
-
     within: int
 
     @property
@@ -50,8 +53,7 @@ class ReadOff(Winners):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
         """Promise what noise on all counts costs a row."""
-        reason = f"{Law.LAPLACE.source}; winners are read off"
-        return Promise(Law.LAPLACE.loss(self.scale), (reason,), assumptions(unit))
+        return Promise(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy."""
@@ -61,8 +63,6 @@ class ReadOff(Winners):
 @dataclass(frozen=True)
 class PermuteAndFlip(Winners):
     """One winner is chosen by exponential noise, without its count."""
-
-    words: ClassVar[tuple[str, ...]] = ("noise",)
 
     @property
     def noise(self) -> str:
@@ -75,9 +75,8 @@ class PermuteAndFlip(Winners):
 
     def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
         """Promise what the choice costs a unit: counts rise together where people are added, not where replaced."""
-        monotone = ", for monotone scores" if unit.adjacency is Adjacency.ADD_REMOVE else ""
-        reason = f"McKenna and Sheldon 2020, {FLIP}{monotone}"
-        return Promise(Pure(self.epsilon(unit)), (reason,), assumptions(unit))
+        law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
+        return Promise(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim differential privacy, with an ε that follows from the scale."""

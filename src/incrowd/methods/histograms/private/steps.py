@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.loss import Approximate
 from incrowd.core.steps.noise import DECLARED, EVERY_BIN, Law, noise_claim
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Theorem
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_UNKNOWN = "Korolova, Kenthapadi, Mishra & Ntoulas 2009 (unknown bins from a threshold on)"
-_HIDDEN = (
-    "every bin that occurs gets noise of its own, and is listed only if its noisy count reaches a threshold that one "
-    "person alone reaches with a chance of delta at most"
+_UNKNOWN = Theorem(
+    "threshold-on-bins", "Korolova, Kenthapadi, Mishra & Ntoulas 2009 (unknown bins from a threshold on)"
+)
+_HIDDEN = Condition(
+    "threshold-exact",
+    "every bin that occurs gets noise of its own, and is listed only if its noisy count "
+    "reaches a threshold that one person alone reaches with a chance of delta at most",
 )
 NEAR_THRESHOLD = "The threshold is public; of the bins just above it more are there by luck, and are further off."
-_REACHED = "no count in the written output is below the threshold"
+_REACHED = Condition("no-count-below-threshold", "no count in the written output is below the threshold")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,6 @@ class ListFrom(Step):
 
     kind: ClassVar[str] = "threshold"
     title: ClassVar[str] = "List what is clearly there"
-    words: ClassVar[tuple[str, ...]] = ("delta",)
 
     least: int
 

@@ -11,6 +11,7 @@ import numpy as np
 from incrowd.core.steps.noise import Law
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe
 from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.growth import Goal, dealt_sums, leaf_sums
 from incrowd.methods.learning.models import ScoreLink, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
@@ -38,8 +39,7 @@ def greedy_trees(shape: ForestShape) -> Recipe:
         leaves = CountLeaves(shape.trees, shape.depth, dealt=False, noise=Law.GAUSSIAN, scale=scale)
         return grown(task, shape, rho * FOR_CUTS, unit), leaves
 
-    title = "a decision tree" if shape.trees == 1 else f"a forest of {shape.trees} decision trees"
-    return Recipe(title, sums, fit_greedy)
+    return Recipe(ModelForm.DECISION_TREES, sums, fit_greedy)
 
 
 def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
@@ -60,7 +60,7 @@ def random_trees(shape: ForestShape) -> Recipe:
         scale = summed_move(unit, 1) / epsilon
         return (CountLeaves(shape.trees, shape.depth, dealt=True, noise=Law.LAPLACE, scale=scale),)
 
-    return Recipe(f"{shape.trees} random trees, each from rows of its own", sums, fit_random)
+    return Recipe(ModelForm.RANDOM_TREES, sums, fit_random)
 
 
 def fit_random(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:

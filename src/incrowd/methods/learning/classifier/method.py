@@ -116,7 +116,7 @@ class PrivateClassifier:
         """Promise from the schema alone."""
         task = self.task(schema)
         recipe, budget = self.recipe(task)
-        settings = {"model": recipe.title, "classes": len(task.outputs)}
+        settings = {"model": recipe.form, "classes": len(task.outputs)}
         return plan_of(self, task, schema, recipe.sums(task, budget, schema.unit), settings)
 
     def release(self, table: Table, coins: Coins) -> ModelTable:

@@ -23,6 +23,7 @@ from incrowd.methods.learning.fits import (
     shrunken,
     total_rows,
 )
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.records import Integers, Records
@@ -69,7 +70,7 @@ class FittedScores:
 class Recipe:
     """A way to learn classes: the sums that it needs, what it makes of them, and how it reads rows, once as a rule."""
 
-    title: str
+    form: ModelForm
     sums: Callable[[LearningTask, Fraction, Unit], tuple[Step, ...]]
     fit: Callable[[LearningTask, Any, tuple[Step, ...], Coins], FittedScores]
     read: Callable[[Table, Sequence[Classes], Coins], Any] = Records.of
@@ -188,10 +189,10 @@ def fitted_scores(scores: Scores, task: LearningTask, rows: float) -> FittedScor
 
 
 RECIPES = {
-    "naive-bayes": Recipe("naive Bayes", tables_under, fit_tables),
-    "gradient": Recipe("noisy gradient descent", gradients_under, fit_gradients),
-    "additive": Recipe("additive, from naive Bayes by noisy gradients", additive_under, fit_additive),
-    "moments": Recipe("least squares from noisy products", products_under, fit_products),
+    "naive-bayes": Recipe(ModelForm.NAIVE_BAYES, tables_under, fit_tables),
+    "gradient": Recipe(ModelForm.GRADIENT, gradients_under, fit_gradients),
+    "additive": Recipe(ModelForm.ADDITIVE, additive_under, fit_additive),
+    "moments": Recipe(ModelForm.LEAST_SQUARES, products_under, fit_products),
 }
-PURE = Recipe("naive Bayes", pure_tables, fit_tables)
+PURE = Recipe(ModelForm.NAIVE_BAYES, pure_tables, fit_tables)
 """The one that needs no δ: its budget is ε."""

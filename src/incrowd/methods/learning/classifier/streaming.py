@@ -19,6 +19,7 @@ from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe, fitted_scores
 from incrowd.methods.learning.fits import Floats, Scores
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.growth import with_target
 from incrowd.methods.learning.records import Integers, Records, added
 from incrowd.methods.learning.statistics import RESIDUAL, noisy, residuals
@@ -78,7 +79,7 @@ def sampled(expected_rows: int | None, delta: Fraction | None) -> Recipe:
         assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
         return fit_samples(task, rows, step, (float(expected_rows), coins))
 
-    return Recipe("additive, by noisy gradients of samples", sums, fit, SampledRecords.of)
+    return Recipe(ModelForm.SAMPLED_ADDITIVE, sums, fit, SampledRecords.of)
 
 
 def _outputs(task: LearningTask) -> int:

@@ -14,6 +14,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.noise import Law
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.fits import Floats, spread_points, weighted_centers
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.inputs import UNIT, Inputs, NumberScale
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
@@ -109,7 +110,7 @@ class PrivateClusters:
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone."""
         task = self.task(schema)
-        settings = {"model": "centers of clusters", "clusters": self.clusters}
+        settings = {"model": ModelForm.CENTERS, "clusters": self.clusters}
         return plan_of(self, task, schema, (self.step(task, schema),), settings)
 
     def release(self, table: Table, coins: Coins) -> ModelTable:

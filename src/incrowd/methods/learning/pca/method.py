@@ -13,6 +13,7 @@ import numpy as np
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.fits import RowSpread
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.inputs import UNIT, Inputs
 from incrowd.methods.learning.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.output import ModelTable
@@ -76,7 +77,7 @@ class PrivateComponents:
         task = self.task(schema)
         step = self.step(task, schema)
         gap = math.ceil(float(step.scale) * math.sqrt(2.0 * step.numbers) / UNIT**2)
-        return plan_of(self, task, schema, (step,), {"model": "components by noisy products", "gap": gap})
+        return plan_of(self, task, schema, (step,), {"model": ModelForm.COMPONENTS, "gap": gap})
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
         """Count the records once, sum their products with noise, and take the eigenvectors."""

@@ -91,7 +91,7 @@ class PrivateRegressor:
         """Promise from the schema alone."""
         task = self.task(schema)
         recipe, rho = self.recipe()
-        return plan_of(self, task, schema, recipe.sums(task, rho, schema.unit), {"model": recipe.title})
+        return plan_of(self, task, schema, recipe.sums(task, rho, schema.unit), {"model": recipe.form})
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
         """Count the records once, sum what the recipe needs with noise, and make the model."""

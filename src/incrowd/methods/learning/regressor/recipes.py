@@ -12,6 +12,7 @@ import numpy as np
 
 from incrowd.methods.learning.fits import Descent, Floats, RowSpread, Scores, refine, ridge
 from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.growth import Goal, leaf_sums
 from incrowd.methods.learning.inputs import UNIT, NumberScale
 from incrowd.methods.learning.models import rounded
@@ -64,7 +65,7 @@ class FittedNumbers:
 class NumberRecipe:
     """A way to learn numbers: the sums that it needs, and what it makes of them."""
 
-    title: str
+    form: ModelForm
     sums: Callable[[LearningTask, Fraction, Unit], tuple[Step, ...]]
     fit: Callable[[LearningTask, Records, tuple[Step, ...], Coins], FittedNumbers]
 
@@ -154,8 +155,7 @@ def greedy_trees(shape: ForestShape) -> NumberRecipe:
         leaves = SumLeaves(shape.trees, shape.depth, UNIT, _WEIGHT, scale)
         return grown(task, shape, rho * FOR_CUTS, unit), leaves
 
-    title = "a regression tree" if shape.trees == 1 else f"a forest of {shape.trees} regression trees"
-    return NumberRecipe(title, sums, fit_greedy)
+    return NumberRecipe(ModelForm.REGRESSION_TREES, sums, fit_greedy)
 
 
 def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedNumbers:
@@ -187,6 +187,6 @@ def leaf_means(counts: Floats, sums: Floats, doubt: float) -> Floats:
 
 
 RECIPES = {
-    "moments": NumberRecipe("least squares from noisy products", products_under, fit_products),
-    "additive": NumberRecipe("additive, by noisy sums and gradients", additive_under, fit_additive),
+    "moments": NumberRecipe(ModelForm.LEAST_SQUARES, products_under, fit_products),
+    "additive": NumberRecipe(ModelForm.ADDITIVE_SUMS, additive_under, fit_additive),
 }

@@ -18,6 +18,7 @@ from incrowd.core.steps.rows import keep_rows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.method import PrivateClassifier
 from incrowd.methods.learning.classifier.recipes import RECIPES
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, plan_of_steps
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 _FOR_SCORE = Fraction(1, 10)
 _MOST, _MOST_RUNS, _MOST_FOLDS = 64, 1000, 20
-_TITLE = "the best of several by a noisy score"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class CandidateModel:
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps of one model, without those that all candidates share."""
         shared = len(keep_rows(schema.unit))
-        return self.task.around(self.sums, schema, self.recipe.title)[shared:-1]
+        return self.task.around(self.sums, schema, self.recipe.form)[shared:-1]
 
     def fit(self, records: Records, coins: Coins) -> FittedScores:
         """Return a model from records."""
@@ -152,9 +152,9 @@ class TunedClassifier:
     def plan(self, schema: Schema) -> Plan:
         """Promise from the schema alone, the price of all runs included."""
         candidates, step = self.tried(schema)
-        steps = (*keep_rows(schema.unit), step, PublishModel(_TITLE))
+        steps = (*keep_rows(schema.unit), step, PublishModel(ModelForm.BEST_OF_SEVERAL))
         settings = {
-            "model": _TITLE,
+            "model": ModelForm.BEST_OF_SEVERAL,
             "classes": len(candidates[0].task.outputs),
             "candidates": len(candidates),
             "runs": f"{expected_runs(self.gamma):.1f} on average, secret",

@@ -12,6 +12,7 @@ from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.core.rounding import short
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import Promise, Step, inside, steps_of
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.moves import gaussian_rho, squared_move, summed_move
@@ -19,8 +20,11 @@ from incrowd.methods.learning.moves import gaussian_rho, squared_move, summed_mo
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-BEST = "Papernot & Steinke 2022, Theorem 2 and Corollary 3: the best of a random number of runs, of the logarithmic law"
-SECRET = "how many runs there were, and how long they took, stays with the data holder"  # noqa: S105 - no password
+BEST = Theorem(
+    "best-of-random-runs",
+    "Papernot & Steinke 2022, Theorem 2 and Corollary 3: the best of a random number of runs, of the logarithmic law",
+)
+SECRET = Assumption("runs-stay-secret", "how many runs there were, and how long they took, stays with the data holder")
 
 
 @dataclass(frozen=True)

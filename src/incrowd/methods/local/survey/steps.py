@@ -13,6 +13,7 @@ from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
 from incrowd.core.rounding import exact
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
@@ -22,28 +23,66 @@ from incrowd.methods.local.mechanisms.ratio import LARGEST_EPSILON, exponential_
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
-SOURCE = (
+SOURCE = Theorem(
+    "randomized-answers",
     "Warner 1965; Kasiviswanathan et al. 2011: each answer is randomized by itself, by weights whose ratio is at most "
-    "e^epsilon"
+    "e^epsilon",
 )
-SHUFFLED = "Feldman, McMillan & Talwar 2023 (privacy amplification by shuffling), evaluated as a sum and rounded up"
+SHUFFLED = Theorem(
+    "amplification-by-shuffling",
+    "Feldman, McMillan & Talwar 2023 (privacy amplification by shuffling), evaluated as a sum and rounded up",
+)
 _ASSUMES = frozenset(
     {
-        "answers are randomized where they are given, by the published scripts, whose hashes this certificate names",
-        "the system's generator, or the browser's, gives independent uniform words",
-        "each person sends one report, and sends the same one again if asked again",
-        "all surveys of these people are charged to this ledger, or counted by their own client",
+        Assumption(
+            "randomized-where-given",
+            "answers are randomized where they are given, by the published scripts, whose hashes this certificate "
+            "names",
+        ),
+        Assumption("generator-uniform", "the system's generator, or the browser's, gives independent uniform words"),
+        Assumption("one-report-each", "each person sends one report, and sends the same one again if asked again"),
+        Assumption(
+            "surveys-in-one-ledger",
+            "all surveys of these people are charged to this ledger, or counted by their own client",
+        ),
     }
 )
-_EXACT = "every draw is a whole number below a sum of the published weights, whose ratio is at most e^epsilon"
-_ALONE = "a report is made from the answer of one person and coins of its own, and from nothing else"
+_EXACT = Condition(
+    "draws-by-weights",
+    "every draw is a whole number below a sum of the published weights, whose ratio is at most e^epsilon",
+)
+_ALONE = Condition(
+    "report-of-one-answer",
+    "a report is made from the answer of one person and coins of its own, and from nothing else",
+)
 DEFINITION = "survey.json"
 """The document that is published with a survey's weights: all that pages and clients know of it."""
-TAKING_PART = "that somebody took part, when and from where: only what was answered is protected"
-INVITED = "that somebody who was invited had consented to the purpose of the survey"
-SENT = "a report that was sent before somebody withdrew: it is not called back"
-_TOLD_APART = "anyone whose report can be told from the others': to them the claim before this one applies, no more"
-_WHICH = "which of several questions, or which level of a tree, a report is about: it is drawn without the answer"
+TAKING_PART = Exposure(
+    "taking-part", "that somebody took part, when and from where: only what was answered is protected"
+)
+INVITED = Exposure("invited", "that somebody who was invited had consented to the purpose of the survey")
+SENT = Exposure("sent-before-withdrawal", "a report that was sent before somebody withdrew: it is not called back")
+_TOLD_APART = Exposure(
+    "reports-told-apart",
+    "anyone whose report can be told from the others': to them the claim before this one applies, no more",
+)
+_WHICH = Exposure(
+    "which-question",
+    "which of several questions, or which level of a tree, a report is about: it is drawn without the answer",
+)
+_TRUST = frozenset(
+    {
+        Assumption(
+            "collector-shuffles",
+            "the collector shuffles as it says: nobody who sees the batch knows order, time or address of a report",
+        ),
+        Assumption(
+            "honest-people-in-batch",
+            "at least as many of each batch as stated are honest: they randomize by this version of the survey, and "
+            "tell nobody their report",
+        ),
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +199,8 @@ class CollectReports(Step):
                 epsilon=grounds.epsilon,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
-                unit=str(unit),
-                theorem=SOURCE,
+                unit=unit,
+                theorem=(SOURCE,),
                 preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes)),
                 not_protected=open_,
             ),
@@ -205,27 +244,15 @@ class ShuffleReports(Step):
                 delta=self.delta,
                 people=self.honest,
                 values=values_of_response(collect),
-                unit=str(grounds.unit),
-                theorem=SHUFFLED,
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes | self._trust)),
+                unit=grounds.unit,
+                theorem=(SHUFFLED,),
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes | _TRUST)),
                 not_protected=(
                     GROUPS,
                     TAKING_PART,
                     _TOLD_APART,
                 ),
             ),
-        )
-
-    @property
-    def _trust(self) -> frozenset[str]:
-        return frozenset(
-            {
-                "the collector shuffles as it says: nobody who sees the batch knows order, time or address of a report",
-                (
-                    f"at least {self.honest:,} of the {self.batch:,} people of each batch are honest: they randomize "
-                    "by this version of the survey, and tell nobody their report"
-                ),
-            }
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, some
 
@@ -26,9 +27,10 @@ class CalibrateWeights(Masking):
 
     kind: ClassVar[str] = "calibrate weights"
     title: ClassVar[str] = "Calibrate weights"
-    source: ClassVar[str] = (
-        "Deming & Stephan 1940, iterative proportional fitting: after multiplying by total over sum, the sum is the "
-        "total; Deville & Särndal 1992"
+    source: ClassVar[Theorem] = Theorem(
+        "iterative-fitting",
+        "Deming & Stephan 1940, iterative proportional fitting: after multiplying by total over "
+        "sum, the sum is the total; Deville & Särndal 1992",
     )
 
     weight: str

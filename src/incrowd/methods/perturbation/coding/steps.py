@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
 
@@ -31,7 +32,9 @@ class CodeEnds(Masking):
 
     kind: ClassVar[str] = "code ends"
     title: ClassVar[str] = "Cut off the ends"
-    source: ClassVar[str] = "top and bottom coding by declared bounds: values between them stay as they are"
+    source: ClassVar[Theorem] = Theorem(
+        "end-coding", "top and bottom coding by declared bounds: values between them stay as they are"
+    )
 
     columns: tuple[CodedColumn, ...]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import Claim, assumed
 from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.terms import Assumption, Theorem
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form, form_assumptions
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from incrowd.core.steps.step import Grounds, Promise
     from incrowd.core.unit import Unit
 
-_SURVEY = "the weight of a row is how many people of the population it stands for, as the sample was drawn"
-_FRANCONI = (
-    "Benedetti & Franconi 1998: people of a class in the population as negative binomial, given the rows of the class "
-    "and their weights"
+_SURVEY = Assumption(
+    "weights-as-sampled",
+    "the weight of a row is how many people of the population it stands for, as the sample was drawn",
+)
+_FRANCONI = Theorem(
+    "negative-binomial-risk",
+    "Benedetti & Franconi 1998: people of a class in the population as negative binomial, "
+    "given the rows of the class and their weights",
 )
 
 
@@ -59,7 +64,9 @@ class SuppressAtRisk(Masking):
     kind: ClassVar[str] = "suppress at risk"
     title: ClassVar[str] = "Leave out what is at risk"
     leaves_out: ClassVar[bool] = True
-    source: ClassVar[str] = "cells are left empty and rows are left out; no other value is changed"
+    source: ClassVar[Theorem] = Theorem(
+        "cells-left-empty", "cells are left empty and rows are left out; no other value is changed"
+    )
 
     columns: tuple[str, ...]
     quasi: tuple[str, ...]
@@ -130,7 +137,7 @@ class SuppressAtRisk(Masking):
         if self.weight is None:
             rows = grounds.unit.max_rows
             people = math.ceil(self.k / rows) if rows > 1 else None
-            return (Anonymity(k=self.k, people=people, theorem=KAnonymity.theorem, **form), *kept)
+            return (Anonymity(k=self.k, people=people, theorem=(KAnonymity.theorem,), **form), *kept)
         form["preconditions"] = (*COUNTED, *assumed({*form_assumptions(grounds.unit), _SURVEY}))
-        risk = IndividualRisk(threshold=self.threshold, weight=self.weight, theorem=_FRANCONI, **form)
+        risk = IndividualRisk(threshold=self.threshold, weight=self.weight, theorem=(_FRANCONI,), **form)
         return (risk, *kept)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.steps.step import Grounds, Promise
+from incrowd.core.terms import Theorem
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form, form_assumptions
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.errors import InvalidParameter
@@ -43,7 +44,9 @@ class AggregateRows(Masking):
 
     kind: ClassVar[str] = "aggregate"
     title: ClassVar[str] = "Means of groups"
-    source: ClassVar[str] = "the mean of group means, weighted by the sizes of groups, is the mean of all"
+    source: ClassVar[Theorem] = Theorem(
+        "mean-of-group-means", "the mean of group means, weighted by the sizes of groups, is the mean of all"
+    )
 
     columns: tuple[str, ...]
     categories: tuple[str, ...]
@@ -109,4 +112,4 @@ class AggregateRows(Masking):
         form = Form(self.quasi, grounds.unit, (MINIMALITY,)).grounds(COUNTED, (HOMOGENEITY,))
         rows = grounds.unit.max_rows
         people = -(-self.k // rows) if rows > 1 else None
-        return (Anonymity(k=self.k, people=people, theorem=KAnonymity.theorem, **form), *kept)
+        return (Anonymity(k=self.k, people=people, theorem=(KAnonymity.theorem,), **form), *kept)

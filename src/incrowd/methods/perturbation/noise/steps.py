@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -39,7 +40,9 @@ class AddMaskingNoise(Masking):
     kind: ClassVar[str] = "add noise"
     title: ClassVar[str] = "Add noise"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = "Kim 1986; Brand 2002: moments of a sum of independent variables, and of its rescaling"
+    source: ClassVar[Theorem] = Theorem(
+        "noise-moments", "Kim 1986; Brand 2002: moments of a sum of independent variables, and of its rescaling"
+    )
 
     columns: tuple[str, ...]
     variance: Fraction

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -19,9 +20,10 @@ class Rotate(Masking):
     kind: ClassVar[str] = "rotate"
     title: ClassVar[str] = "Rotate rows"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = (
-        "Ting, Fienberg & Trottini 2008, random orthogonal matrix masking: TX has the means and covariances of X if T "
-        "is orthogonal and keeps the vector of ones"
+    source: ClassVar[Theorem] = Theorem(
+        "orthogonal-moments",
+        "Ting, Fienberg & Trottini 2008, random orthogonal matrix masking: TX has the means and "
+        "covariances of X if T is orthogonal and keeps the vector of ones",
     )
 
     columns: tuple[str, ...]

@@ -14,6 +14,7 @@ from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.displacement import Displacement, Measured
 from incrowd.core.loss import Pure
 from incrowd.core.steps.step import Grounds, Promise, assumptions
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, More
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.coding.steps import CodeEnds
@@ -35,13 +36,20 @@ if TYPE_CHECKING:
 
 Labels = tuple[str | None, ...]
 
-_SOURCE = (
-    "Warner 1965; Gouweleeuw et al. 1998: each record is changed by itself, and no outcome is likelier by more than "
-    "the largest ratio within a column of the matrix"
+_SOURCE = Theorem(
+    "pram-ratio",
+    "Warner 1965; Gouweleeuw et al. 1998: each record is changed by itself, and no outcome is"
+    " likelier by more than the largest ratio within a column of the matrix",
 )
-_EVERY = "every released column is changed by a matrix without zeros that was fixed without the rows"
-_ALONE = "each row is changed by itself, by coins of its own"
-_NUMBER = "how many rows there are: the output has as many, and a replaced row leaves their number as it is"
+_EVERY = Condition(
+    "matrix-fixed-without-rows",
+    "every released column is changed by a matrix without zeros that was fixed without the rows",
+)
+_ALONE = Condition("row-changed-alone", "each row is changed by itself, by coins of its own")
+_NUMBER = Exposure(
+    "number-of-rows-shown",
+    "how many rows there are: the output has as many, and a replaced row leaves their number as it is",
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,9 @@ class Randomize(Masking):
     kind: ClassVar[str] = "randomize"
     title: ClassVar[str] = "Change at random"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = "Gouweleeuw et al. 1998: P⁻ᵀ applied to the released counts is unbiased"
+    source: ClassVar[Theorem] = Theorem(
+        "pram-unbiased", "Gouweleeuw et al. 1998: P⁻ᵀ applied to the released counts is unbiased"
+    )
 
     channels: tuple[Channel, ...]
     others: tuple[str, ...]
@@ -192,8 +202,8 @@ class Randomize(Masking):
             epsilon=grounds.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
-            unit=str(unit),
-            theorem=_SOURCE,
+            unit=unit,
+            theorem=(_SOURCE,),
             preconditions=(*proved(_EVERY, _ALONE), *assumed(grounds.promise.assumes)),
             not_protected=(GROUPS, _NUMBER),
         )

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -19,8 +20,9 @@ class SwapRanks(Masking):
     kind: ClassVar[str] = "swap ranks"
     title: ClassVar[str] = "Swap neighbors"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = (
-        "Moore 1996, rank swapping: values only change places, with others at most a share of the rows away in rank"
+    source: ClassVar[Theorem] = Theorem(
+        "rank-swapping",
+        "Moore 1996, rank swapping: values only change places, with others at most a share of the rows away in rank",
     )
 
     columns: tuple[str, ...]

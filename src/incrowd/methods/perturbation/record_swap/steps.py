@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, some
 
@@ -19,9 +20,10 @@ class SwapRecords(Masking):
     kind: ClassVar[str] = "swap records"
     title: ClassVar[str] = "Swap households"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = (
-        "Dalenius & Reiss 1982; Shlomo, Tudor & Groom 2010, targeted record swapping: only areas are exchanged, "
-        "between households alike in the named columns"
+    source: ClassVar[Theorem] = Theorem(
+        "record-swapping",
+        "Dalenius & Reiss 1982; Shlomo, Tudor & Groom 2010, targeted record swapping: only areas "
+        "are exchanged, between households alike in the named columns",
     )
 
     area: str

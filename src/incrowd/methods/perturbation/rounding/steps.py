@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
 
@@ -32,7 +33,9 @@ class RoundValues(Masking):
 
     kind: ClassVar[str] = "round values"
     title: ClassVar[str] = "Round"
-    source: ClassVar[str] = "a rounded number lies within one base of the number; by fair coins its mean is the number"
+    source: ClassVar[Theorem] = Theorem(
+        "rounding-error", "a rounded number lies within one base of the number; by fair coins its mean is the number"
+    )
 
     bases: Mapping[str, Fraction]
     direction: Direction

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
 
@@ -27,9 +28,10 @@ class ShuffleValues(Masking):
     kind: ClassVar[str] = "shuffle values"
     title: ClassVar[str] = "Shuffle"
     glyph: ClassVar[str | None] = None
-    source: ClassVar[str] = (
-        "Muralidhar & Sarathy 2006, data shuffling, on normal scores: values only change rows; given the other "
-        "columns, what a row gets is independent of what it had"
+    source: ClassVar[Theorem] = Theorem(
+        "data-shuffling",
+        "Muralidhar & Sarathy 2006, data shuffling, on normal scores: values only change rows; "
+        "given the other columns, what a row gets is independent of what it had",
     )
 
     columns: tuple[str, ...]

@@ -15,6 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -26,15 +27,24 @@ if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
 
-_CHOICES = "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated"
-_TABLES = "Canonne, Kamath & Steinke 2020, Theorem 4: integer Gaussian noise"
-_FILTER = "Feldman & Zrnic 2021: what is spent adaptively within ρ is ρ-zero-concentrated"
-_THEOREM = f"{_TABLES}; {_CHOICES}; {_FILTER}; their Corollary 13 for ε at δ"
-_INSIDE = "every table and every choice was paid from ρ before it was made, whatever came out"
-_DRAWN = "rows are drawn from noisy tables alone"
-_SHOWN = "the tables that were measured, with their noise, cost no more than ρ"
-_INDEPENDENT = "rows of one person as such: they are modelled as if they were of different people"
-_NUMBER = "how many rows there are: a replaced row leaves their number as it is"
+_CHOICES = Theorem(
+    "exponential-concentrated",
+    "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated",
+)
+_TABLES = Theorem("gaussian-noise-theorem-4", "Canonne, Kamath & Steinke 2020, Theorem 4: integer Gaussian noise")
+_FILTER = Theorem("rho-filter", "Feldman & Zrnic 2021: what is spent adaptively within ρ is ρ-zero-concentrated")
+_CONVERTED = Theorem("rho-converted", "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ")
+_INSIDE = Condition(
+    "rho-paid-before", "every table and every choice was paid from ρ before it was made, whatever came out"
+)
+_DRAWN = Condition("rows-from-noisy-tables", "rows are drawn from noisy tables alone")
+_SHOWN = Condition("measured-within-rho", "the tables that were measured, with their noise, cost no more than ρ")
+_INDEPENDENT = Exposure(
+    "rows-of-one-person-modelled", "rows of one person as such: they are modelled as if they were of different people"
+)
+_ZEROS = Exposure("declared-zeros", "that nobody has the combinations that are named as impossible: declared")
+_TOTAL = Exposure("declared-total", "how many rows there are: declared")
+_NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
 
 class Strategy(StrEnum):
@@ -86,7 +96,6 @@ class MeasureTables(Step):
 
     kind: ClassVar[str] = "measure tables"
     title: ClassVar[str] = "Measure tables"
-    words: ClassVar[tuple[str, ...]] = ("evaluation",)
     glyph: ClassVar[str | None] = "coarser"
 
     strategy: Strategy
@@ -134,7 +143,7 @@ class MeasureTables(Step):
         errors = (
             f" How far each of {tables} is from the rows is told with noise, within the same ρ." if self.told else ""
         )
-        public = f" Taken as public: {'; '.join(self.public)}." if self.public else ""
+        public = f" Taken as public: {joined(self.public)}." if self.public else ""
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
             f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}. A model "
@@ -142,11 +151,9 @@ class MeasureTables(Step):
         )
 
     @property
-    def public(self) -> tuple[str, ...]:
+    def public(self) -> tuple[Exposure, ...]:
         """What was declared of the rows, and is therefore not protected."""
-        never = () if self.zeros is None else (f"that nobody has {'; or '.join(map(str, self.zeros))}: declared",)
-        total = () if self.total is None else (f"that there are {counted(self.total, 'row')}: declared",)
-        return (*never, *total)
+        return (*(() if self.zeros is None else (_ZEROS,)), *(() if self.total is None else (_TOTAL,)))
 
     def around(self, inner: Promise, unit: Unit) -> Promise:
         """Promise ρ, whatever is measured: what follows reads noisy tables alone."""
@@ -167,8 +174,8 @@ class MeasureTables(Step):
                 rho=self.rho,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
-                unit=str(unit),
-                theorem=_THEOREM,
+                unit=unit,
+                theorem=(_TABLES, _CHOICES, _FILTER, _CONVERTED),
                 preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(grounds.promise.assumes)),
                 not_protected=open_,
             ),

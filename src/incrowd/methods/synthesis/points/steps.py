@@ -18,6 +18,7 @@ from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import PEOPLE
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -27,19 +28,25 @@ if TYPE_CHECKING:
 MOVES = "points move at most"
 EXPECTED = "points added or lost, expected at most"
 LIKELY = "points added or lost, 19 times in 20 at most"
-_THEOREM = (
-    "Gehrke, Hay, Lui & Pass 2012, Example 4: |mean over points − mean over rows| ≤ L·moves + 2·B·changed/points for "
-    "every function that changes by at most L times the Euclidean distance of two places, sides of the box being 1 "
-    "long, and lies between −B and B"
+_THEOREM = Theorem(
+    "gehrke-2012-example-4",
+    "Gehrke, Hay, Lui & Pass 2012, Example 4: |mean over points − mean over rows| ≤ L·moves +"
+    " 2·B·changed/points for every function that changes by at most L times the Euclidean "
+    "distance of two places, sides of the box being 1 long, and lies between −B and B",
 )
-_ON_TOP = (
-    "what sampling, clipping and left-out rows change: the error compares with rows as they were drawn and counted"
+_ON_TOP = Exposure(
+    "sampling-error",
+    "what sampling, clipping and left-out rows change: the error compares with rows as they were drawn and counted",
 )
-_INSIDE = "functions that jump, or that tell places inside one cell apart"
-_HIDDEN = "how many rows lie in cells with fewer than k: that depends on the rows and is not published"
+_INSIDE = Exposure("jumping-functions", "functions that jump, or that tell places inside one cell apart")
+_HIDDEN = Exposure(
+    "rows-in-small-cells", "how many rows lie in cells with fewer than k: that depends on the rows and is not published"
+)
 _CONDITIONS = (
-    *proved("each point stands for a row of its cell, apart from those added or lost"),
-    *checked("every point of the written output lies where its cell says"),
+    *proved(
+        Condition("points-stand-for-rows", "each point stands for a row of its cell, apart from those added or lost")
+    ),
+    *checked(Condition("points-lie-in-cells", "every point of the written output lies where its cell says")),
 )
 
 
@@ -70,7 +77,7 @@ class LipschitzError(Claim):
             raise InvalidParameter("how far points move, and how many noise changes, are numbers from 0 on.")
 
 
-def slowly_changing(numbers: Mapping[str, Any], place: str, names: tuple[str, ...], unit: str) -> Claim:
+def slowly_changing(numbers: Mapping[str, Any], place: str, names: tuple[str, ...], unit: Unit) -> Claim:
     """Return the claim; every number in it is known before a row is read, and suppression leaves some of them out."""
     return LipschitzError(
         columns=names,
@@ -79,7 +86,7 @@ def slowly_changing(numbers: Mapping[str, Any], place: str, names: tuple[str, ..
         expected=numbers.get(EXPECTED),
         likely=numbers.get(LIKELY),
         unit=unit,
-        theorem=_THEOREM,
+        theorem=(_THEOREM,),
         preconditions=_CONDITIONS,
         not_protected=(_ON_TOP, _INSIDE) if numbers.get(LIKELY) is not None else (_ON_TOP, _INSIDE, _HIDDEN),
     )
@@ -88,7 +95,9 @@ def slowly_changing(numbers: Mapping[str, Any], place: str, names: tuple[str, ..
 FINE = 2**32
 """A uniform point takes one of so many places, at equal distances, along each side of its cell."""
 
-_MADE_OF_COUNTS = "points are made of the released counts: Gehrke, Hay, Lui & Pass 2012, Example 4"
+_MADE_OF_COUNTS = Theorem(
+    "points-from-counts", "points are made of the released counts: Gehrke, Hay, Lui & Pass 2012, Example 4"
+)
 
 
 class Placement(StrEnum):
@@ -101,8 +110,6 @@ class Placement(StrEnum):
 @dataclass(frozen=True)
 class SampleOfCells(SecretSample):
     """A secret coin for each row decides whether it counts in its cell."""
-
-    words: ClassVar[tuple[str, ...]] = ("design",)
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,6 @@ class IntoCells(Step):
 
     kind: ClassVar[str] = "grid"
     title: ClassVar[str] = "Into cells"
-    words: ClassVar[tuple[str, ...]] = ("cells",)
     glyph: ClassVar[str | None] = "coarser"
 
     columns: tuple[Side, ...]
@@ -154,9 +160,11 @@ class IntoCells(Step):
         """Add that points are made of the counts of cells, which costs nothing; on a sample after all other reasons."""
         if not isinstance(inner.loss, Crowd):
             return inner
-        people = f"; {PEOPLE}" if unit.max_rows > 1 else ""
-        because = (*inner.because[:-1], f"{inner.because[-1]}, and 4")
-        return replace(inner, because=because, on_sample=f"{inner.on_sample}{people}; {_MADE_OF_COUNTS}")
+        people = (PEOPLE,) if unit.max_rows > 1 else ()
+        because, on_sample = (
+            (*reasons, *more, _MADE_OF_COUNTS) for reasons, more in ((inner.because, ()), (inner.on_sample, people))
+        )
+        return replace(inner, because=because, on_sample=on_sample)
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,6 @@ class PlacePoints(Step):
 
     kind: ClassVar[str] = "place points"
     title: ClassVar[str] = "Make points"
-    words: ClassVar[tuple[str, ...]] = ("rule", "order")
     glyph: ClassVar[str | None] = "sorted"
 
     at: Placement
@@ -191,4 +198,4 @@ class PlacePoints(Step):
         """Claim what is known about slowly changing functions before a row is read."""
         stated = (MOVES, EXPECTED, LIKELY) if grounds.find(NoiseWhenSmall) is not None else (MOVES,)
         numbers = {name: grounds.numbers[name] for name in stated}
-        return (slowly_changing(numbers, str(self.at), grounds.need(IntoCells).names, str(grounds.unit)),)
+        return (slowly_changing(numbers, str(self.at), grounds.need(IntoCells).names, grounds.unit),)

@@ -10,47 +10,98 @@ from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim, assumed, checked, proved
 from incrowd.core.steps.step import whose
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_up
 
-KNOWS_ONLY = "nobody who reads the table knows more about its cells than the table, the rules and the stated bounds"
-SECRET = "the secret of the record keys is known to nobody who reads the table, and is the same for all tables"  # noqa: S105 - words
-NOT_PRIVATE = "counted: a property of the table's form, which bounds nothing for those who know more"
+KNOWS_ONLY = Assumption(
+    "table-readers-know-bounds",
+    "nobody who reads the table knows more about its cells than the table, the rules and the stated bounds",
+)
+SECRET = Assumption(
+    "record-key-secret",
+    "the secret of the record keys is known to nobody who reads the table, and is the same for all tables",
+)
+NOT_PRIVATE = Theorem(
+    "counted-table-form", "counted: a property of the table's form, which bounds nothing for those who know more"
+)
 
-_CONTRIBUTORS = (
+_CONTRIBUTORS = Exposure(
+    "contributors",
     "contributors: a person who knows their own contribution to a cell can subtract it first, several who share theirs "
-    "subtract them all, and the only contributor to a cell knows it and can infer others from it"
+    "subtract them all, and the only contributor to a cell knows it and can infer others from it",
 )
-_SUMS = "sums and differences of empty cells: each cell stays open by itself, what several have together may not"
-_OTHER_TABLES = (
-    "other tables of the same rows, and of numbers tied to theirs, except those that are named as released before"
+_SUMS = Exposure(
+    "sums-of-empty-cells",
+    "sums and differences of empty cells: each cell stays open by itself, what several have together may not",
 )
-_EARLIER_CELLS = (
-    "cells that were left empty in tables released before: this table keeps its own sensitive cells open, and may "
-    "narrow down those"
+_OTHER_TABLES = Exposure(
+    "other-tables",
+    "other tables of the same rows, and of numbers tied to theirs, except those that are named as released before",
 )
-_EXACT = (
+_EARLIER_CELLS = Exposure(
+    "cells-of-earlier-tables",
+    "cells that were left empty in tables released before: this table keeps its own sensitive"
+    " cells open, and may narrow down those",
+)
+_EXACT = Exposure(
+    "published-cells",
     "published cells: they are exact, zero says that nobody is there, and an empty count says that somebody is, in "
-    "each finest cell of it that is not published as zero"
+    "each finest cell of it that is not published as zero",
 )
-_MINIMALITY = (
+_MINIMALITY = Exposure(
+    "minimality-of-suppressed-cells",
     "minimality: cells were chosen by looking at all of them, so a reader who repeats the choice can exclude tables in "
-    "which no cell is sensitive, or for which other cells would have been chosen"
+    "which no cell is sensitive, or for which other cells would have been chosen",
 )
-_ROUNDED_SUMS = "how far a number can be narrowed by those around it: totals add up, which says more than each alone"
-_AGAIN = "another rounding of the same numbers, with another base or of another table: together they say more"
-_NOT_DP = (
-    "this is not differential privacy: one look at a cell tells nobody from one person with the δ stated here, "
-    "whatever the ε"
+_ROUNDED_SUMS = Exposure(
+    "narrowed-by-totals",
+    "how far a number can be narrowed by those around it: totals add up, which says more than each alone",
 )
-_MANY = "many tables: there is no bound on what they tell together"
-_DIFFERENCES = (
-    "two cells that differ by one person: their noise is drawn apart, and their difference speaks of that person"
+_AGAIN = Exposure(
+    "another-rounding",
+    "another rounding of the same numbers, with another base or of another table: together they say more",
 )
-_ADDITIVE = "totals: each has noise of its own, so they do not add up"
-_BOUNDED = (
+_NOT_DP = Exposure(
+    "not-differential-privacy",
+    "this is not differential privacy: one look at a cell tells nobody from one person with "
+    "the δ stated here, whatever the ε",
+)
+_MANY = Exposure("many-tables", "many tables: there is no bound on what they tell together")
+_DIFFERENCES = Exposure(
+    "differing-cells",
+    "two cells that differ by one person: their noise is drawn apart, and their difference speaks of that person",
+)
+_BOUNDED = Exposure(
+    "bounded-noise",
     "bounds: noise has a largest size, so that a cell, its parts and its totals narrow each other, at worst to one "
-    "number; and a published count above zero says that somebody is there"
+    "number; and a published count above zero says that somebody is there",
+)
+_ADDITIVE = Exposure("totals-do-not-add-up", "totals: each has noise of its own, so they do not add up")
+
+
+_PROTECTION_INTERVAL_WITNESSES = Theorem(
+    "protection-interval-witnesses",
+    "Fischetti & Salazar 2001, by proof: for each sensitive cell two tables of whole numbers that have everything "
+    "published and no zero where a cell above zero is empty, one as far below and one as far above the truth as the "
+    "rule demands",
+)
+_WITNESSES_ADDED_UP = Condition(
+    "witnesses-added-up", "no such pair was taken from a solver: each was added up again in whole numbers"
+)
+_TABLE_ADDS_UP_AND_OPEN = Condition(
+    "table-adds-up-and-open", "the written table adds up, and leaves every empty cell open"
+)
+_CONTROLLED_ROUNDING_CHECKED = Theorem(
+    "controlled-rounding-checked", "Cox 1987, checked: rounded to neighboring multiples, with all totals"
+)
+_TABLE_ADDED_UP = Condition("table-added-up", "the written table was added up again")
+_CELL_KEY_NOISE = Theorem(
+    "cell-key-noise", "Marley & Leaver 2011: the noise of largest entropy with these bounds, mean and variance"
+)
+_RECORD_KEYS_KEYED = Condition(
+    "record-keys-keyed",
+    "record keys are a keyed function of the record's name, HMAC-SHA-256, and a cell's key is their sum",
 )
 
 
@@ -120,7 +171,7 @@ class KeyedNoise(Claim):
         )
 
 
-def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, unit: str) -> OpenCells:
+def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, unit: Unit) -> OpenCells:
     """Return the claim of a suppressed table."""
     return OpenCells(
         rules=rules,
@@ -128,14 +179,10 @@ def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, un
         bounds=bounds,
         earlier=earlier,
         unit=unit,
-        theorem=(
-            "Fischetti & Salazar 2001, by proof: for each sensitive cell two tables of whole numbers that have "
-            "everything published and no zero where a cell above zero is empty, one as far below and one as far above "
-            "the truth as the rule demands"
-        ),
+        theorem=(_PROTECTION_INTERVAL_WITNESSES,),
         preconditions=(
-            *proved("no such pair was taken from a solver: each was added up again in whole numbers"),
-            *checked("the written table adds up, and leaves every empty cell open"),
+            *proved(_WITNESSES_ADDED_UP),
+            *checked(_TABLE_ADDS_UP_AND_OPEN),
             *assumed([KNOWS_ONLY]),
         ),
         not_protected=(
@@ -146,13 +193,13 @@ def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, un
     )
 
 
-def rounded_cells(base: int, unit: str) -> RoundedCells:
+def rounded_cells(base: int, unit: Unit) -> RoundedCells:
     """Return the claim of a rounded table."""
     return RoundedCells(
         base=base,
         unit=unit,
-        theorem="Cox 1987, checked: rounded to neighboring multiples, with all totals",
-        preconditions=checked("the written table was added up again"),
+        theorem=(_CONTROLLED_ROUNDING_CHECKED,),
+        preconditions=checked(_TABLE_ADDED_UP),
         not_protected=(_ROUNDED_SUMS, _AGAIN, _CONTRIBUTORS),
     )
 
@@ -164,12 +211,10 @@ def keyed_noise(largest: int, variance: Fraction, gap: int, zero_to_one: Decimal
         variance=variance,
         gap=gap,
         zero_to_one=zero_to_one,
-        unit=str(unit),
-        theorem="Marley & Leaver 2011: the noise of largest entropy with these bounds, mean and variance",
+        unit=unit,
+        theorem=(_CELL_KEY_NOISE,),
         preconditions=(
-            *proved(
-                "record keys are a keyed function of the record's name, HMAC-SHA-256, and a cell's key is their sum"
-            ),
+            *proved(_RECORD_KEYS_KEYED),
             *assumed([SECRET, whose(unit)]),
         ),
         not_protected=(_NOT_DP, _MANY, _DIFFERENCES, _ADDITIVE, _BOUNDED),

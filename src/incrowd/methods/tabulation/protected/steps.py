@@ -37,7 +37,6 @@ class Tabulate(Step):
 
     kind: ClassVar[str] = "tabulate"
     title: ClassVar[str] = "Make a table with totals"
-    words: ClassVar[tuple[str, ...]] = ("cells",)
     glyph: ClassVar[str | None] = "coarser"
 
     axes: tuple[TableAxis, ...]
@@ -157,7 +156,7 @@ class SuppressCells(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that every empty cell stays open."""
-        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), str(grounds.unit)),)
+        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), grounds.unit),)
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ class RoundCells(Step):
 
     def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
         """Claim that numbers are near the truth, and add up."""
-        return (rounded_cells(self.base, str(grounds.unit)),)
+        return (rounded_cells(self.base, grounds.unit),)
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,6 @@ class PerturbCells(Step):
 
     kind: ClassVar[str] = "perturb cells"
     title: ClassVar[str] = "Noise by record keys"
-    words: ClassVar[tuple[str, ...]] = ("keys",)
 
     largest: int
     variance: Fraction

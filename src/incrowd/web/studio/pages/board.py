@@ -9,6 +9,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
+from incrowd.core.terms import joined
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
@@ -107,7 +108,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
         "cost": cost,
         "account": paid.account,
         "rho": None if paid.rho is None else short_up(paid.rho, 6),
-        "because": paid.promise.because,
+        "because": joined(paid.promise.because),
         "state": state,
         "folder": None if certificate is None else folders.get(certificate),
     }

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from incrowd.accounting.budget import Amount
 from incrowd.core.spreadsheet import MARK
 from incrowd.core.steps.step import walk
+from incrowd.core.terms import joined as texts
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
 from incrowd.drawing.markup import joined, tag
@@ -89,8 +90,8 @@ def _plain(found: Forecast) -> dict[str, Any]:
         "bounded": bounded,
         "epsilon": short_up(found.epsilon) if bounded else None,
         "delta": short_up(found.delta) if bounded else None,
-        "because": found.promise.because,
-        "assumes": sorted(found.promise.assumes),
+        "because": texts(found.promise.because),
+        "assumes": list(map(str, sorted(found.promise.assumes))),
         "claims": [{"kind": claim.kind, "sentence": claim.sentence} for claim in policy.plan.claims],
         "expected": None if expected is None else expected.sentence,
         "undeclared": undeclared(policy),

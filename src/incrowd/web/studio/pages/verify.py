@@ -126,7 +126,7 @@ def _plain(found: Verification) -> dict[str, Any]:
         "certificate": certificate.id,
         "created": certificate.created,
         "dataset": certificate.dataset.name,
-        "protects": certificate.dataset.unit,
+        "protects": str(certificate.guarantee.unit),
         "method": certificate.method.name,
         "claims": [
             {"kind": claim.kind, "sentence": claim.sentence, "facts": list(claim.facts)} for claim in certificate.claims

@@ -12,6 +12,7 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.terms import Condition
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
 FINENESS = 2**26
 """How many steps one expected row has: so fine that rounding is less than a row for tables of many millions."""
 _MOVED = proved(
-    "what is measured is a sum over cells of whole steps that a table of k and rate fixes, and one row moves it by at "
-    "most the stated width",
-    "the noise is made for a person who moves all choices at once, by all rows of theirs",
+    Condition(
+        "look-sums-bounded",
+        "what is measured is a sum over cells of whole steps that a table of k and rate fixes, "
+        "and one row moves it by at most the stated width",
+    ),
+    Condition(
+        "look-noise-for-all", "the noise is made for a person who moves all choices at once, by all rows of theirs"
+    ),
 )
 
 
@@ -66,7 +72,6 @@ class MeasureKept(Step):
 
     kind: ClassVar[str] = "measure what is kept"
     title: ClassVar[str] = "Measure what each choice keeps"
-    words: ClassVar[tuple[str, ...]] = ("noise",)
 
     epsilon: Fraction
     rows: int
@@ -104,8 +109,8 @@ class MeasureKept(Step):
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
             noise=self.noise,
-            unit=str(unit),
-            theorem=LOOKED,
+            unit=unit,
+            theorem=(LOOKED,),
             preconditions=(*_MOVED, *assumed(grounds.promise.assumes)),
             not_protected=(GROUPS,),
         )
