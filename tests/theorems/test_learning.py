@@ -22,6 +22,7 @@ from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.moves import gaussian_scale, squared_move
 from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.records import Records
@@ -36,6 +37,8 @@ from incrowd.methods.learning.steps import (
 )
 from incrowd.methods.learning.vectors import VectorSpace
 from tests.methods.learning.records import records_of, small
+
+MODEL = PublishModel(ModelForm.GRADIENT)
 
 VECTORS = json.loads((Path(__file__).parent / "vectors_learning.json").read_text(encoding="utf-8"))
 POLICY = small()
@@ -142,26 +145,26 @@ def test_the_price_of_a_sum_is_its_squared_move_over_twice_the_variance(step: An
         MoveCenters: 4 * Fraction(1000 + 10**2, 2 * 200**2),
         CountAllRows: Fraction(1, 2 * 50**2),
     }
-    one = fold((step, PublishModel("m")), Unit()).loss
+    one = fold((step, MODEL), Unit()).loss
     assert one == ZeroConcentrated(by_hand[type(step)])
-    several = fold((step, PublishModel("m")), Unit(Kind.PERSON, column="id", max_rows=3)).loss
+    several = fold((step, MODEL), Unit(Kind.PERSON, column="id", max_rows=3)).loss
     assert several == ZeroConcentrated(9 * by_hand[type(step)])
     signed = isinstance(step, FollowGradients | MoveCenters)
-    replaced = fold((step, PublishModel("m")), Unit(adjacency=Adjacency.REPLACE)).loss
+    replaced = fold((step, MODEL), Unit(adjacency=Adjacency.REPLACE)).loss
     assert replaced == ZeroConcentrated((4 if signed else 2) * by_hand[type(step)])
 
 
 def test_prices_add_up_whatever_came_out_before() -> None:
     first, second = SUMS[0], SUMS[1]
-    both = fold((first, second, PublishModel("m")), Unit(), Fraction(1, 10**6))
-    alone = [rho_of(fold((step, PublishModel("m")), Unit()).loss) for step in (first, second)]
+    both = fold((first, second, MODEL), Unit(), Fraction(1, 10**6))
+    alone = [rho_of(fold((step, MODEL), Unit()).loss) for step in (first, second)]
     assert rho_of(both.loss) == (alone[0] or 0) + (alone[1] or 0)
 
 
 def test_laplace_tables_cost_epsilon_by_the_sum_of_all_changes() -> None:
     step = CountByTarget(5, Law.LAPLACE, Fraction(10))
-    assert fold((step, PublishModel("m")), Unit()).loss == Pure(Fraction(1, 2))
-    assert fold((step, PublishModel("m")), Unit(adjacency=Adjacency.REPLACE)).loss == Pure(Fraction(1))
+    assert fold((step, MODEL), Unit()).loss == Pure(Fraction(1, 2))
+    assert fold((step, MODEL), Unit(adjacency=Adjacency.REPLACE)).loss == Pure(Fraction(1))
 
 
 @pytest.mark.parametrize("epsilon", VECTORS["rho"])

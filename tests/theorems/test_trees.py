@@ -20,6 +20,7 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.streaming import FINE as ROUND
 from incrowd.methods.learning.classifier.streaming import column_counts, column_residuals, quietest
+from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.growth import (
     FINE,
     Goal,
@@ -43,6 +44,8 @@ from incrowd.verify.slow_accountant import derive
 from incrowd.verify.slow_accountant.sampled import sampled_delta
 from tests.coins import ScriptedCoins
 from tests.methods.learning.records import records_of, small
+
+MODEL = PublishModel(ModelForm.GRADIENT)
 
 Row = tuple[str, int, int, str]
 POLICY = small()
@@ -129,7 +132,7 @@ def chances(scores_: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
 def test_a_grown_tree_costs_an_eighth_of_the_square_of_epsilon_a_level(goal: Goal) -> None:
     """All trees of two levels, their exact chances with and without each row: Rényi divergences of every order."""
     step = GrowTrees(1, 2, len(EVERY), Fraction(2))
-    loss = fold((step, PublishModel("m")), Unit()).loss
+    loss = fold((step, MODEL), Unit()).loss
     assert isinstance(loss, ZeroConcentrated)
     largest = 0.0
     others = OTHERS[1]
@@ -235,9 +238,9 @@ PRICES: list[tuple[Any, Fraction, int]] = [
 
 @pytest.mark.parametrize(("step", "rho", "replaced"), PRICES, ids=lambda each: getattr(each, "kind", ""))
 def test_prices_are_those_by_hand(step: Any, rho: Fraction, replaced: int) -> None:
-    assert fold((step, PublishModel("m")), Unit()).loss == ZeroConcentrated(rho)
-    assert fold((step, PublishModel("m")), PAIR).loss == ZeroConcentrated(4 * rho)
-    assert fold((step, PublishModel("m")), REPLACED).loss == ZeroConcentrated(replaced * rho)
+    assert fold((step, MODEL), Unit()).loss == ZeroConcentrated(rho)
+    assert fold((step, MODEL), PAIR).loss == ZeroConcentrated(4 * rho)
+    assert fold((step, MODEL), REPLACED).loss == ZeroConcentrated(replaced * rho)
 
 
 def test_counts_with_laplace_noise_cost_epsilon_by_what_a_row_adds() -> None:
@@ -245,9 +248,9 @@ def test_counts_with_laplace_noise_cost_epsilon_by_what_a_row_adds() -> None:
     everywhere = CountLeaves(9, 2, dealt=False, noise=Law.LAPLACE, scale=Fraction(10))
     grid = CountGrid(2, 9, Law.LAPLACE, Fraction(10))
     for step, epsilon in ((dealt, Fraction(1, 10)), (everywhere, Fraction(9, 10)), (grid, Fraction(1, 10))):
-        assert fold((step, PublishModel("m")), Unit()).loss == Pure(epsilon)
-        assert fold((step, PublishModel("m")), REPLACED).loss == Pure(2 * epsilon)
-        assert fold((step, PublishModel("m")), PAIR).loss == Pure(2 * epsilon)
+        assert fold((step, MODEL), Unit()).loss == Pure(epsilon)
+        assert fold((step, MODEL), REPLACED).loss == Pure(2 * epsilon)
+        assert fold((step, MODEL), PAIR).loss == Pure(2 * epsilon)
 
 
 @pytest.mark.parametrize("spread", [0, 3000])
@@ -268,7 +271,7 @@ def test_samples_cost_what_a_loss_distribution_says_twice() -> None:
     rate, delta = Fraction(1, 10), Fraction(1, 10**6)
     for epsilon in (Fraction(1, 2), Fraction(3)):
         scale = quietest(epsilon, delta, rate, 88)
-        loss = fold((SampleGradients(88, rate, ROUND, scale), PublishModel("m")), Unit(), delta).loss
+        loss = fold((SampleGradients(88, rate, ROUND, scale), MODEL), Unit(), delta).loss
         assert loss == Sequence((Sampled(rate, Gaussian(scale, ROUND)),) * 88)
         spent = epsilon_of(loss, delta).value
         assert 0.95 * epsilon <= spent <= epsilon
@@ -296,4 +299,4 @@ def test_the_slow_derivation_of_samples_is_that_of_all_outcomes(number: int) -> 
 @pytest.mark.parametrize("unit", [REPLACED, PAIR], ids=str)
 def test_samples_of_people_with_several_rows_or_replaced_ones_are_refused(unit: Unit) -> None:
     with pytest.raises(InvalidParameter, match="everybody has one"):
-        fold((SampleGradients(9, Fraction(1, 10), ROUND, Fraction(99)), PublishModel("m")), unit)
+        fold((SampleGradients(9, Fraction(1, 10), ROUND, Fraction(99)), MODEL), unit)
