@@ -9,7 +9,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.step import Step
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 
 
 def statement_of(plan: Plan, schema: Schema, **evidence: Any) -> Statement:

@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,14 +86,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """List the public names, and no others."""
     return sorted(__all__)
-
-
-class _Public(ModuleType):
-    """The module itself: the function `verify` stays what it is, also when the folder of that name was imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Public

@@ -20,7 +20,7 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
-from incrowd.verify.slow_accountant import derive
+from incrowd.verifier.slow_accountant import derive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd
 from tests.coins import ScriptedCoins
 from tests.tables import Batches, as_counter

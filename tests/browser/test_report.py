@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.drawing.charts import WIDE
 from incrowd.methods.anonymity.safe import picture
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.report.page import internal_report, public_report, summary_html
 from tests.browser.chromium import DARK, measured, run
 from tests.certificates import PERSON, UNSAMPLED, certificate, counted, policy, shown

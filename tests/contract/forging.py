@@ -12,7 +12,7 @@ from uuid import UUID
 from incrowd.core.certificate import NONCE_BYTES
 from incrowd.core.codec import digest
 from incrowd.errors import IncrowdError
-from incrowd.verify.judge import judge
+from incrowd.verifier.judge import judge
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.verify.verify import certificate_of
 

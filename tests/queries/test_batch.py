@@ -25,7 +25,7 @@ from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
 from incrowd.queries.question import Terms
-from incrowd.verify.slow_accountant import derive
+from incrowd.verifier.slow_accountant import derive
 
 SCHEMA = Schema(
     (

@@ -20,8 +20,8 @@ from incrowd.queries.measurement import QuestionPlan
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution, Combine
-from incrowd.verify.judge import numbers_of
-from incrowd.verify.statement import Statement, in_order
+from incrowd.verifier.judge import numbers_of
+from incrowd.verifier.statement import Statement, in_order
 from tests.queries.plans import PLANS
 
 _TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "step", "aggregate", "candidates", "groups"}

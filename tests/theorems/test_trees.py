@@ -40,8 +40,8 @@ from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import Candidates, Cuts
 from incrowd.methods.learning.vectors import VectorSpace
-from incrowd.verify.slow_accountant import derive
-from incrowd.verify.slow_accountant.sampled import sampled_delta
+from incrowd.verifier.slow_accountant import derive
+from incrowd.verifier.slow_accountant.sampled import sampled_delta
 from tests.coins import ScriptedCoins
 from tests.methods.learning.records import records_of, small
 

@@ -28,7 +28,7 @@ from incrowd.methods.learning.models import ScoreLink
 from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.tuning.runs import Folds, best_run, number_of_runs, right_rows
 from incrowd.methods.learning.tuning.steps import TryModels
-from incrowd.verify.slow_accountant import derive
+from incrowd.verifier.slow_accountant import derive
 from tests.coins import Abandoned, Branching, EveryCoin, ScriptedCoins, SeededCoins, law
 from tests.methods.learning.records import records_of, small
 

@@ -66,7 +66,7 @@ def release(options: GraphReleaseOptions) -> None:
     The promise is made from the policy alone and charged to the ledger before anything is drawn. Data, certificate and
     report appear together in a new folder, or not at all.
     """
-    from incrowd.verify.files import tables_of
+    from incrowd.verifier.files import tables_of
     from incrowd.workflows.graph.release import release_graph
     from incrowd.workflows.release.publish import Destination
 

@@ -94,7 +94,7 @@ def _form(options: ReleaseOptions) -> str:
 
 def _show(published: Published, table: str | None) -> None:
     from incrowd.core.words import short_down, short_up
-    from incrowd.verify.files import tables_of
+    from incrowd.verifier.files import tables_of
 
     certificate = published.release.certificate
     spent, left = certificate.accounting.spent, certificate.accounting.left

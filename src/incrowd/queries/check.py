@@ -47,10 +47,10 @@ from incrowd.queries.steps.question import (
     Understand,
 )
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
-from incrowd.verify.slow_accountant.laws import TOLERANCE
-from incrowd.verify.slow_accountant.noise import concentrated_delta
-from incrowd.verify.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
-from incrowd.verify.statement import Look, Problem, Statement, in_order, maybe, one, some
+from incrowd.verifier.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant.noise import concentrated_delta
+from incrowd.verifier.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
+from incrowd.verifier.statement import Look, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)

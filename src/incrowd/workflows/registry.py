@@ -16,7 +16,7 @@ from incrowd.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Method
-    from incrowd.verify.statement import MethodCheck
+    from incrowd.verifier.statement import MethodCheck
     from incrowd.workflows.report.picture import Picture
 
 CHAIN = "chain"

@@ -10,8 +10,8 @@ import pyarrow as pa
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
-from incrowd.verify.files import columns_of, values_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of, values_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 from tests.contract.toy.steps import AddToTotal, Total
 
 STEPS = (KeepRows, EveryRow, AddToTotal)

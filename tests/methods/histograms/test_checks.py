@@ -29,7 +29,7 @@ from incrowd.methods.histograms.private import check as private
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown
 from incrowd.methods.histograms.suppressed import check as suppressed
 from incrowd.methods.outcomes.histogram import Histogram
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people

@@ -11,7 +11,7 @@ import pytest
 from incrowd.core.certificate import Certificate
 from incrowd.methods.histograms.suppressed import picture as suppressed
 from incrowd.methods.outcomes.histogram import Histogram
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.report.page import public_report

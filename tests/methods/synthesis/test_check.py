@@ -30,7 +30,7 @@ from incrowd.methods.synthesis.points.contents import changed as noise_changes
 from incrowd.methods.synthesis.points.contents import contents, cuts, impossible, middles, reach_squared
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, Placement, PlacePoints, Side
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.contract.examples import POLICIES

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.question import BoundContribution
-from incrowd.verify.statement import Problem
+from incrowd.verifier.statement import Problem
 from incrowd.workflows.ask.desk import Asking, AskingTogether, open_desk
 from incrowd.workflows.ask.plan_again import asked_again
 from incrowd.workflows.policy.policy import Policy, load_policy

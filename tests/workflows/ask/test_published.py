@@ -16,7 +16,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import Terms
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.ask.desk import AskingTogether
 from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.release.publish import Destination

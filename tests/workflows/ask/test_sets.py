@@ -20,7 +20,7 @@ from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import Terms
 from incrowd.queries.steps.workload import AnswerSet
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.ask.desk import AskingTogether
 from incrowd.workflows.ask.plan_again import asked_again
 from incrowd.workflows.policy.policy import Policy

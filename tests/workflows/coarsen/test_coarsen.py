@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.verify.statement import Verdict, in_order
+from incrowd.verifier.statement import Verdict, in_order
 from incrowd.workflows.coarsen.check import descent
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent

@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import Terms
-from incrowd.verify.statement import Verdict
+from incrowd.verifier.statement import Verdict
 from incrowd.workflows.ask.asking import Asking, AskingTogether
 from incrowd.workflows.ask.desk import Desk, open_desk
 from incrowd.workflows.ask.gated import admission_to, gated_rows

@@ -18,7 +18,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry, SnapshotMark
-from incrowd.verify.statement import Verdict
+from incrowd.verifier.statement import Verdict
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.plan.forecast import plan

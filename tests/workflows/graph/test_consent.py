@@ -16,7 +16,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.verify.statement import Verdict
+from incrowd.verifier.statement import Verdict
 from incrowd.workflows.consent.admission import Admission, admit
 from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.graph.assess import assess_graph

@@ -15,7 +15,7 @@ from incrowd.methods.local.survey.definition import script_hashes
 from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
 from incrowd.noise.system import SystemCoins
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.local.estimating import estimate_reports
 from incrowd.workflows.local.opening import open_survey, publish_survey
 from incrowd.workflows.local.planning import plan_locally

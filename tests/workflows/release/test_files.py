@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.verify.files import names_of, placed, tables_of
+from incrowd.verifier.files import names_of, placed, tables_of
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows

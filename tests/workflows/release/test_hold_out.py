@@ -19,9 +19,9 @@ from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter
-from incrowd.verify.files import CERTIFICATE
-from incrowd.verify.judge import check_steps, statement_of
-from incrowd.verify.statement import Verdict
+from incrowd.verifier.files import CERTIFICATE
+from incrowd.verifier.judge import check_steps, statement_of
+from incrowd.verifier.statement import Verdict
 from incrowd.workflows.attack.publication import table_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of

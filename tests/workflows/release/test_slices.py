@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.slicing import check
 from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from incrowd.workflows.report.render import render_internal, render_public

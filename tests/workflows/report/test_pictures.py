@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import method_names, names, picture_of

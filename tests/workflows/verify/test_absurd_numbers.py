@@ -18,8 +18,8 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.core.steps.step import Grounds, Step, claims_of, fold
 from incrowd.errors import IncrowdError
-from incrowd.verify.files import CERTIFICATE
-from incrowd.verify.judge import numbers_of
+from incrowd.verifier.files import CERTIFICATE
+from incrowd.verifier.judge import numbers_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import read_certificate

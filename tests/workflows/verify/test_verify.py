@@ -9,7 +9,7 @@ import pytest
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, UnsupportedVersion
-from incrowd.verify.statement import Finding, Verdict
+from incrowd.verifier.statement import Finding, Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.report.page import GENERATOR

@@ -13,7 +13,7 @@ from incrowd.core.plan import Output
 from incrowd.engines.readers.sources import open_source
 from incrowd.mechanisms.polynomial import PolynomialNoise
 from incrowd.methods.graphs.outputs import CLUSTERING, COUNT, FROM, INSIDE, NODE, SIZE, TO, TRIANGLES, WEDGES, TwoTables
-from incrowd.verify.statement import Look, Problem, Statement
+from incrowd.verifier.statement import Look, Problem, Statement
 
 WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, TRIANGLES, WEDGES, "degree", "count", "number"})
 _TOLERANCE = 1 + 1e-9  # logarithms here are floats

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {
     "bins": "Bins published",

@@ -18,7 +18,7 @@ from incrowd.core.spreadsheet import unguarded
 from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
-from incrowd.verify.statement import Look, Problem, Statement
+from incrowd.verifier.statement import Look, Problem, Statement
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -36,8 +36,8 @@ from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import Candidates
 from incrowd.methods.learning.tuning.steps import TryModels
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 _SUMS = (
     CountByTarget,

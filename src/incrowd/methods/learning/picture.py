@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from incrowd.methods.learning.fits import Floats
     from incrowd.methods.learning.models import LearnedModel
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "coefficients": "Numbers of the model",

@@ -23,8 +23,8 @@ from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
 from incrowd.methods.perturbation.output import MaskedRows, rows_of
 from incrowd.methods.perturbation.pram.steps import Randomize
 from incrowd.methods.perturbation.steps import Masked, Masking, Preservation, maskings
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Place, Problem, Statement, maybe, one, some
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Place, Problem, Statement, maybe, one, some
 
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, IndividualRisk, Preservation, Masked, Pseudonymity)
 STATISTICS = True

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
 from incrowd.governance.access.credentials import is_mark
 from incrowd.methods.local.survey.definition import script
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies
 from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Entrance, Keys
 from incrowd.web.studio.folder import Folder

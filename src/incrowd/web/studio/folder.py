@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from incrowd.errors import InvalidParameter
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.survey_file import is_survey
 from incrowd.workflows.policy.document import is_policy
 

@@ -18,7 +18,7 @@ from incrowd.core.reading import read
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import MODEL, LearnedModel, Use
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.verify.verify import read_certificate
 

@@ -18,8 +18,8 @@ from incrowd.core.steps.step import walk
 from incrowd.core.table import Rows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.outcomes.outcome import Outcome, Shown
-from incrowd.verify.files import CERTIFICATE, tables_of
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import CERTIFICATE, tables_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.verify.verify import read_certificate

@@ -25,7 +25,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.methods.perturbation.steps import maskings
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
-from incrowd.verify.files import tables_of
+from incrowd.verifier.files import tables_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE
 from incrowd.workflows.registry import MODELS

@@ -35,9 +35,9 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
-from incrowd.verify.files import file_of, tables_of
-from incrowd.verify.judge import check_steps
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.files import file_of, tables_of
+from incrowd.verifier.judge import check_steps
+from incrowd.verifier.statement import Look, Problem, Statement, one
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 

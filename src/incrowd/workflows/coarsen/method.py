@@ -27,8 +27,8 @@ from incrowd.errors import InvalidParameter, PromiseBroken, Refused
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
-from incrowd.verify.files import CERTIFICATE, file_of, tables_of
-from incrowd.verify.judge import numbers_of
+from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
+from incrowd.verifier.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
 from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.microdata import Microdata
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {**classes.EVIDENCE, **bins.EVIDENCE}
 _SUMS = "Every count is a sum of released ones, which its parent's steps describe."

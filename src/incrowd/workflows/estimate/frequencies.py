@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.pram.matrix import FrequencyEstimate, estimate
 from incrowd.methods.perturbation.pram.steps import Channel, Randomize
 from incrowd.methods.perturbation.steps import maskings
-from incrowd.verify.files import placed
+from incrowd.verifier.files import placed
 from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import File
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.export.description import ReleaseDescription, describe, media_type
 from incrowd.workflows.export.formats import Exported, Holder
 

@@ -14,8 +14,8 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.graph import Graph, simple
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.outputs import COUNT, INSIDE, SIZE, GraphNumbers, PublishedGraph, SuperGraph, SyntheticGraph
-from incrowd.verify.files import placed
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import placed
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.graph.release import ORIGIN
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.policy import Policy

@@ -24,7 +24,7 @@ from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.settings import Local, describe
 from incrowd.engines.writers.sinks import Folders, check_free, staged
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.consent.admission import Admission, admit
 from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.movement import GraphTables, node_participants, require_nobody_moved

@@ -11,7 +11,7 @@ from incrowd.core.certificate import Certificate, Columns, Dataset
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable
 from incrowd.methods.local.survey.definition import UNIT
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book

@@ -24,8 +24,8 @@ from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
 from incrowd.engines.writers.statistics import check_names
 from incrowd.errors import InvalidParameter, PromiseBroken
-from incrowd.verify.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.lineage import require_lineage

@@ -12,7 +12,7 @@ from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, Kind, More, Unit
 from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.drawing.markup import Description
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.plan.kept_columns import kept_columns
 

@@ -25,8 +25,8 @@ from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
 from incrowd.drawing.markup import framed, table, text
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.verify.files import tables_of
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import tables_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.curve import loss_curve

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.drawing.markup import Description
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
     from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 _PLAIN = Description("See the claims", "The claims say what is known about it.")
 

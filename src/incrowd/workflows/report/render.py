@@ -14,8 +14,8 @@ from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.verify.files import REPORT, tables_of
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import REPORT, tables_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.control import NOBODY, ControlGroup, attacked
 from incrowd.workflows.assess.released import released_of

@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verify.statement import Look, Problem
+from incrowd.verifier.statement import Look, Problem
 
 _ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from incrowd.core.certificate import Certificate, Signature
 from incrowd.errors import InvalidParameter, OutputUnavailable
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

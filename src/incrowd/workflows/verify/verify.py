@@ -1,7 +1,8 @@
 """Verify: make promise and claims of a certificate again, derive every number a second time, look into its files.
 
-Nothing of the first route is used: `incrowd.verify` shares no code with the accountants, and a method's `check.py` none
-with the method.  With the policy the whole plan is made again and compared; with the ledger the charge is looked up.
+Nothing of the first route is used: `incrowd.verifier` shares no code with the accountants, and a method's `check.py`
+none with the method.  With the policy the whole plan is made again and compared; with the ledger the charge is looked
+up.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
-from incrowd.verify.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
-from incrowd.verify.judge import judge, statement_of
-from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
+from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
+from incrowd.verifier.judge import judge, statement_of
+from incrowd.verifier.statement import Finding, Look, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import check_of, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key

@@ -12,7 +12,7 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.methods.anonymity.partition import check
 from incrowd.methods.anonymity.partition.steps import ChooseCuts
 from incrowd.methods.outcomes.anonymized import Partitioned
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed

@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.methods.anonymity.scheme import check
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed

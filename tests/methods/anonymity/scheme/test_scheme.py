@@ -31,7 +31,7 @@ from incrowd.methods.anonymity.scheme.method import Scheme
 from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
 from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
-from incrowd.verify.slow_accountant import derive
+from incrowd.verifier.slow_accountant import derive
 from tests.plans import steps_json
 from tests.tables import Batches
 

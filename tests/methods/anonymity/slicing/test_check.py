@@ -13,7 +13,7 @@ from incrowd.methods.anonymity.slicing import check
 from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.anonymity.slicing.steps import ChooseGroups, Drawing, FreshSamples, PublishTables
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.released import release_into

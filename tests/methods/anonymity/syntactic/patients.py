@@ -15,7 +15,7 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.outcome import Outcome
 from incrowd.noise.system import SystemCoins
-from incrowd.verify.statement import Statement
+from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import changed, people, written
 from tests.statements import statement_of

@@ -14,7 +14,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.methods.anonymity.syntactic import check, demands
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.verify.statement import Look, Statement
+from incrowd.verifier.statement import Look, Statement
 from tests.methods.anonymity.syntactic.patients import (
     EVERYTHING,
     LOCAL,

@@ -20,7 +20,7 @@ from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
 from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release, release_to

@@ -15,8 +15,8 @@ import pytest
 import incrowd
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
-from incrowd.verify.files import file_of
-from incrowd.verify.judge import statement_of
+from incrowd.verifier.files import file_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to

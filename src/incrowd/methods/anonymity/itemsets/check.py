@@ -20,7 +20,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Recode, CutItems, ArrangeSets)
 CLAIMS: tuple[type[Claim], ...] = (KmClaim, Pseudonymity)

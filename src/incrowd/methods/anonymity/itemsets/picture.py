@@ -12,7 +12,7 @@ from incrowd.methods.anonymity.itemsets.steps import CutItems
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {
     "rows": "Rows published",

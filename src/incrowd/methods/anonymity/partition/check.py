@@ -23,8 +23,8 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.anonymized import Partitioned
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, ChooseCuts, SecretSample, Recode, SuppressChosen, ArrangeBoxes)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)

@@ -27,8 +27,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
-from incrowd.verify.files import columns_of, values_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of, values_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (LevelsByLook, KeepRows, *SAMPLES, Recode, Suppress, SuppressAfterLook, Order)

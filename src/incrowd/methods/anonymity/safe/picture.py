@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.schema import Schema
     from incrowd.methods.outcomes.microdata import Microdata
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "comparison", "description", "picture"]
 

@@ -14,7 +14,7 @@ from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Grounds, Step
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.verify.statement import Problem, Statement, maybe, one
+from incrowd.verifier.statement import Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (ChooseLevels, KeepRows, SecretSample, Recode, SuppressChosen, OrderChosen)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)

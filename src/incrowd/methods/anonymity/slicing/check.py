@@ -33,8 +33,8 @@ from incrowd.methods.anonymity.slicing.steps import (
     SuppressJointly,
 )
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 _SAMPLES, _SUPPRESSIONS = (SecretSample, FreshSamples), (SuppressJointly, SuppressEach)
 STEPS: tuple[type[Step], ...] = (

@@ -14,7 +14,7 @@ from incrowd.methods.anonymity.classes import EVIDENCE
 if TYPE_CHECKING:
     from incrowd.drawing.markup import Description
     from incrowd.methods.anonymity.slicing.output import Sliced
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 

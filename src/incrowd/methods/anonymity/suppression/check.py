@@ -26,7 +26,7 @@ from incrowd.methods.anonymity.suppression.steps import (
 )
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
 from incrowd.methods.outcomes.anonymized import Blanked
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, Recode, LeaveOutCells, ArrangeBlanks)
 CLAIMS: tuple[type[Claim], ...] = (Anonymity, WildcardsClaim, SubsetsClaim, WildSubsetsClaim, Pseudonymity)

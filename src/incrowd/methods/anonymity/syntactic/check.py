@@ -22,8 +22,8 @@ from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Problem, Statement
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Problem, Statement
 
 _HIDDEN = (
     (PEOPLE, "the population is not here to count it again"),

@@ -13,7 +13,7 @@ from incrowd.methods.graphs.add_delete.steps import AddDelete
 from incrowd.methods.graphs.claims import RandomEdges
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AddDelete)
 CLAIMS: tuple[type[Claim], ...] = (RandomEdges,)

@@ -15,7 +15,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.clustering.steps import NoisyClustering, coefficient
 from incrowd.methods.graphs.outputs import CLUSTERING, TRIANGLES, WEDGES, GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyClustering)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

@@ -16,7 +16,7 @@ from incrowd.methods.graphs.claims import DegreeAnonymity
 from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, LevelDegrees)
 CLAIMS: tuple[type[Claim], ...] = (DegreeAnonymity,)

@@ -16,7 +16,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_distribution.steps import NoisyDegrees
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

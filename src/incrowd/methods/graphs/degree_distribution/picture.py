@@ -11,7 +11,7 @@ from incrowd.methods.graphs.pictures import degree_bars
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"numbers": "Degrees listed"}
 

@@ -13,7 +13,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_sequence.steps import DrawFromDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, SyntheticGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, DrawFromDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

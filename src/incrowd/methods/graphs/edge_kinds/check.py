@@ -16,7 +16,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.edge_kinds.steps import EDGES, NoisyKinds
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Relate
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Relate, NoisyKinds)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

@@ -11,7 +11,7 @@ from incrowd.methods.graphs.edge_kinds.steps import EDGES, NoisyKinds
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"numbers": "Numbers published"}
 

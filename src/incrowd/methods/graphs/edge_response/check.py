@@ -15,7 +15,7 @@ from incrowd.methods.graphs.edge_response.output import RespondedGraph
 from incrowd.methods.graphs.edge_response.steps import AnswerPairs
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AnswerPairs)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

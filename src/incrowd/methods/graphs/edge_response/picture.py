@@ -11,7 +11,7 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Pairs that say yes"}
 

@@ -15,7 +15,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.subgraph_count.steps import TRIANGLES, NoisyCount, NoisyTriangles
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyCount, NoisyTriangles)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

@@ -9,7 +9,7 @@ from incrowd.drawing.markup import Description, table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"numbers": "Numbers published"}
 

@@ -13,7 +13,7 @@ from incrowd.methods.graphs.claims import GroupedNodes
 from incrowd.methods.graphs.outputs import COUNT, FROM, INSIDE, NODE, SIZE, TO, SuperGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.super_nodes.steps import GroupNodes
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, GroupNodes)
 CLAIMS: tuple[type[Claim], ...] = (GroupedNodes,)

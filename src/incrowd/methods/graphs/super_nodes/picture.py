@@ -12,7 +12,7 @@ from incrowd.methods.graphs.super_nodes.steps import GroupNodes
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {
     "super-nodes": "Super-nodes",

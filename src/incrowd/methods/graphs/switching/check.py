@@ -13,7 +13,7 @@ from incrowd.methods.graphs.claims import SwitchedEdges
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.switching.steps import SwitchEdges
-from incrowd.verify.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import Look, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, SwitchEdges)
 CLAIMS: tuple[type[Claim], ...] = (SwitchedEdges,)

@@ -11,7 +11,7 @@ from incrowd.methods.graphs.switching.steps import SwitchEdges
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges", "nodes of the rarest degree": "Nodes of the rarest degree"}
 

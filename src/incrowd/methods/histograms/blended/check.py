@@ -18,7 +18,7 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 

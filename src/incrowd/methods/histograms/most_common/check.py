@@ -20,7 +20,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.laws import strays
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
 from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.methods.outcomes.histogram import Selection
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"ranks": "Bins chosen"}
 

@@ -21,7 +21,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
 from incrowd.methods.histograms.laws import TOLERANCE, WIDEST, noise_delta, strays, tail
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 

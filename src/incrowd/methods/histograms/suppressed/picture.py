@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 

@@ -11,7 +11,7 @@ from incrowd.methods.learning import check
 from incrowd.methods.learning.check import CLAIMS, looks, recount, reopen
 from incrowd.methods.learning.steps import LearnFrom, PublishModel
 from incrowd.methods.learning.tuning.steps import TryModels
-from incrowd.verify.statement import Problem, Statement, in_order, maybe, one
+from incrowd.verifier.statement import Problem, Statement, in_order, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 

@@ -11,7 +11,7 @@ from incrowd.methods.learning.steps import LearnFrom
 from incrowd.methods.learning.tuning.steps import TryModels
 
 if TYPE_CHECKING:
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 

@@ -19,7 +19,7 @@ from incrowd.core.steps.step import Grounds, Step
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.methods.local.survey.output import COLUMNS, NONE, SurveyTable, rows_of
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (CollectReports, ShuffleReports)
 CLAIMS: tuple[type[Claim], ...] = (LocalPrivacy, ShuffledPrivacy)

@@ -30,8 +30,8 @@ from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn,
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
 from incrowd.methods.synthesis.marginals.workload import table_names
 from incrowd.methods.synthesis.marginals.zeros import zeros_of
-from incrowd.verify.files import columns_of
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.files import columns_of
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, MeasureTables, DrawRows)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy,)

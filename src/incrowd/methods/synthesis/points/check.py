@@ -24,7 +24,7 @@ from incrowd.methods.synthesis.points.contents import Contents, changed, content
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, PlacePoints, SampleOfCells
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,

@@ -22,7 +22,7 @@ from incrowd.methods.tabulation.narrowing import narrowed
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.output import ProtectedCells
 from incrowd.methods.tabulation.protected.steps import PerturbCells, RoundCells, SuppressCells, Tabulate
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, Tabulate, SuppressCells, RoundCells, PerturbCells)
 CLAIMS: tuple[type[Claim], ...] = (OpenCells, RoundedCells, KeyedNoise)

@@ -13,7 +13,7 @@ from incrowd.methods.tabulation.protected.steps import PerturbCells, RoundCells,
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"cells": "Cells, totals among them", "empty cells": "Cells left empty"}
 _LINES, _COLUMNS = 16, 8

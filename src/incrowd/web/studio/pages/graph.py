@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.graphs.pictures import graph_figure
-from incrowd.verify.files import REPORT
+from incrowd.verifier.files import REPORT
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile

@@ -14,7 +14,7 @@ from incrowd.core.steps.step import walk
 from incrowd.drawing.markup import joined
 from incrowd.engines.choose import engine_of
 from incrowd.errors import InvalidParameter
-from incrowd.verify.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
 from incrowd.workflows.assess.assess import Assessment

@@ -7,7 +7,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.verify.files import CERTIFICATE, REPORT, tables_of
+from incrowd.verifier.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job
 from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result

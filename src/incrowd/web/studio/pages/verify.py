@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.verify.statement import Finding, Verdict
+from incrowd.verifier.statement import Finding, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Job, Work

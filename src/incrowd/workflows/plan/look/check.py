@@ -11,7 +11,7 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.methods.anonymity.scheme.check import least_width
-from incrowd.verify.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
 from incrowd.workflows.plan.look.output import KeptChoices
 from incrowd.workflows.plan.look.steps import FINENESS, MeasureKept, RecodeAtSeveral
 

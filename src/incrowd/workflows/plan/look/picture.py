@@ -12,7 +12,7 @@ from incrowd.workflows.plan.look.steps import MeasureKept
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verify.statement import Statement
+    from incrowd.verifier.statement import Statement
     from incrowd.workflows.plan.look.output import KeptChoices, KeptEstimate
 
 EVIDENCE: Mapping[str, str] = {}

@@ -11,7 +11,7 @@ from typing import Any
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
 from incrowd.engines.readers.statistics import Coding, open_statistics
-from incrowd.verify.statement import Finding, Look, Problem, Verdict, finding
+from incrowd.verifier.statement import Finding, Look, Problem, Verdict, finding
 
 STATISTICS = ("dta", "sav", "xpt")
 """The formats of Stata, SPSS and SAS, in which releases are written."""

@@ -10,10 +10,10 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import RobustlySampled
 from incrowd.core.steps.step import Grounds
 from incrowd.core.unit import Adjacency
-from incrowd.verify.slow_accountant import concentration, derive
-from incrowd.verify.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
-from incrowd.verify.slow_accountant.laws import TOLERANCE
-from incrowd.verify.statement import Problem
+from incrowd.verifier.slow_accountant import concentration, derive
+from incrowd.verifier.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
+from incrowd.verifier.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.statement import Problem
 
 DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
 """Claims whose numbers follow from the loss of the promise; those of other claims a method's own check derives."""

@@ -10,7 +10,7 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.accounting.noise import additive, concentrated
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
-from incrowd.verify.slow_accountant.noise import (
+from incrowd.verifier.slow_accountant.noise import (
     NOTHING,
     concentrated_delta,
     gaussian_delta,

@@ -4,6 +4,6 @@ Nothing here comes from `incrowd.accounting`.  Where the accountants use closed 
 lies, the laws are written out here, and every crowd size is tried.
 """
 
-from incrowd.verify.slow_accountant.derivation import Derived, concentration, derive
+from incrowd.verifier.slow_accountant.derivation import Derived, concentration, derive
 
 __all__ = ["Derived", "concentration", "derive"]

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from incrowd.core.loss import RobustlySampled
-from incrowd.verify.slow_accountant.laws import LARGEST, Law, binomials, distance, noisy_below, suppressed
+from incrowd.verifier.slow_accountant.laws import LARGEST, Law, binomials, distance, noisy_below, suppressed
 
 _MOST_NOISY = 400  # the largest k for which the noise on all small counts is written out
 _PAIRED = 60

@@ -35,8 +35,8 @@ from incrowd.queries.batch import batch
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import Terms
-from incrowd.verify.slow_accountant import concentration, derive
-from incrowd.verify.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant import concentration, derive
+from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import EXAMPLES, POLICIES
 from tests.contract.questions import QUESTIONS

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from incrowd.core.loss import Approximate, BestRun, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
-from incrowd.verify.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant.laws import TOLERANCE
 
 _WIDEST = 100_000  # the widest Gaussian noise, and the widest step of Laplace noise, whose law is written out
 _MOST = 100_000

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from incrowd.verify.slow_accountant.laws import Law, binomials, suppressed
-from incrowd.verify.slow_accountant.noise import NOTHING, LossSpread
+from incrowd.verifier.slow_accountant.laws import Law, binomials, suppressed
+from incrowd.verifier.slow_accountant.noise import NOTHING, LossSpread
 
 _WORK = 1e8  # sizes of crowds times outcomes and ratios: some seconds
 _FAINT = 36.0  # what is left out has a chance of e^-36 at most
@@ -32,7 +32,7 @@ def tables_delta(k: int, rate: Fraction, tables: int, epsilon: float, beside: Lo
     Of each loss x beside them, ε − x is left for the tables.
 
     >>> one, two = tables_delta(8, Fraction(1, 10), 1, 0.5), tables_delta(8, Fraction(1, 10), 2, 0.8527)
-    >>> from incrowd.verify.slow_accountant.crowds import suppression_delta
+    >>> from incrowd.verifier.slow_accountant.crowds import suppression_delta
     >>> math.isclose(one, suppression_delta(8, Fraction(1, 10), 0.5), rel_tol=1e-4)
     True
     >>> two < 1.0001e-6

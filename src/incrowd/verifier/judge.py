@@ -15,8 +15,8 @@ from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import Grounds, claims_of, fold
 from incrowd.errors import IncrowdError
-from incrowd.verify.claims import DERIVED, check_numbers
-from incrowd.verify.statement import Look, MethodCheck, Problem, Statement, in_order
+from incrowd.verifier.claims import DERIVED, check_numbers
+from incrowd.verifier.statement import Look, MethodCheck, Problem, Statement, in_order
 
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 

@@ -15,7 +15,7 @@ from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.suppression import theorems, tight_delta
 from incrowd.core.loss import Crowd, RobustlySampled
 from incrowd.core.unit import Adjacency
-from incrowd.verify.slow_accountant.crowds import (
+from incrowd.verifier.slow_accountant.crowds import (
     biased_delta,
     noisy_delta,
     replaced_delta,
@@ -25,7 +25,7 @@ from incrowd.verify.slow_accountant.crowds import (
     theorem1_delta,
     theorem2,
 )
-from incrowd.verify.slow_accountant.laws import clamped
+from incrowd.verifier.slow_accountant.laws import clamped
 from tests.audit.auditing import Claim, distance, published
 
 TENTH = Fraction(1, 10)

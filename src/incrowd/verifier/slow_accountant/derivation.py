@@ -28,8 +28,8 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verify.slow_accountant import crowds, noise, sampled, tables
-from incrowd.verify.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant import crowds, noise, sampled, tables
+from incrowd.verifier.slow_accountant.laws import TOLERANCE
 
 
 @dataclass(frozen=True)
