@@ -34,9 +34,10 @@ def test_a_small_package_has_the_figures_counted_by_eye(tmp_path: Path) -> None:
     figures = printed(tmp_path)
     assert figures["files"] == "6"
     assert figures["lines"] == "21"
+    assert figures["code lines"] == "13"
     assert figures["function length, longest"] == "4"
     assert figures["function length, median"] == "2", "a docstring is no line of a function"
-    assert figures["import lines"] == "3 of 21 (14.3%)"
+    assert figures["import lines"] == "3 of 13 (23.1%)"
     assert figures["class names defined more than once"] == "1"
 
 
