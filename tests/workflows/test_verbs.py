@@ -46,7 +46,7 @@ def test_dir_shows_the_public_names_and_no_others() -> None:
 
 def test_no_folder_has_the_name_of_a_public_function() -> None:
     """Importing such a folder would put a module in the place of the function."""
-    folders = {path.name for path in Path(incrowd.__file__).parent.iterdir() if path.is_dir()}
+    folders = {path.name for path in Path(incrowd.__file__).parent.iterdir() if (path / "__init__.py").is_file()}
     assert folders & set(incrowd.__all__) == set()
 
 
