@@ -29,6 +29,18 @@ def test_no_word_of_a_certificate_changes_its_meaning() -> None:
     assert json.loads(shown()) == json.loads(FILE.read_text(encoding="utf-8"))
 
 
+def test_reasons_in_a_ledger_are_told_in_words_whatever_is_loaded() -> None:
+    """A data subject reads them, and the method of the release need not be loaded then."""
+    show = (
+        "from incrowd.core.guarantee import Guarantee; from incrowd.workflows.registry import reasons; "
+        "plain = {'guarantee': 1, 'loss': {'loss': 'pure', 'epsilon': '1'}, 'unit': {'kind': 'row', 'adjacency': "
+        "'add-remove'}, 'because': ['best-of-random-runs'], 'assumes': [], 'delta': '0'}; "
+        "print(reasons(Guarantee.from_json(plain)))"
+    )
+    made = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    assert made.stdout.startswith("Papernot & Steinke 2022")
+
+
 def test_within_a_method_no_two_steps_are_written_the_same_way() -> None:
     for name in names():
         written = [_written(step) for step in vocabulary(name).steps]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from incrowd import methods
 from incrowd.core.certificate import Named, Vocabulary
 from incrowd.core.glossary import glossary
+from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.around import AROUND
-from incrowd.core.terms import Condition, Exposure, Theorem
+from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -103,6 +104,14 @@ def vocabulary(name: str) -> Vocabulary:
 def method_version(name: str) -> Named:
     """Return a method's name with the version of its steps and claims, as a certificate tells it."""
     return Named(name, vocabulary(name).version)
+
+
+def reasons(guarantee: Guarantee) -> str:
+    """Return why a guarantee holds, for people; one from a ledger may name theorems of methods that are not loaded."""
+    if not all(theorem.meaning for theorem in guarantee.because):
+        for name in names():
+            vocabulary(name)
+    return joined(Theorem.read(theorem.key) for theorem in guarantee.because)
 
 
 def whole_glossary() -> dict[str, Any]:

@@ -11,11 +11,11 @@ from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Charged, Entry
 from incrowd.core.subjects import Subject
-from incrowd.core.terms import joined
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
 from incrowd.workflows.policy.ledger import find_book, same_people
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import reasons
 
 BASIS = (
     "Computed from the events of the consent registry and from the ledger alone: eligible means that consent stood "
@@ -118,7 +118,7 @@ def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
         name,
         entry.at,
         charged.dataset,
-        joined(charged.promise.because),
+        reasons(charged.promise),
         _text(charged.epsilon),
         _text(charged.delta),
         None if charged.rho is None else str(charged.rho),

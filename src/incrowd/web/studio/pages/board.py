@@ -9,12 +9,12 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
-from incrowd.core.terms import joined
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import Asked, Page, Shown
+from incrowd.workflows.registry import reasons
 from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
@@ -108,7 +108,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
         "cost": cost,
         "account": paid.account,
         "rho": None if paid.rho is None else short_up(paid.rho, 6),
-        "because": joined(paid.promise.because),
+        "because": reasons(paid.promise),
         "state": state,
         "folder": None if certificate is None else folders.get(certificate),
     }
