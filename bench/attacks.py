@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from incrowd.attacks.finding import Finding
 from incrowd.attacks.histories.similarity import similarity
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.records.linkage import linkage
 from tests.attacks.crowds import pseudonymized, ratings
 
@@ -64,7 +64,7 @@ def linked(rows: int, *, shifted: bool) -> None:
     original, outsiders = people(rows, 1), people(rows // 10, 2)
     published = coarse(original, 5, shifted=shifted)
     knowledge = Knowledge(original, ("zip", "age", "sex"), "ill", trials=rows)
-    measured("linkage", rows, lambda: linkage(Published(published), knowledge, outsiders))
+    measured("linkage", rows, lambda: linkage(PublishedTable(published), knowledge, outsiders))
     if not shifted:
         print(f"floor, an equality join in DuckDB: {floor(published, coarse(original, 5)):.1f} s")
 
@@ -75,7 +75,7 @@ def matched(persons: int, films: int, trials: int) -> None:
     slack = {"rating": 1.0, "day": 14.0}
     known = ("film", "rating", "day")
     knowledge = Knowledge(original, known, person="who", item="film", slack=slack, trials=trials)
-    measured("similarity", original.num_rows, lambda: similarity(Published(published), knowledge, outsiders))
+    measured("similarity", original.num_rows, lambda: similarity(PublishedTable(published), knowledge, outsiders))
 
 
 def measured(name: str, rows: int, attack: Callable[[], Finding]) -> None:

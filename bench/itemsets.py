@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.sets import Sets, read_sets
 from incrowd.core.table import Table
@@ -39,7 +39,7 @@ ITEMS, MOST, K = 1000, 10, 10
 
 def column() -> Column:
     """Return a column of sets over a hierarchy of three levels."""
-    tree = Tree(tuple((f"i{n}", f"group {n // 10}", f"department {n // 100}") for n in range(ITEMS)))
+    tree = TreeHierarchy(tuple((f"i{n}", f"group {n // 10}", f"department {n // 100}") for n in range(ITEMS)))
     return Column("bought", Role.QUASI, hierarchy=tree, separator=";")
 
 

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
-from incrowd.methods.anonymity.search.optimal import Patience, optimal
+from incrowd.methods.anonymity.search.optimal import SearchLimits, optimal
 from incrowd.methods.anonymity.search.task import Task
 
 VALUES, KINDS, MOST = 64, 40, 7
@@ -50,7 +50,7 @@ GROWTH = {
 
 def lattice(size: Size) -> Lattice:
     """Return an invented table, counted, with so many levels of each column, the finest and `*` among them."""
-    hierarchy = Tree(tuple(tuple(f"{value >> level}" for level in range(MOST - 1)) for value in range(VALUES)))
+    hierarchy = TreeHierarchy(tuple(tuple(f"{value >> level}" for level in range(MOST - 1)) for value in range(VALUES)))
     chance, classes, codes = np.random.default_rng(20261116), list[Classes](), []
     kinds = chance.integers(0, KINDS, size.rows)
     for number in range(size.columns):
@@ -70,7 +70,7 @@ def measure(size: Size) -> None:
     """Search once, and print what it took; a minute at most."""
     made = lattice(size)
     start = time.process_time()
-    found = optimal(made, Task(KAnonymity(5), limit="0.05"), Patience(seconds=60))
+    found = optimal(made, Task(KAnonymity(5), limit="0.05"), SearchLimits(seconds=60))
     spent = time.process_time() - start
     status = Path("/proc/self/status").read_text().splitlines()
     memory = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))

@@ -31,7 +31,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.measures.risk.sizes import Sizes
 from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.check.check import CheckedColumns, check
-from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.profile.profile import profile
 
 ADULT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")
@@ -69,8 +69,8 @@ def hospital(rows: int) -> None:
             subprocess.run([sys.executable, str(GENERATOR), str(rows), str(path)], check=True)
             print(f"{rows:,} discharges, {form}")
             timed("DuckDB GROUP BY, one thread (the floor)", partial(smallest_by_duckdb, path))
-            source, wanted = open_source(path), Wanted(k=5, l=3, t=0.2)
-            timed("check: k", partial(check, source, Wanted(k=5), CheckedColumns(QUASI)))
+            source, wanted = open_source(path), CheckCriteria(k=5, l=3, t=0.2)
+            timed("check: k", partial(check, source, CheckCriteria(k=5), CheckedColumns(QUASI)))
             timed("check: k, l, t", partial(check, source, wanted, CheckedColumns(QUASI, ("diagnosis",))))
             timed("profile", partial(profile, source))
 

@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 
 REGIONS, JOBS, MOST = 20, 50, 200_000
@@ -90,12 +90,12 @@ def exact_answer(path: Path) -> tuple[float, np.ndarray]:
     return seconds, np.array([np.asarray(table[name], dtype=float) for name in ("n", "total", "mean")])
 
 
-def ours(desk: Desk, times: int = 5, asked: int = 0) -> tuple[float, np.ndarray]:
+def ours(desk: QueryService, times: int = 5, asked: int = 0) -> tuple[float, np.ndarray]:
     """Return the time of a warm question, and one answer at epsilon 1; so many were asked before."""
     limits = iter(range(10**6 + asked, 2 * 10**6))
 
     def ask() -> Any:
-        return desk.ask(Asking(f"{SQL} LIMIT {next(limits)}", Terms(epsilon=Fraction(1)))).answer
+        return desk.ask(QueryRequest(f"{SQL} LIMIT {next(limits)}", QueryTerms(epsilon=Fraction(1)))).answer
 
     seconds, answer = best(ask, times)
     table = answer.table.sort_by([("region", "ascending"), ("job", "ascending")])

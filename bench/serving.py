@@ -38,8 +38,8 @@ import duckdb
 
 from incrowd.client import Client
 from incrowd.errors import ServerUnavailable
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from tests.web.processes import serving
 
 USUAL = ("--rate", "1000000")
@@ -168,10 +168,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         policy, numbers = prepared(folder, given.rows), count(1)
-        access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+        access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
         tokens = [
             access.grant(
-                Holder(each, AccessRole.ANALYST), access.now() + timedelta(days=1), Decision("bench", "load")
+                User(each, AccessRole.ANALYST), access.now() + timedelta(days=1), AccessDecision("bench", "load")
             ).token
             for each in ("ann", "bob")
         ]

@@ -32,12 +32,12 @@ import pyarrow.parquet as pq
 
 from incrowd.client import Client
 from incrowd.errors import IncrowdError
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
-from incrowd.queries.question import Terms
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.queries.question import QueryTerms
 from incrowd.web.settings import Settings
 from incrowd.web.timing import shown_after
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.queries.slow import ATTACK, KIN
 from tests.web.processes import serving
@@ -110,11 +110,11 @@ def measured(
     raise AssertionError
 
 
-def working(desk: Desk, numbers: Iterator[int]) -> Callable[[str], float]:
+def working(desk: QueryService, numbers: Iterator[int]) -> Callable[[str], float]:
     """Return what measures the processor time of a question's work, charge included."""
 
     def work(sql: str) -> float:
-        prepared = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 10_000 + next(numbers)))))
+        prepared = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 10_000 + next(numbers)))))
         gc.disable()  # whoever's garbage it is, it would be counted here
         start = time.process_time()
         begun = prepared.begin()
@@ -137,14 +137,14 @@ def replying(client: Client, numbers: Iterator[int]) -> Callable[[str], float]:
     return ask
 
 
-def answered(desks: Sequence[Desk]) -> list[str]:
+def answered(desks: Sequence[QueryService]) -> list[str]:
     """Return the questions that are answered; the others are refused for both, with the same words."""
     found = []
     for sql in (ATTACK, *KIN):
         words = set()
         for desk in desks:
             try:
-                words.add(str(desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000)))).steps))
+                words.add(str(desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps))
             except IncrowdError as problem:
                 words.add(str(problem))
         assert len(words) == 1, "both have one bound, or one refusal"
@@ -153,11 +153,11 @@ def answered(desks: Sequence[Desk]) -> list[str]:
     return found
 
 
-def affordable(desk: Desk, asked: Sequence[str], seconds: float, settings: Settings) -> list[str]:
+def affordable(desk: QueryService, asked: Sequence[str], seconds: float, settings: Settings) -> list[str]:
     """Return as many questions as both sides can be asked often enough in so many seconds, the first ones first."""
     found, left = list[str](), seconds
     for sql in asked:
-        steps = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000)))).steps
+        steps = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps
         left -= 2 * FEWEST * (shown_after(steps, settings) + _OVERHEAD)
         if left < 0 and found:
             return found
@@ -199,9 +199,9 @@ def main() -> None:
             asked = affordable(opened[0], asked, left, Settings(pace=given.pace))
         clients = []
         for file in files:
-            access = Access.create(f"sqlite:///{file.parent}/.incrowd/ledger.sqlite")
-            holder, end = Holder("ann", AccessRole.ANALYST), access.now() + timedelta(days=1)
-            token = access.grant(holder, end, Decision("bench", "time")).token
+            access = AccessList.create(f"sqlite:///{file.parent}/.incrowd/ledger.sqlite")
+            holder, end = User("ann", AccessRole.ANALYST), access.now() + timedelta(days=1)
+            token = access.grant(holder, end, AccessDecision("bench", "time")).token
             address, _ = stack.enter_context(serving(file, "--pace", str(given.pace), *UNLIMITED))
             clients.append(replying(Client(address, token), numbers))
         report("replies", measured(clients, asked, start + given.seconds, chance))

@@ -29,7 +29,7 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 
 ROWS, TIMES = 100_000, 5
 SURVEY = {"sex": 2, "age": 3, "region": 4, "work": 5, "school": 3, "home": 2}
@@ -100,7 +100,7 @@ def compare(title: str, columns: tuple[Column, ...], texts: list[str]) -> None:
     catalog = Catalog((Relation("people", schema, "people", ready=True),))
     questions = [understand(text, catalog) for text in texts]
     for delta in (Fraction(0), Fraction(1, 10**6)):
-        terms = Terms(epsilon=Fraction(1), delta=delta)
+        terms = QueryTerms(epsilon=Fraction(1), delta=delta)
         shares = batch(questions, schema.unit, terms).squared_error
         start = time.process_time()
         found = batch(questions, schema.unit, terms, catalog)

@@ -30,8 +30,8 @@ from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.workflows.ask.answers import Answers
 from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy
@@ -150,10 +150,10 @@ def check_books(file: Path, certificates: set[str], tell: Callable[[str], None] 
 
 def flooded(file: Path, told: argparse.Namespace) -> Flood:
     """Flood a server with questions, kill its workers, and return what became of it."""
-    access = Access.create(load_policy(file).ledger_address)
+    access = AccessList.create(load_policy(file).ledger_address)
     end = access.now() + timedelta(days=1)
-    holders = [Holder(f"analyst {number}", AccessRole.ANALYST) for number in range(ANALYSTS)]
-    tokens = [access.grant(each, end, Decision("an officer", "a test")).token for each in holders]
+    holders = [User(f"analyst {number}", AccessRole.ANALYST) for number in range(ANALYSTS)]
+    tokens = [access.grant(each, end, AccessDecision("an officer", "a test")).token for each in holders]
     options = ("--workers", str(told.workers), "--pace", "0", "--rate", "1000000")
     with serving(file, *options) as (address, server):
         flood = Flood(address, tokens, time.monotonic() + told.seconds, told.seed)

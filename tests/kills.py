@@ -30,8 +30,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.client import Client
 from incrowd.errors import IncrowdError
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.workflows.ask.answers import Answers
 from incrowd.workflows.verify.verify import read_certificate
 from tests.ports import free_port
@@ -84,9 +84,9 @@ class Scene:
             each.mkdir()
         _plant(rows)
         (work / "policy.yaml").write_text(json.dumps(_POLICY | {"ledger": f"sqlite:///{work}/ledger.sqlite"}))
-        access = Access.create(f"sqlite:///{work}/ledger.sqlite")
-        holder = Holder("ann", AccessRole.ANALYST, None)
-        issued = access.grant(holder, access.now() + timedelta(days=1), Decision("an officer", "a test"))
+        access = AccessList.create(f"sqlite:///{work}/ledger.sqlite")
+        holder = User("ann", AccessRole.ANALYST, None)
+        issued = access.grant(holder, access.now() + timedelta(days=1), AccessDecision("an officer", "a test"))
         return cls(rows, work, scratch, issued.token)
 
     @property

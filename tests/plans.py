@@ -10,7 +10,7 @@ import pytest
 from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
-from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of
+from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.statement import Place, in_order
 from tests.released import leaves, other
@@ -35,7 +35,7 @@ def assert_read_back(plan: Plan, check: Any) -> None:
     assert in_order(steps, known.ORDER)
     promise = fold(steps, plan.unit, plan.promise.delta)
     assert promise == plan.promise
-    assert claims_of(Grounds(promise, steps, numbers_of(claims))) == plan.claims
+    assert claims_of(ClaimBasis(promise, steps, numbers_of(claims))) == plan.claims
 
 
 def assert_changes_refused(plan: Plan, check: Any) -> None:

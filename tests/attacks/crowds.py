@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import incrowd
-from incrowd.attacks.knowledge import Published
+from incrowd.attacks.knowledge import PublishedTable
 from incrowd.engines.choose import open_table
 from incrowd.workflows.attack.publication import lookup_of
 from tests.coins import SeededCoins
@@ -58,12 +58,12 @@ def table_of(policy: incrowd.Policy, rows: pa.Table, seed: int) -> pa.Table:
     return shown
 
 
-def released(rows: pa.Table, folder: Path, **changes: Any) -> Published:
+def released(rows: pa.Table, folder: Path, **changes: Any) -> PublishedTable:
     """Return what a release of people shows, and how its labels are read."""
     policy = incrowd.load_policy(with_ledger(changed(POLICY, **changes), folder))
     table = table_of(policy, rows, 6)
     count = "count" if "count" in table.column_names else None
-    return Published(table, {column.name: lookup_of(column) for column in policy.schema.columns}, count)
+    return PublishedTable(table, {column.name: lookup_of(column) for column in policy.schema.columns}, count)
 
 
 def ratings(people: int, films: int, seed: int, prefix: str = "p") -> pa.Table:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.attacks import attack_names, attack_of
-from incrowd.attacks.finding import Finding, Rate, Verdict, above, corrected
-from incrowd.attacks.knowledge import ATTACKERS, Knowledge, Published
+from incrowd.attacks.finding import AttackVerdict, Finding, Rate, above, corrected
+from incrowd.attacks.knowledge import ATTACKERS, Knowledge, PublishedTable
 from incrowd.errors import InvalidParameter
 from tests.attacks.crowds import KNOWN, crowd
 from tests.statistics.alarm import FALSE_ALARM
@@ -20,13 +20,13 @@ KNOWLEDGE = Knowledge(PEOPLE, KNOWN, "ill")
 ON_TABLES = ("linkage", "homogeneity", "skewness", "learning", "membership", "singling-out", "linkability", "inference")
 
 
-def coarse(table: pa.Table, step: int) -> Published:
+def coarse(table: pa.Table, step: int) -> PublishedTable:
     """Return a table with fixed ranges of ages and zip codes cut short."""
     ages = [
         f"{int(age) // step * step}-{int(age) // step * step + step - 1}" for age in table.column("age").to_pylist()
     ]
     zips = [f"{code[:4]}*" for code in table.column("zip").to_pylist()]
-    return Published(table.set_column(0, "zip", pa.array(zips)).set_column(1, "age", pa.array(ages)))
+    return PublishedTable(table.set_column(0, "zip", pa.array(zips)).set_column(1, "age", pa.array(ages)))
 
 
 def rates(finding: Finding) -> tuple[Rate, Rate, Rate | None]:
@@ -36,13 +36,13 @@ def rates(finding: Finding) -> tuple[Rate, Rate, Rate | None]:
 @pytest.mark.parametrize("name", ON_TABLES)
 def test_a_release_of_other_people_betrays_nobody(name: str) -> None:
     found = attack_of(name)(coarse(STRANGERS, 10), KNOWLEDGE, OUTSIDERS).at(1 - FALSE_ALARM)
-    assert found.verdict is Verdict.NOT_FOUND
+    assert found.verdict is AttackVerdict.NOT_FOUND
 
 
 @pytest.mark.parametrize("name", ["linkage", "homogeneity", "skewness", "learning", "linkability", "inference"])
 def test_a_table_that_was_only_made_a_little_coarser_betrays_people(name: str) -> None:
     found = attack_of(name)(coarse(PEOPLE, 3), KNOWLEDGE, OUTSIDERS).at(1 - FALSE_ALARM)
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
     assert len(found.story) == 3
 
 
@@ -59,7 +59,7 @@ def test_the_order_of_rows_and_the_names_of_columns_change_nothing(name: str) ->
         for table in tables
     ]
     known = replace(few, people=mixed[1], known=tuple(names[each] for each in KNOWN), secret=names["ill"])
-    after = attack(Published(mixed[0]), known, mixed[2])
+    after = attack(PublishedTable(mixed[0]), known, mixed[2])
     assert rates(after) == rates(before)
 
 
@@ -69,13 +69,13 @@ def test_a_count_of_rows_is_as_good_as_the_rows() -> None:
         table.group_by(table.column_names).aggregate([([], "count_all")]).rename_columns([*table.column_names, "n"])
     )
     for name in ("linkage", "homogeneity", "skewness"):
-        one = attack_of(name)(Published(table), KNOWLEDGE, OUTSIDERS)
-        other = attack_of(name)(Published(folded, count="n"), KNOWLEDGE, OUTSIDERS)
+        one = attack_of(name)(PublishedTable(table), KNOWLEDGE, OUTSIDERS)
+        other = attack_of(name)(PublishedTable(folded, count="n"), KNOWLEDGE, OUTSIDERS)
         assert rates(one) == rates(other)
 
 
 def test_one_who_knows_more_finds_no_fewer() -> None:
-    published = Published(PEOPLE)
+    published = PublishedTable(PEOPLE)
     found = [
         attack_of("linkage")(published, replace(KNOWLEDGE, known=KNOWN[:number]), OUTSIDERS).success.hits
         for number in (1, 2, 3)
@@ -87,7 +87,7 @@ def test_one_who_knows_more_finds_no_fewer() -> None:
 @pytest.mark.parametrize("name", ["prosecutor", "journalist", "marketer", "insider"])
 def test_attackers_break_a_table_of_which_only_the_names_were_left_out(name: str) -> None:
     knowledge = ATTACKERS[name].knows(replace(KNOWLEDGE, known=(*KNOWN, "worth")), PEOPLE.column_names)
-    assert attack_of("linkage")(Published(PEOPLE), knowledge, OUTSIDERS).verdict is Verdict.LEAK
+    assert attack_of("linkage")(PublishedTable(PEOPLE), knowledge, OUTSIDERS).verdict is AttackVerdict.LEAK
 
 
 def test_a_neighbor_knows_half_and_only_about() -> None:
@@ -95,22 +95,22 @@ def test_a_neighbor_knows_half_and_only_about() -> None:
     assert knowledge.known == ("zip", "age")
     assert knowledge.slack["age"] == pytest.approx(0.05 * 99)
     assert "age (within 4.95)" in knowledge.words
-    less, more = (attack_of("linkage")(Published(PEOPLE), each, OUTSIDERS) for each in (knowledge, KNOWLEDGE))
+    less, more = (attack_of("linkage")(PublishedTable(PEOPLE), each, OUTSIDERS) for each in (knowledge, KNOWLEDGE))
     assert less.success.high < more.success.low
 
 
 def test_a_journalist_is_not_sure_of_one_who_has_a_double_on_the_list() -> None:
     twin = PEOPLE.slice(0, 1)
     listed = replace(KNOWLEDGE, known=(*KNOWN, "worth"), listed=True, people=PEOPLE)
-    alone = attack_of("linkage")(Published(PEOPLE), listed, OUTSIDERS).success.hits
-    doubled = attack_of("linkage")(Published(PEOPLE), listed, pa.concat_tables([OUTSIDERS, twin])).success.hits
+    alone = attack_of("linkage")(PublishedTable(PEOPLE), listed, OUTSIDERS).success.hits
+    doubled = attack_of("linkage")(PublishedTable(PEOPLE), listed, pa.concat_tables([OUTSIDERS, twin])).success.hits
     assert doubled == alone - 1
 
 
 def test_minimality_reads_who_broke_the_rule() -> None:
     """Wong et al. 2007: two of q1 are ill, so the table had to be made coarser, and that it was tells it."""
     original = pa.table({"q": ["q1"] * 2 + ["q2"] * 5, "ill": ["hiv"] * 2 + [f"other {n}" for n in range(5)]})
-    published = Published(original.set_column(0, "q", pa.array(["*"] * 7)))
+    published = PublishedTable(original.set_column(0, "q", pa.array(["*"] * 7)))
     found = attack_of("minimality")(published, Knowledge(original, ("q",), "ill", diversity=2), None)
     assert found.success.hits == 2
     assert "Had no group broken the rule" in found.story[1]
@@ -120,7 +120,7 @@ def test_a_withdrawal_names_the_one_who_left() -> None:
     published = coarse(PEOPLE, 10)
     left = PEOPLE.slice(0, 40)
     for gone in range(40):
-        after = Published(pa.concat_tables([published.table.slice(0, gone), published.table.slice(gone + 1)]))
+        after = PublishedTable(pa.concat_tables([published.table.slice(0, gone), published.table.slice(gone + 1)]))
         pair = replace(after, earlier=(published,))
         found = attack_of("differencing")(pair, replace(KNOWLEDGE, people=left.slice(gone, 1)), OUTSIDERS)
         assert found.success.hits == 1
@@ -133,20 +133,20 @@ def test_a_withdrawal_names_the_one_who_left() -> None:
 def test_attacks_that_need_more_say_what() -> None:
     for name in ("intersection", "differencing"):
         with pytest.raises(InvalidParameter, match="two releases"):
-            attack_of(name)(Published(PEOPLE), KNOWLEDGE, OUTSIDERS)
+            attack_of(name)(PublishedTable(PEOPLE), KNOWLEDGE, OUTSIDERS)
     with pytest.raises(InvalidParameter, match="needs outsiders"):
-        attack_of("membership")(Published(PEOPLE), KNOWLEDGE, OUTSIDERS.slice(0, 10))
+        attack_of("membership")(PublishedTable(PEOPLE), KNOWLEDGE, OUTSIDERS.slice(0, 10))
     with pytest.raises(InvalidParameter, match="--secret"):
-        attack_of("homogeneity")(Published(PEOPLE), replace(KNOWLEDGE, secret=None), OUTSIDERS)
+        attack_of("homogeneity")(PublishedTable(PEOPLE), replace(KNOWLEDGE, secret=None), OUTSIDERS)
     with pytest.raises(InvalidParameter, match="--item"):
-        attack_of("baskets")(Published(PEOPLE), KNOWLEDGE, OUTSIDERS)
+        attack_of("baskets")(PublishedTable(PEOPLE), KNOWLEDGE, OUTSIDERS)
     with pytest.raises(InvalidParameter, match="there is no attack"):
         attack_of("magic")
 
 
 def test_many_attacks_together_say_a_leak_wrongly_no_more_often_than_one() -> None:
     findings = [Finding("x", "inference", "", Rate(30, 100), Rate(0, 100), Rate(14, 100))] * 20  # type: ignore[arg-type]
-    assert findings[0].verdict is Verdict.NOT_FOUND or corrected(findings)[0].verdict is Verdict.NOT_FOUND
+    assert findings[0].verdict is AttackVerdict.NOT_FOUND or corrected(findings)[0].verdict is AttackVerdict.NOT_FOUND
     assert corrected(findings)[0].success.low < findings[0].success.low
     assert corrected(findings)[0].success.confidence == pytest.approx(1 - 0.05 / 20)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import incrowd
-from incrowd.attacks.audit import AuditResult, Worlds, audit, one_run, two_worlds
+from incrowd.attacks.audit import AuditCounts, AuditResult, audit, one_run, two_worlds
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.attack.audit import audit_policy, rarest
 from tests.policies import PEOPLE, changed, people
@@ -63,9 +63,9 @@ def test_an_audit_needs_rows_and_whole_numbers() -> None:
     with pytest.raises(InvalidParameter, match="people have a column"):
         audit_policy(owned, rows, 0, 5)
     with pytest.raises(InvalidParameter):
-        Worlds(5, 4, 0, 4)
+        AuditCounts(5, 4, 0, 4)
     with pytest.raises(InvalidParameter):
-        two_worlds(Worlds(1, 4, 0, 4), 1.0)
+        two_worlds(AuditCounts(1, 4, 0, 4), 1.0)
     with pytest.raises(InvalidParameter):
         one_run(10, 11, 5)
 

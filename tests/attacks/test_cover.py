@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.attacks.candidates import CandidateSearch
 from incrowd.attacks.cover import cover_of, ends_of, numbers
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_the_join_finds_what_looking_at_every_pair_finds(
     table = pa.table({"a": [str(a) for a, _ in people], "b": [str(b) for _, b in people]})
     shown = pa.table({"a": [a for a, _ in published], "b": [b for _, b in published]})
     knowledge = Knowledge(table, ("a", "b"), slack={"a": 0.0, "b": 0.0})
-    found = CandidateSearch.of(Published(shown), table, ("a", "b"), knowledge).totals()
+    found = CandidateSearch.of(PublishedTable(shown), table, ("a", "b"), knowledge).totals()
     expected = [sum(fits(a, x) and fits(b, y) for x, y in published) for a, b in people]
     assert found.tolist() == expected

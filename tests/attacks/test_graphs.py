@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.attacks.finding import Verdict
+from incrowd.attacks.finding import AttackVerdict
 from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
 from incrowd.attacks.graphs.trial import GraphTrial
 from incrowd.attacks.graphs.vectors import largest_shared
@@ -44,7 +44,7 @@ def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its
     found = graph_attack_of("characteristic-vectors")(trial_of(known, Switching(share=Fraction(1, 20))))
     assert found.success.estimate > 0.5
     assert found.control.estimate < 0.01
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its
 )
 def test_characteristic_vectors_find_no_more_than_by_luck_where_a_promise_holds(known: Graph, method: Any) -> None:
     found = graph_attack_of("characteristic-vectors")(trial_of(known, method))
-    assert found.verdict is Verdict.NOT_FOUND
+    assert found.verdict is AttackVerdict.NOT_FOUND
     assert found.success.estimate < 0.01
 
 
@@ -77,7 +77,7 @@ def test_the_graph_itself_is_found_out_and_one_of_other_people_is_not(name: str)
     assert found.success.low > found.control.high
     other = random_graph(400, 4000, 3)
     apart = GraphTrial(graph, other, np.random.default_rng(0).permutation(400), np.zeros(400, np.int64))
-    assert graph_attack_of(name)(apart).verdict is Verdict.NOT_FOUND
+    assert graph_attack_of(name)(apart).verdict is AttackVerdict.NOT_FOUND
 
 
 def test_names_are_exchanged_within_crowds_only() -> None:

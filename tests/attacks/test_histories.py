@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import incrowd
-from incrowd.attacks.finding import Verdict
+from incrowd.attacks.finding import AttackVerdict
 from incrowd.attacks.histories.baskets import baskets
 from incrowd.attacks.histories.similarity import similarity
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.workflows.attack.publication import lookup_of
 from tests.attacks.crowds import pseudonymized, ratings, table_of
 from tests.policies import with_ledger
@@ -46,11 +46,11 @@ RELEASES = {
 
 
 def test_eight_ratings_known_about_find_nine_of_ten_among_pseudonyms() -> None:
-    found = similarity(Published(pseudonymized(PEOPLE, "who", 3)), KNOWLEDGE, OUTSIDERS).at(1 - FALSE_ALARM)
+    found = similarity(PublishedTable(pseudonymized(PEOPLE, "who", 3)), KNOWLEDGE, OUTSIDERS).at(1 - FALSE_ALARM)
     assert found.success.low > 0.9
     assert found.outsiders is not None
     assert found.outsiders.hits == 0
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
     assert "8 events" in found.story[2]
 
 
@@ -67,11 +67,11 @@ def test_they_find_nobody_in_a_release_of_the_same_ratings(tmp_path: Path, metho
     assert table.num_rows > 200
     if "film" not in table.column_names:
         table = table.append_column("film", pa.repeat("*", table.num_rows))
-    found = similarity(Published(table, {"film": lookup_of(loaded.schema["film"])}), KNOWLEDGE, OUTSIDERS).at(
+    found = similarity(PublishedTable(table, {"film": lookup_of(loaded.schema["film"])}), KNOWLEDGE, OUTSIDERS).at(
         1 - FALSE_ALARM
     )
     assert found.success.hits == 0
-    assert found.verdict is Verdict.NOT_FOUND
+    assert found.verdict is AttackVerdict.NOT_FOUND
 
 
 def words(people: int, seed: int, prefix: str) -> pa.Table:
@@ -88,8 +88,8 @@ def words(people: int, seed: int, prefix: str) -> pa.Table:
 def test_a_few_search_words_find_a_searcher() -> None:
     people, outsiders = words(300, 1, "p"), words(200, 2, "q")
     knowledge = Knowledge(people, ("search",), person="who", item="search", separator=" ", few=3)
-    found = baskets(Published(pseudonymized(people, "who", 4)), knowledge, outsiders).at(1 - FALSE_ALARM)
-    assert found.verdict is Verdict.LEAK
+    found = baskets(PublishedTable(pseudonymized(people, "who", 4)), knowledge, outsiders).at(1 - FALSE_ALARM)
+    assert found.verdict is AttackVerdict.LEAK
     assert "exactly one holds all" in found.story[1]
 
 
@@ -115,8 +115,8 @@ def test_items_made_coarse_enough_find_nobody(tmp_path: Path) -> None:
     lookups = {"goods": lookup_of(loaded.schema["goods"])}
     for few, leaks in ((2, False), (4, True)):
         knowledge = Knowledge(people, ("goods",), item="goods", separator=";", few=few)
-        raw = baskets(Published(people), knowledge, outsiders).at(1 - FALSE_ALARM)
-        made = baskets(Published(table, lookups), knowledge, outsiders).at(1 - FALSE_ALARM)
+        raw = baskets(PublishedTable(people), knowledge, outsiders).at(1 - FALSE_ALARM)
+        made = baskets(PublishedTable(table, lookups), knowledge, outsiders).at(1 - FALSE_ALARM)
         assert raw.success.hits > made.success.hits
-        assert (raw.verdict is Verdict.LEAK) >= leaks
+        assert (raw.verdict is AttackVerdict.LEAK) >= leaks
         assert made.success.hits == 0 or few > 2

@@ -12,10 +12,10 @@ import pytest
 import incrowd
 from incrowd.attacks import attack_of
 from incrowd.attacks.candidates import match
-from incrowd.attacks.finding import Finding, Verdict
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.finding import AttackVerdict, Finding
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.masked import NearestSearch
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.workflows.attack.publication import lookup_of, masks_of
 from tests.attacks.crowds import table_of
 from tests.attacks.households import NUMBERS, OUTSIDERS, PEOPLE, POLICY, STRANGERS, STRONG, WEAK
@@ -24,14 +24,14 @@ from tests.policies import with_ledger
 ATTACKS = ("linkage", "homogeneity", "skewness", "learning", "inference")
 
 
-def publish(release: dict[str, Any], rows: pa.Table, folder: Path, *, unknown: bool = False) -> Published:
+def publish(release: dict[str, Any], rows: pa.Table, folder: Path, *, unknown: bool = False) -> PublishedTable:
     """Return what a mask publishes of people; the method is known by its steps, or unknown."""
     policy = incrowd.load_policy(with_ledger({**POLICY, "release": release}, folder))
     lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
-    return Published(table_of(policy, rows, 6), lookups, masks=None if unknown else masks_of(policy.plan.steps))
+    return PublishedTable(table_of(policy, rows, 6), lookups, masks=None if unknown else masks_of(policy.plan.steps))
 
 
-def run(name: str, published: Published, outsiders: pa.Table | None = OUTSIDERS) -> Finding:
+def run(name: str, published: PublishedTable, outsiders: pa.Table | None = OUTSIDERS) -> Finding:
     """Attack by age, income and sex; the secret is the rent."""
     return attack_of(name)(published, Knowledge(PEOPLE, ("âge", "revenu", "sexe"), "loyer"), outsiders)
 
@@ -41,21 +41,21 @@ def run(name: str, published: Published, outsiders: pa.Table | None = OUTSIDERS)
 def test_linkage_finds_people_behind_every_weak_mask(mask: str, unknown: bool, tmp_path: Path) -> None:
     found = run("linkage", publish(WEAK[mask], PEOPLE, tmp_path, unknown=unknown))
     assert found.success.estimate > 0.85
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_every_attack_that_matches_sees_through_noise_near_zero(name: str, tmp_path: Path) -> None:
     found = run(name, publish(WEAK["noise"], PEOPLE, tmp_path))
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
     assert found.success.estimate > 0.5
 
 
 def test_a_mask_that_changed_nothing_reads_as_the_table_itself() -> None:
-    moved = dict.fromkeys(NUMBERS, Displacement(Measured.DEVIATION, 1.0))
+    moved = dict.fromkeys(NUMBERS, Displacement(DistanceKind.DEVIATION, 1.0))
     for name in ("linkage", "homogeneity"):
-        plain = run(name, Published(PEOPLE, masks={}))
-        assert run(name, Published(PEOPLE, masks=moved)).success.hits >= plain.success.hits > 230
+        plain = run(name, PublishedTable(PEOPLE, masks={}))
+        assert run(name, PublishedTable(PEOPLE, masks=moved)).success.hits >= plain.success.hits > 230
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -64,7 +64,7 @@ def test_a_strong_mask_raises_no_alarm(mask: str, unknown: bool, tmp_path: Path)
     published = publish(STRONG[mask], PEOPLE, tmp_path, unknown=unknown)
     for name in ("linkage", "homogeneity", "inference"):
         found = run(name, published)
-        assert found.verdict is Verdict.NOT_FOUND
+        assert found.verdict is AttackVerdict.NOT_FOUND
         assert found.gain.estimate < 0.05
 
 
@@ -74,7 +74,7 @@ def test_a_mask_of_other_people_betrays_nobody(mask: str, tmp_path: Path) -> Non
         published = publish(WEAK[mask], STRANGERS, tmp_path, unknown=unknown)
         for name in ("linkage", "homogeneity", "inference"):
             found = run(name, published)
-            assert found.verdict is not Verdict.LEAK
+            assert found.verdict is not AttackVerdict.LEAK
             assert abs(found.gain.estimate) < 0.06
 
 
@@ -82,12 +82,12 @@ def test_the_journalist_takes_the_person_of_the_list_who_is_nearest(tmp_path: Pa
     listed = Knowledge(PEOPLE, ("âge", "revenu", "sexe"), listed=True)
     found = attack_of("linkage")(publish(WEAK["noise"], PEOPLE, tmp_path), listed, OUTSIDERS)
     assert found.success.estimate > 0.85
-    assert found.verdict is Verdict.LEAK
+    assert found.verdict is AttackVerdict.LEAK
 
 
 def test_where_nothing_else_was_published_the_nearest_row_must_be_near(tmp_path: Path) -> None:
     published = publish(WEAK["noise"], PEOPLE, tmp_path)
-    alone = Published(published.table.select(["âge", "revenu", "sexe"]), published.lookups, masks=published.masks)
+    alone = PublishedTable(published.table.select(["âge", "revenu", "sexe"]), published.lookups, masks=published.masks)
     found = run("linkage", alone)
     assert found.success.estimate > 0.85
     assert found.outsiders is not None
@@ -98,8 +98,10 @@ def test_the_nearest_rows_are_those_that_looking_at_every_pair_finds() -> None:
     chance = np.random.default_rng(4)
     rows = pa.table({"a": chance.normal(size=60), "b": chance.normal(size=60), "c": chance.choice(["x", "y"], 60)})
     people = pa.table({"a": chance.normal(size=25), "b": chance.normal(size=25), "c": chance.choice(["x", "y"], 25)})
-    moved = {"a": Displacement(Measured.NUMBER, 0.5), "b": Displacement(Measured.NUMBER, 2.0)}
-    search = NearestSearch.of(Published(rows, masks=moved), people, ("a", "b", "c"), Knowledge(people, ("a", "b", "c")))
+    moved = {"a": Displacement(DistanceKind.NUMBER, 0.5), "b": Displacement(DistanceKind.NUMBER, 2.0)}
+    search = NearestSearch.of(
+        PublishedTable(rows, masks=moved), people, ("a", "b", "c"), Knowledge(people, ("a", "b", "c"))
+    )
     places = {(row["a"], row["b"]): place for place, row in enumerate(rows.to_pylist())}
     chosen = search.agreement(np.arange(60))
     for person, row in zip(people.to_pylist(), chosen.tolist(), strict=True):
@@ -112,14 +114,14 @@ def test_the_nearest_rows_are_those_that_looking_at_every_pair_finds() -> None:
 
 def test_a_number_is_right_if_at_most_one_percent_of_the_people_are_nearer() -> None:
     people = pa.table({"a": [str(n) for n in range(1000)] + [""]})
-    column = match(Published(pa.table({"a": [0.5, 2.5]})), people, "a")
+    column = match(PublishedTable(pa.table({"a": [0.5, 2.5]})), people, "a")
     for guess, right in ((500.0, range(495, 506)), (500.02, range(495, 506)), (0.0, range(11)), (np.nan, ())):
         assert np.flatnonzero(column.fits_number(np.full(1001, guess))).tolist() == list(right)
 
 
 def test_coarse_numbers_must_be_right_exactly() -> None:
     people = pa.table({"a": np.repeat(np.arange(10), 10)})
-    column = match(Published(people), people, "a")
+    column = match(PublishedTable(people), people, "a")
     for guess, right in ((5.0, 5), (5.02, 5), (5.9, 6)):
         assert set(np.flatnonzero(column.fits_number(np.full(100, guess))) // 10) == {right}
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.attacks import attack_of
-from incrowd.attacks.finding import Finding, Verdict
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.finding import AttackVerdict, Finding
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from tests.attacks.crowds import KNOWN, crowd, released
 from tests.statistics.alarm import FALSE_ALARM
 
@@ -53,14 +53,14 @@ def sure(finding: Finding) -> Finding:
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_museum_is_broken(name: str) -> None:
     attack, knowledge, table = BROKEN[name]
-    found = sure(attack_of(attack)(Published(table), knowledge, OUTSIDERS))
-    assert found.verdict is Verdict.LEAK
+    found = sure(attack_of(attack)(PublishedTable(table), knowledge, OUTSIDERS))
+    assert found.verdict is AttackVerdict.LEAK
     assert found.success.low > found.outsiders.high  # type: ignore[union-attr]
     assert found.story
 
 
 @pytest.fixture(scope="module")
-def safe(tmp_path_factory: pytest.TempPathFactory) -> Published:
+def safe(tmp_path_factory: pytest.TempPathFactory) -> PublishedTable:
     return released(PEOPLE, tmp_path_factory.mktemp("safe"))
 
 
@@ -69,12 +69,12 @@ def safe(tmp_path_factory: pytest.TempPathFactory) -> Published:
     ["linkage", "homogeneity", "skewness", "learning", "inference", "linkability", "singling-out", "membership"],
 )
 @pytest.mark.parametrize("knowledge", [INSIDER], ids=["insider"])
-def test_the_safe_release_is_not(safe: Published, attack: str, knowledge: Knowledge) -> None:
+def test_the_safe_release_is_not(safe: PublishedTable, attack: str, knowledge: Knowledge) -> None:
     found = sure(attack_of(attack)(safe, knowledge, OUTSIDERS))
-    assert found.verdict is Verdict.NOT_FOUND
+    assert found.verdict is AttackVerdict.NOT_FOUND
 
 
-def test_the_safe_release_shows_no_ends(safe: Published, tmp_path: Path) -> None:
+def test_the_safe_release_shows_no_ends(safe: PublishedTable, tmp_path: Path) -> None:
     from incrowd.errors import InvalidParameter
 
     with pytest.raises(InvalidParameter, match="hold their end"):
@@ -88,4 +88,4 @@ def test_mondrian_shows_ends_and_its_certificate_says_so(tmp_path: Path) -> None
         release={"method": "mondrian", "k": 5, "levels": {"zip": 1}},
         budget={"unbounded": "compared with other tools"},
     )
-    assert sure(attack_of("extremes")(published, RICHEST, OUTSIDERS)).verdict is Verdict.LEAK
+    assert sure(attack_of("extremes")(published, RICHEST, OUTSIDERS)).verdict is AttackVerdict.LEAK

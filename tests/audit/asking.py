@@ -11,8 +11,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Events
@@ -73,7 +73,7 @@ class Attack:
             "budget": {"epsilon": EPSILON, "delta": self.delta},
         }
         (folder / "policy.yaml").write_text(json.dumps(content))
-        access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-        eve, end = Holder("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
-        token = access.grant(eve, end, Decision("officer", "audit")).token
+        access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+        eve, end = User("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
+        token = access.grant(eve, end, AccessDecision("officer", "audit")).token
         return open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0))), token

@@ -22,7 +22,7 @@ from incrowd.core.coins import Sample
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind, More, Unit
+from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.person_rows import row_limits
 from tests.coins import EveryCoin, ScriptedCoins, ScriptedSample, law
@@ -107,7 +107,7 @@ def kept(unit: Unit) -> Kept:
 
 
 @cache
-def _kept(column: str | None, more: More | None) -> Kept:
+def _kept(column: str | None, more: ExtraRowsRule | None) -> Kept:
     """Ask the engine once, about all databases and all orders of a person's rows, each with people of their own."""
     if column is None:
         return {database: [(Fraction(1), tuple(sorted("".join(database))))] for database in databases(TWO_ROWS)}

@@ -30,7 +30,7 @@ from incrowd.core.hierarchy.slices import Slices
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
-from incrowd.core.unit import Adjacency, Kind, More, Unit
+from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
@@ -63,8 +63,8 @@ K, RATE, NOISE = 2, Fraction(1, 4), Fraction(1)
 EVERYONE: dict[str, Any] = {"k": K, "rate": Fraction(1)}
 ROWS = Unit()
 PERSON = Unit(Kind.PERSON, column="id")
-DROPPED = Unit(Kind.PERSON, column="id", more=More.DROP)
-REFUSED = Unit(Kind.PERSON, column="id", more=More.REFUSE)
+DROPPED = Unit(Kind.PERSON, column="id", more=ExtraRowsRule.DROP)
+REFUSED = Unit(Kind.PERSON, column="id", more=ExtraRowsRule.REFUSE)
 UNITS = [ROWS, PERSON, DROPPED, REFUSED]
 Outcome = tuple[tuple[str, ...], ...]
 """The rows of every table that is published."""
@@ -118,7 +118,7 @@ def left_of(name: str, *, sampled: bool) -> Left:
 
 def kinds_of(unit: Unit) -> Sequence[str]:
     """What a person can be: of a source that is refused where anyone has two rows, nothing is released."""
-    return ONE_ROW if unit.column is None or unit.more is More.REFUSE else TWO_ROWS
+    return ONE_ROW if unit.column is None or unit.more is ExtraRowsRule.REFUSE else TWO_ROWS
 
 
 def of_tables(release: Release) -> Callable[[Database], Law]:

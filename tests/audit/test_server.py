@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon, shifted, sure_epsilon
@@ -42,9 +42,9 @@ def answered(folder: Path, last: Iterable[int], sql: str) -> list[list[int]]:
         "budget": {"epsilon": EPSILON},
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
-    access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-    holder, end = Holder("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
-    token = access.grant(holder, end, Decision("officer", "audit")).token
+    access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+    holder, end = User("eve", AccessRole.ANALYST), access.now() + timedelta(days=1)
+    token = access.grant(holder, end, AccessDecision("officer", "audit")).token
     server = open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0)))
     headers = {"Authorization": f"Bearer {token}"}
     reply = Browser(server).post("/v1/query", json={"sql": sql, "epsilon": EPSILON}, headers=headers)

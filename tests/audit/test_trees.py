@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.engines import choose
 from incrowd.methods.learning.forests import grow_all
-from incrowd.methods.learning.growth import Goal
+from incrowd.methods.learning.growth import GrowthGoal
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.methods.learning.records import Records
 from incrowd.noise.system import SystemCoins
@@ -144,7 +144,7 @@ def cuts(coins: SystemCoins, fits: int) -> tuple[NDArray[np.float64], NDArray[np
     policy = read({**WAYS["tree"], "columns": ["a", "b"]})
     method: Any = policy.method
     task, found = method.task(policy.schema), []
-    (recipe, rho), goal = method.recipe(task), Goal.classes(2)
+    (recipe, rho), goal = method.recipe(task), GrowthGoal.classes(2)
     grow = recipe.sums(task, rho, policy.schema.unit)[0]
     assert grow in policy.plan.steps, "what is chosen is what is paid for"
     side, target = ["u"] * 200 + ["v"] * 200, ["no"] * 200 + ["yes"] * 200

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.book import Access
+from incrowd.governance.access.book import AccessList
 from incrowd.governance.access.grant import AccessRole
 from tests.cli.running import Runner
 
 GRANT = "access grant ann --dataset births --days 30 --why project --who officer"
 
 
-def book(folder: Path) -> Access:
-    return Access.open(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+def book(folder: Path) -> AccessList:
+    return AccessList.open(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
 
 
 def test_a_token_is_shown_once_and_works(run: Runner, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import typer
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import application, main
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.access.book import Access
+from incrowd.governance.access.book import AccessList
 from tests.cli import hospital
 from tests.cli.running import Runner
 from tests.consents import FORM, consented, known_people
@@ -214,7 +214,7 @@ def test_an_option_goes_before_the_variable_and_that_before_the_default(
 
     for name in ("open", "create"):
         monkeypatch.setattr(Ledger, name, staticmethod(opened))
-        monkeypatch.setattr(Access, name, staticmethod(opened))
+        monkeypatch.setattr(AccessList, name, staticmethod(opened))
     monkeypatch.setattr(sys, "stdin", io.StringIO("a long enough one"))
     line = f"{command} {NAMED[command]}"
     assert f"at sqlite:///{tmp_path}/.incrowd/ledger.sqlite!" in run(line).err

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import polars as pl
 import pytest
 
-from incrowd.client import Budget, Client, History, Replies
+from incrowd.client import BudgetCard, Client, QueryHistory, Replies
 from incrowd.client.client import BatchedQuestion, Transport
 from incrowd.client.reply import Reply
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
@@ -94,12 +94,12 @@ def test_a_history_is_a_card_and_a_frame_and_gives_answers_again(client: Client)
 def test_a_budget_is_a_card_that_tells_what_is_left_of_the_allowance() -> None:
     allowance = {"epsilon": "2", "delta": "1e-6", "until": None}
     told = {"left": {"epsilon": "3", "delta": "0"}, "spent": {"epsilon": "0.5", "delta": "0"}, "allowance": allowance}
-    budget = Budget({"births": told, "deaths": {"left": None}})
+    budget = BudgetCard({"births": told, "deaths": {"left": None}})
     assert budget["births"] == told
     assert dict(budget.lines)["left of your allowance for births"] == "epsilon 1.5, delta 0.000001"
     assert dict(budget.lines)["left of deaths"] == "none is set"
     assert "you spent of births" in budget._repr_html_()
-    assert History((), None, budget).to_arrow().num_rows == 0
+    assert QueryHistory((), None, budget).to_arrow().num_rows == 0
 
 
 def test_errors_of_the_server_are_the_errors_of_the_library(client: Client, address: str) -> None:

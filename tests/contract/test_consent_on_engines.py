@@ -17,14 +17,14 @@ import pytest
 from sqlglot import exp, parse_one
 
 from incrowd.core.table import Engine
-from incrowd.engines.local.cell_people import People
+from incrowd.engines.local.cell_people import PersonIds
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.engines.sql import postgres as pushdown
 from incrowd.errors import Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.asking import Asking
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.asking import QueryRequest
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.place import person_column
@@ -67,7 +67,7 @@ def gate(plain: dict[str, Any], folder: Path, **more: Any) -> Consented:
 
 
 @contextmanager
-def desk(made: Consented, data: object, settings: Settings | None = None) -> Iterator[Desk]:
+def desk(made: Consented, data: object, settings: Settings | None = None) -> Iterator[QueryService]:
     with open_desk([made.policy], data, settings=settings) as opened:
         yield opened
 
@@ -79,7 +79,7 @@ SQL = (
 )
 
 
-def exact(opened: Desk, questions: Sequence[str] = SQL) -> list[list[tuple[Any, ...]]]:
+def exact(opened: QueryService, questions: Sequence[str] = SQL) -> list[list[tuple[Any, ...]]]:
     """Return exact answers to trees, from behind the gate: nobody else sees these."""
     rows = gated_rows(opened.warehouse, opened.catalog, "people", admission_to(opened.policies))
     found = []
@@ -109,7 +109,7 @@ def gated_answers(tmp_path: Path, made: Consented, data: object, settings: Setti
         assert exact(opened) == expected(tmp_path, CONSENTING)
         made.decide(Decided.WITHDRAW, CONSENTING[:50])
         assert exact(opened, SQL[:1]) == expected(tmp_path, CONSENTING[50:], SQL[:1])
-        asked = opened.ask(Asking("SELECT COUNT(*) AS n FROM people", Terms(epsilon=Fraction(5000))))
+        asked = opened.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", QueryTerms(epsilon=Fraction(5000))))
         assert int(asked.answer.table.column(0)[0].as_py()) == 80, "twenty people have more rows than one"
 
 
@@ -213,7 +213,7 @@ def test_the_tasks_of_spark_know_who_takes_part_and_nothing_else(tmp_path: Path,
     person = person_column(made.policy)
     rows: Any = spark_engine.admitted(opened, admission.by(person))
     again: Any = spark_engine.admitted(opened, admission.by(person))
-    found = spark_engine.learn(rows, ["id"], partial(People, person)).names
+    found = spark_engine.learn(rows, ["id"], partial(PersonIds, person)).names
     assert found == {str(each) for each in ROWS["id"].to_pylist()} & set(CONSENTING)
     _, reading = rows.selected(["sex"])
     sent = pickle.dumps(reading)

@@ -15,7 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.schema import Column
-from incrowd.core.table import Engine, Kept, Learned, Rows, Table
+from incrowd.core.table import Engine, Learned, RowFilter, Rows, Table
 from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Spark
@@ -58,15 +58,15 @@ class Verbs:
     engine: Engine
     asked: list[str] = field(default_factory=list)
 
-    def count(self, rows: Sealed, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+    def count(self, rows: Sealed, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
         self.asked.append("count")
         return self.engine.count(rows.content, cells, *kept, at_least=at_least)
 
-    def limit(self, rows: Sealed, column: Column, at_most: int, coins: Coins) -> Kept:
+    def limit(self, rows: Sealed, column: Column, at_most: int, coins: Coins) -> RowFilter:
         self.asked.append("limit")
         return self.engine.limit(rows.content, column, at_most, coins)
 
-    def exclude(self, rows: Sealed, column: Column, beyond: int, coins: Coins) -> Kept:
+    def exclude(self, rows: Sealed, column: Column, beyond: int, coins: Coins) -> RowFilter:
         self.asked.append("exclude")
         return self.engine.exclude(rows.content, column, beyond, coins)
 

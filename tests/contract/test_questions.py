@@ -20,19 +20,19 @@ from sqlglot import exp
 from incrowd.core.table import DEFAULTS, Engine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, StoredTable
+from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from tests.contract import kinds
 from tests.contract.questions import LIMITED, LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load
 from tests.queries.language.hospital import CATALOG
 
-TERMS = Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+TERMS = QueryTerms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 OF_EVERY_TYPE = (*QUESTIONS[:6], *QUESTIONS[20:22], QUESTIONS[24], QUESTIONS[32])
 Numbers = list[Counter[tuple[tuple[str, Any], ...]]]
 
@@ -47,7 +47,7 @@ def statistics(sql: str, *, ready: bool = False) -> tuple[exp.Query, ...]:
     return measurement(question, CATALOG[question.tables[0]].unit, TERMS).statistics
 
 
-def numbers(asked: Asked, sql: str, *, ready: bool = False) -> Numbers:
+def numbers(asked: QueryTables, sql: str, *, ready: bool = False) -> Numbers:
     """Return what an engine collects for a question, whatever the order of rows."""
     found = [asked.collect(query) for query in statistics(sql, ready=ready)]
     return [Counter(tuple(sorted(row.items())) for row in table.to_pylist()) for table in found]
@@ -63,7 +63,7 @@ def held(opened: Mapping[str, StoredTable]) -> dict[str, StoredTable]:
     return {name: replace(each, ready=ready_rows(READY[name])) for name, each in opened.items()}
 
 
-def differing(asked: Asked, expected: Mapping[str, Numbers], sqls: Sequence[str] = QUESTIONS) -> list[str]:
+def differing(asked: QueryTables, expected: Mapping[str, Numbers], sqls: Sequence[str] = QUESTIONS) -> list[str]:
     """Return the questions that come out differently; several are asked at once."""
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda sql: numbers(asked, sql), sqls))
@@ -104,12 +104,12 @@ def csv(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def spark_asked(parquet: dict[str, Path], spark_engine: Engine) -> Iterator[Asked]:
+def spark_asked(parquet: dict[str, Path], spark_engine: Engine) -> Iterator[QueryTables]:
     with on_spark(parquet, spark_engine) as asked:
         yield asked
 
 
-def on_spark(files: Mapping[str, Path], engine: Engine, *, ready: bool = False) -> AbstractContextManager[Asked]:
+def on_spark(files: Mapping[str, Path], engine: Engine, *, ready: bool = False) -> AbstractContextManager[QueryTables]:
     """Return the tables of some files on Spark, as they are or held ready."""
     from incrowd.engines.spark.engine import SparkEngine
     from incrowd.engines.sql.spark import spark_warehouse
@@ -120,7 +120,7 @@ def on_spark(files: Mapping[str, Path], engine: Engine, *, ready: bool = False) 
 
 
 @pytest.fixture
-def postgres_asked(postgres: str) -> Iterator[Asked]:
+def postgres_asked(postgres: str) -> Iterator[QueryTables]:
     from incrowd.engines.sql.postgres import open_server_rows, postgres_warehouse
 
     addresses = {name: load(postgres, name, table) for name, table in tables().items()}
@@ -165,7 +165,7 @@ def test_every_other_source_is_asked_as_frames_are(kind: str, tmp_path: Path, mo
         assert differing(asked, moderate, OF_EVERY_TYPE) == []
 
 
-def test_spark_computes_what_duckdb_does(spark_asked: Asked, expected: dict[str, Numbers]) -> None:
+def test_spark_computes_what_duckdb_does(spark_asked: QueryTables, expected: dict[str, Numbers]) -> None:
     assert differing(spark_asked, expected, (*QUESTIONS, *MORE, *LIMITED, *NOT_IN_POSTGRES)) == []
 
 
@@ -185,26 +185,26 @@ def test_spark_adds_up_whole_numbers_of_rows_that_are_ready(
 
 
 @pytest.mark.postgres
-def test_postgresql_computes_what_duckdb_does(postgres_asked: Asked, expected: dict[str, Numbers]) -> None:
+def test_postgresql_computes_what_duckdb_does(postgres_asked: QueryTables, expected: dict[str, Numbers]) -> None:
     assert differing(postgres_asked, expected, (*QUESTIONS, *MORE, *LIMITED)) == []
 
 
 @pytest.mark.parametrize("sql", LOCAL_ONLY)
-def test_spark_refuses_what_it_would_spell_otherwise(spark_asked: Asked, sql: str) -> None:
+def test_spark_refuses_what_it_would_spell_otherwise(spark_asked: QueryTables, sql: str) -> None:
     for query in statistics(sql):
         with pytest.raises(QuestionRefused, match="by the local engine alone"):
             spark_asked.require(query)
 
 
 @pytest.mark.postgres
-def test_postgresql_refuses_what_it_would_compute_otherwise(postgres_asked: Asked) -> None:
+def test_postgresql_refuses_what_it_would_compute_otherwise(postgres_asked: QueryTables) -> None:
     for sql in (*LOCAL_ONLY, *NOT_IN_POSTGRES):
         with pytest.raises(QuestionRefused, match=r"local engine alone|not computed in PostgreSQL"):
             postgres_asked.require(statistics(sql)[0])
 
 
 @pytest.mark.postgres
-def test_no_sample_is_drawn_on_spark_or_in_postgresql(spark_asked: Asked, postgres_asked: Asked) -> None:
+def test_no_sample_is_drawn_on_spark_or_in_postgresql(spark_asked: QueryTables, postgres_asked: QueryTables) -> None:
     for asked in (spark_asked, postgres_asked):
         with pytest.raises(QuestionRefused, match="a secret sample"):
             asked.require(statistics(QUESTIONS[0])[0], sampled=True)

@@ -22,7 +22,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Opened
-from incrowd.core.unit import Kind, More, Unit
+from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL as HERE
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable, UnknownColumn
@@ -179,7 +179,7 @@ def test_people_with_more_rows_are_left_out_with_all_of_them(place: Place, rows:
 
 def test_a_source_in_which_somebody_has_more_rows_is_refused_where_the_unit_says_so(place: Place, rows: Opened) -> None:
     most = max(Counter(who for who in readable()["person"].to_pylist() if who is not None).values())
-    few, enough = (Unit(Kind.PERSON, column="person", max_rows=most - n, more=More.REFUSE) for n in (1, 0))
+    few, enough = (Unit(Kind.PERSON, column="person", max_rows=most - n, more=ExtraRowsRule.REFUSE) for n in (1, 0))
     place.engine.marks(rows, replace(SCHEMA, unit=enough), KEY)
     with pytest.raises(SourceInvalid, match=r"more: refuse; nothing was released and nothing was charged") as refused:
         place.engine.marks(rows, replace(SCHEMA, unit=few), KEY)

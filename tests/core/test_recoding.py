@@ -14,7 +14,7 @@ from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
 from incrowd.core.hierarchy.prefix import Prefix
-from incrowd.core.hierarchy.tree import Tree, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, tree
 from incrowd.core.recoding import LEFT_OUT, Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.engines.local.encoding import Codebook
@@ -72,7 +72,7 @@ def test_rows_become_what_the_rules_say_one_by_one(case: Case, data: st.DataObje
          pa.array([5.0, float("nan"), 7.5, 1e9, -1.0]), ["< 10", None, None, ">= 90", "< 10"]),
         (Column("x", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 99), (10,))), 1,
          pa.array([5, None, 100], pa.uint8()), ["< 10", None, ">= 90"]),
-        (Column("x", type=Type.INTEGER, hierarchy=Tree((("1", "low"), ("2", "high")))), 1,
+        (Column("x", type=Type.INTEGER, hierarchy=TreeHierarchy((("1", "low"), ("2", "high")))), 1,
          pa.array([1, 2, 3, None]), ["low", "high", "other", None]),
         (Column("x", type=Type.DECIMAL, hierarchy=Intervals(Numbers(type=Type.DECIMAL), ("0.1",))), 1,
          pa.array([Decimal("0.30"), None]), ["[0.3, 0.4)", None]),
@@ -110,7 +110,7 @@ def test_a_value_outside_joins_a_declared_class_named_other() -> None:
 
 
 def test_a_value_outside_joins_other_from_the_level_on_where_it_is_declared() -> None:
-    kinds = Column("x", hierarchy=Tree((("a", "other", "rest"), ("b", "good", "best"))))
+    kinds = Column("x", hierarchy=TreeHierarchy((("a", "other", "rest"), ("b", "good", "best"))))
     assert [labels_of(Recoding(kinds, level), pa.array(["z"]))[0] for level in range(4)] == [
         "other",
         "other",
@@ -160,8 +160,8 @@ def test_the_values_of_level_0_have_the_declared_type() -> None:
             Column("x", type=Type.DATE, hierarchy=Flat(Dates("2020-01-01", "2020-01-01")), outside=Outside.DROP),
             [date(2020, 1, 1), None],
         ),
-        (Column("x", type=Type.INTEGER, hierarchy=Tree((("5", "a"),)), outside=Outside.DROP), [5, None]),
-        (Column("x", type=Type.DECIMAL, hierarchy=Tree((("0.5", "a"),)), outside=Outside.DROP), [0.5, None]),
+        (Column("x", type=Type.INTEGER, hierarchy=TreeHierarchy((("5", "a"),)), outside=Outside.DROP), [5, None]),
+        (Column("x", type=Type.DECIMAL, hierarchy=TreeHierarchy((("0.5", "a"),)), outside=Outside.DROP), [0.5, None]),
     ]
     for column, values in cases:
         classes = Recoding(column, 0).classes

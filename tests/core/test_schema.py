@@ -5,7 +5,7 @@ import pytest
 from incrowd.core.domain import Categories, Dates, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.prefix import Prefix
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema, written_as
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
@@ -50,8 +50,8 @@ def test_the_domain_is_of_the_type_of_the_column() -> None:
 
 def test_categories_are_written_as_their_type_writes_them() -> None:
     with pytest.raises(InvalidParameter, match=r"not written as values of type integer are: '05', 'x'"):
-        Column("x", type=Type.INTEGER, hierarchy=Tree((("5", "low"), ("05", "low"), ("x", "low"))))
-    Column("x", type=Type.INTEGER, hierarchy=Tree((("5", "low"), ("6", "low"))))
+        Column("x", type=Type.INTEGER, hierarchy=TreeHierarchy((("5", "low"), ("05", "low"), ("x", "low"))))
+    Column("x", type=Type.INTEGER, hierarchy=TreeHierarchy((("5", "low"), ("6", "low"))))
     with pytest.raises(InvalidParameter, match="'yes'"):
         Column("x", type=Type.BOOLEAN, hierarchy=Flat(Categories(("yes", "false"))))
 

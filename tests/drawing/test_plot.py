@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.drawing.plot import Curve, Plot, Scale, looks
+from incrowd.drawing.plot import AxisScale, Curve, Plot, looks
 
 TWO = (Curve("tight", ((0.0, -2.0), (1.0, -9.0))), Curve("Theorem 1", ((0.5, -3.0), (1.0, -8.0))))
 PLOT = Plot("δ over <ε> & more", "ε", "δ", TWO, mark=(0.5, -5.5))
@@ -94,7 +94,7 @@ numbers = st.floats(-1e9, 1e9)
 
 @given(values=st.lists(numbers, min_size=1, max_size=5), most=st.integers(3, 9))
 def test_an_axis_holds_all_values_between_its_first_and_its_last_tick(values: list[float], most: int) -> None:
-    scale = Scale.of(values, most)
+    scale = AxisScale.of(values, most)
     slack = 1e-6 * (scale.high - scale.low)
     assert slack > 0
     assert scale.low - slack <= min(values) <= max(values) <= scale.high + slack
@@ -103,4 +103,4 @@ def test_an_axis_holds_all_values_between_its_first_and_its_last_tick(values: li
 
 @pytest.mark.parametrize(("low", "high"), [(-3.4, -2.9), (-400.0, -1.0), (0.0, 0.0)])
 def test_powers_of_ten_have_whole_ticks(low: float, high: float) -> None:
-    assert all(tick == int(tick) for tick in Scale.of([low, high], 8, whole=True).ticks)
+    assert all(tick == int(tick) for tick in AxisScale.of([low, high], 8, whole=True).ticks)

@@ -12,11 +12,11 @@ import pytest
 
 from incrowd.core.domain import Categories, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.row_marks import RowMarks, marks_of
+from incrowd.engines.row_marks import RowFingerprints, marks_of
 
 KEY = bytes(range(32))
 SCHEMA = Schema(
@@ -45,11 +45,11 @@ TEXT: dict[str, list[str | None]] = {
 }
 
 
-def marks(table: pa.Table | dict[str, Any], schema: Schema = SCHEMA, key: bytes = KEY) -> SourceMarks:
+def marks(table: pa.Table | dict[str, Any], schema: Schema = SCHEMA, key: bytes = KEY) -> SourceFingerprint:
     return marks_of(LOCAL, LOCAL.open(pa.table(table)), schema, key)
 
 
-def samples(found: SourceMarks) -> tuple[str, bytes, bytes | None]:
+def samples(found: SourceFingerprint) -> tuple[str, bytes, bytes | None]:
     return found.content, found.rows.to_bytes(), None if found.people is None else found.people.to_bytes()
 
 
@@ -121,9 +121,9 @@ def test_marks_gathered_apart_and_merged_are_the_same_and_carry_no_key() -> None
     table = pa.table(
         {"who": chance.integers(0, 4000, 9000).astype(str), "zip": chance.integers(0, 99, 9000).astype(str)}
     )
-    whole = RowMarks(PEOPLE, KEY)
+    whole = RowFingerprints(PEOPLE, KEY)
     for piece in table.to_batches(max_chunksize=1000):
-        part = RowMarks(PEOPLE, KEY)
+        part = RowFingerprints(PEOPLE, KEY)
         part.add(piece)
         packed = pickle.dumps(part)
         assert KEY not in packed

@@ -42,7 +42,7 @@ from incrowd.queries.classical.sets import plain_question
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.workflows.ask.classical import _Classical
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.admission import admit
@@ -248,8 +248,8 @@ def forge(folder: Path) -> None:
     (folder / "certificate.json").write_text(json.dumps(fitting(plain)), encoding="utf-8")
 
 
-def _terms(plain: Mapping[str, str]) -> Terms:
-    return Terms(**{name: exact(value) for name, value in plain.items()})
+def _terms(plain: Mapping[str, str]) -> QueryTerms:
+    return QueryTerms(**{name: exact(value) for name, value in plain.items()})
 
 
 def _of_plan(plan: Plan) -> Record:

@@ -8,40 +8,40 @@ import pytest
 from sqlalchemy import text
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.book import Access
+from incrowd.governance.access.book import AccessList
 from incrowd.governance.access.credentials import fingerprint
-from incrowd.governance.access.grant import AccessRole, Decision, Holder, Right, rights
+from incrowd.governance.access.grant import AccessDecision, AccessRole, Permission, User, rights
 from tests.ledgers import tampering
 
-OFFICER = Decision("data protection officer", "a test")
-ANN = Holder("ann", AccessRole.ANALYST, ("births",))
+OFFICER = AccessDecision("data protection officer", "a test")
+ANN = User("ann", AccessRole.ANALYST, ("births",))
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def at(access: Access, moment: datetime) -> Access:
-    return Access(replace(access.chain, clock=lambda: moment))
+def at(access: AccessList, moment: datetime) -> AccessList:
+    return AccessList(replace(access.chain, clock=lambda: moment))
 
 
 @pytest.fixture
-def access(sqlite: str) -> Access:
-    return at(Access.create(sqlite), START)
+def access(sqlite: str) -> AccessList:
+    return at(AccessList.create(sqlite), START)
 
 
 def test_a_token_speaks_for_its_holder_until_its_end_on_every_database(address: str) -> None:
-    access = at(Access.create(address), START)
+    access = at(AccessList.create(address), START)
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.whose(issued.token) == issued.grant
     assert at(access, START + timedelta(hours=23)).whose(issued.token).holder == ANN
     with pytest.raises(AccessDenied):
         at(access, START + timedelta(days=1)).whose(issued.token)
-    assert Access.open(address).check().ok
+    assert AccessList.open(address).check().ok
 
 
 def test_what_is_known_of_a_token_is_forgotten_by_all_once_the_book_changes(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("incrowd.store.watch._TICK", 0)
-    access, other = at(Access.create(address), START), at(Access.open(address), START)
+    access, other = at(AccessList.create(address), START), at(AccessList.open(address), START)
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.at_hand(issued.token) is None, "nobody asked yet"
     assert access.whose(issued.token) == issued.grant
@@ -58,7 +58,7 @@ def test_what_is_known_of_a_token_is_forgotten_by_all_once_the_book_changes(
 
 
 def test_neither_a_token_nor_a_password_is_in_the_file(sqlite: str, tmp_path: Path) -> None:
-    access = Access.create(sqlite)
+    access = AccessList.create(sqlite)
     issued = access.grant(ANN, access.now() + timedelta(days=1), OFFICER)
     access.set_password(ANN, "correct horse battery", OFFICER)
     stored = (tmp_path / ".incrowd" / "ledger.access.sqlite").read_bytes()
@@ -67,7 +67,7 @@ def test_neither_a_token_nor_a_password_is_in_the_file(sqlite: str, tmp_path: Pa
     assert (fingerprint(issued.token) or "").encode() in stored
 
 
-def test_a_rotated_token_keeps_its_id_and_the_old_one_stops_working(access: Access) -> None:
+def test_a_rotated_token_keeps_its_id_and_the_old_one_stops_working(access: AccessList) -> None:
     old = access.grant(ANN, START + timedelta(days=1), OFFICER)
     new = access.rotate(old.grant.id, START + timedelta(days=2), OFFICER)
     assert new.grant.id == old.grant.id
@@ -76,7 +76,7 @@ def test_a_rotated_token_keeps_its_id_and_the_old_one_stops_working(access: Acce
         access.whose(old.token)
 
 
-def test_a_revoked_token_is_neither_used_nor_rotated_again(access: Access) -> None:
+def test_a_revoked_token_is_neither_used_nor_rotated_again(access: AccessList) -> None:
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.revoke(issued.grant.id, OFFICER).revoked
     with pytest.raises(AccessDenied):
@@ -85,11 +85,11 @@ def test_a_revoked_token_is_neither_used_nor_rotated_again(access: Access) -> No
         access.rotate(issued.grant.id, START + timedelta(days=2), OFFICER)
 
 
-def test_who_is_dismissed_loses_tokens_sessions_and_password(access: Access) -> None:
+def test_who_is_dismissed_loses_tokens_sessions_and_password(access: AccessList) -> None:
     end = START + timedelta(days=1)
     access.set_password(ANN, "correct horse battery", OFFICER)
     issued = [access.grant(ANN, end, OFFICER), access.login("ann", "correct horse battery", end)]
-    other = access.grant(Holder("bob", AccessRole.ANALYST), end, OFFICER)
+    other = access.grant(User("bob", AccessRole.ANALYST), end, OFFICER)
     assert len(access.dismiss("ann", OFFICER)) == 2
     for each in issued:
         with pytest.raises(AccessDenied):
@@ -102,17 +102,17 @@ def test_who_is_dismissed_loses_tokens_sessions_and_password(access: Access) -> 
     assert access.check().ok
 
 
-def test_a_new_password_replaces_the_old_one_and_its_role(access: Access) -> None:
+def test_a_new_password_replaces_the_old_one_and_its_role(access: AccessList) -> None:
     end = START + timedelta(days=1)
     access.set_password(ANN, "correct horse battery", OFFICER)
-    access.set_password(Holder("ann", AccessRole.CURATOR), "another horse battery", OFFICER)
+    access.set_password(User("ann", AccessRole.CURATOR), "another horse battery", OFFICER)
     with pytest.raises(AccessDenied):
         access.login("ann", "correct horse battery", end)
     assert access.login("ann", "another horse battery", end).grant.holder.role is AccessRole.CURATOR
 
 
 @pytest.mark.parametrize("days", [-1, 0, 367])
-def test_a_token_ends_within_a_year(access: Access, days: int) -> None:
+def test_a_token_ends_within_a_year(access: AccessList, days: int) -> None:
     with pytest.raises(InvalidParameter, match="366 days"):
         access.grant(ANN, START + timedelta(days=days), OFFICER)
 
@@ -120,31 +120,31 @@ def test_a_token_ends_within_a_year(access: Access, days: int) -> None:
 @pytest.mark.parametrize("name", ["", " ann", "ann\n", "a" * 65, "ann;", "_ann", "-"])
 def test_a_holder_has_a_plain_name(name: str) -> None:
     with pytest.raises(InvalidParameter):
-        Holder(name, AccessRole.ANALYST)
+        User(name, AccessRole.ANALYST)
 
 
 def test_a_holder_covers_only_what_is_his() -> None:
-    everything, some = Holder("o", AccessRole.OWNER), Holder("p", AccessRole.OWNER, ("a", "b"))
+    everything, some = User("o", AccessRole.OWNER), User("p", AccessRole.OWNER, ("a", "b"))
     assert everything.covers(some)
     assert not some.covers(everything)
-    assert some.covers(Holder("q", AccessRole.ANALYST, ("b",)))
-    assert not some.covers(Holder("q", AccessRole.ANALYST, ("b", "c")))
+    assert some.covers(User("q", AccessRole.ANALYST, ("b",)))
+    assert not some.covers(User("q", AccessRole.ANALYST, ("b", "c")))
 
 
-def test_a_token_that_never_was_is_unknown(access: Access) -> None:
+def test_a_token_that_never_was_is_unknown(access: AccessList) -> None:
     for guess in ("", "ic_" + "A" * 43, "x" * 10_000, "ic_" + "é" * 43):
         with pytest.raises(AccessDenied):
             access.whose(guess)
 
 
 def test_duties_are_separate() -> None:
-    assert not any({Right.ADMIT, Right.AUDIT} <= rights(role) for role in AccessRole)
-    assert not any({Right.ASK, Right.AUDIT} <= rights(role) for role in AccessRole)
-    assert [role for role in AccessRole if Right.ADMIT in rights(role)] == [AccessRole.OWNER]
+    assert not any({Permission.ADMIT, Permission.AUDIT} <= rights(role) for role in AccessRole)
+    assert not any({Permission.ASK, Permission.AUDIT} <= rights(role) for role in AccessRole)
+    assert [role for role in AccessRole if Permission.ADMIT in rights(role)] == [AccessRole.OWNER]
 
 
 def test_a_forged_role_is_found(sqlite: str) -> None:
-    access = Access.create(sqlite)
+    access = AccessList.create(sqlite)
     access.grant(ANN, access.now() + timedelta(days=1), OFFICER)
     with tampering(access.chain) as connection:
         entries = access.chain.database.tables.entries
@@ -156,13 +156,15 @@ def test_a_forged_role_is_found(sqlite: str) -> None:
 
 
 def test_a_token_that_ended_stays_ended_when_the_clock_goes_back(sqlite: str) -> None:
-    access = Access.create(sqlite)
+    access = AccessList.create(sqlite)
     moments = [access.now() + timedelta(days=days) for days in (0, 3, 1)]
-    moved = Access(replace(access.chain, clock=lambda: moments[0]))
-    issued = moved.grant(Holder("ann", AccessRole.ANALYST), moments[0] + timedelta(days=2), Decision("officer", "test"))
+    moved = AccessList(replace(access.chain, clock=lambda: moments[0]))
+    issued = moved.grant(
+        User("ann", AccessRole.ANALYST), moments[0] + timedelta(days=2), AccessDecision("officer", "test")
+    )
     assert moved.whose(issued.token).holder.name == "ann"
     moments.pop(0)
-    moved.grant(Holder("bob", AccessRole.ANALYST), moments[0] + timedelta(days=2), Decision("officer", "test"))
+    moved.grant(User("bob", AccessRole.ANALYST), moments[0] + timedelta(days=2), AccessDecision("officer", "test"))
     moments.pop(0)
     with pytest.raises(AccessDenied):
         moved.whose(issued.token)

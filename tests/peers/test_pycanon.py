@@ -34,7 +34,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.check.check import CheckedColumns, check
-from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import load_policy
 from tests.criteria.names import CROWDS, DISTINCT, ENTROPY, EQUAL, ORDERED
@@ -129,7 +129,7 @@ def test_k_l_and_t_of_a_release_are_what_pycanon_measures(
 ) -> None:
     table = released(name, folder)
     frame, asked = plain(table), CheckedColumns(tuple(QUASI), (sensitive,))
-    policy, wanted = load_policy(policy_of(name, folder)), Wanted(k=1, l=1, entropy_l=1, t=1)
+    policy, wanted = load_policy(policy_of(name, folder)), CheckCriteria(k=1, l=1, entropy_l=1, t=1)
     told = {each.criterion: each.found for each in check(open_source(table), wanted, asked, policy).findings}
     assert told[CROWDS] == pycanon.k_anonymity(frame, QUASI)
     assert told[DISTINCT] == pycanon.l_diversity(frame, QUASI, [sensitive])

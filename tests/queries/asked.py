@@ -14,7 +14,16 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Aggregate, AggregateKind, Contribution, Key, OutputColumn, Question, Terms, Value
+from incrowd.queries.question import (
+    Aggregate,
+    AggregateKind,
+    Contribution,
+    Key,
+    OutputColumn,
+    QueryTerms,
+    Question,
+    Value,
+)
 
 AGE = Value("age", Type.INTEGER, Fraction(0), Fraction(4), optional=True)
 SEX = Key("sex", Type.TEXT, ("F", "M", None))
@@ -39,9 +48,9 @@ def tree(text: str) -> exp.Expression:
     return parsed
 
 
-def terms(**given: Number) -> Terms:
+def terms(**given: Number) -> QueryTerms:
     """Return terms from numbers as people write them."""
-    return Terms(**{name: exact(value) for name, value in given.items()})
+    return QueryTerms(**{name: exact(value) for name, value in given.items()})
 
 
 def asked(
@@ -94,7 +103,7 @@ def collected(measured: Measurement, visits: list[Visit]) -> tuple[pa.Table, ...
         return tuple(database.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
 
 
-def answered(question: Question, paid: Terms, visits: list[Visit], coins: Coins, unit: Unit = ROW) -> Answer:
+def answered(question: Question, paid: QueryTerms, visits: list[Visit], coins: Coins, unit: Unit = ROW) -> Answer:
     """Return the answer to a question about some visits."""
     measured = measurement(question, unit, paid)
     return measured.answer(collected(measured, visits), coins)

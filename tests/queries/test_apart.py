@@ -15,7 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter, QuestionRefused
 from incrowd.queries.language import people
-from incrowd.queries.language.extent import Extent
+from incrowd.queries.language.extent import ExpressionDomain
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.measuring.groups import collect_groups
@@ -94,7 +94,7 @@ def test_a_zero_as_a_text_has_no_sign() -> None:
 def test_a_person_has_no_more_rows_than_keys_were_listed_whatever_the_engine_finds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Extent, "members", lambda *_: ("one value",))
+    monkeypatch.setattr(ExpressionDomain, "members", lambda *_: ("one value",))
     monkeypatch.setattr(people, "_most", lambda *_: 1)
     sql = "SELECT COUNT(*) FROM (SELECT patient, note, COUNT(*) AS n FROM visits GROUP BY patient, note)"
     question = understand(sql, CATALOG)

@@ -24,7 +24,7 @@ from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.verifier.slow_accountant import derive
 
 SCHEMA = Schema(
@@ -41,7 +41,9 @@ OPEN = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
 
 
 def planned(texts: list[str], delta: Fraction = Fraction(0)) -> Batch:
-    return batch([understand(text, CATALOG) for text in texts], SCHEMA.unit, Terms(epsilon=Fraction(1), delta=delta))
+    return batch(
+        [understand(text, CATALOG) for text in texts], SCHEMA.unit, QueryTerms(epsilon=Fraction(1), delta=delta)
+    )
 
 
 def spent(found: Batch) -> tuple[float, float]:
@@ -105,7 +107,7 @@ def test_a_dozen_questions_with_groups_that_nobody_listed_cost_what_was_offered(
 def test_whatever_is_asked_together_costs_no_more_than_was_offered(texts: list[str], offered: str) -> None:
     questions = [understand(text, CATALOG) for text in texts]
     for delta in (Fraction(1, 10**9), Fraction(1, 100)):
-        terms = Terms(epsilon=Fraction(offered), delta=delta)
+        terms = QueryTerms(epsilon=Fraction(offered), delta=delta)
         promise = batch(questions, SCHEMA.unit, terms).plan.promise
         spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
         assert spend.epsilon <= round_up(Fraction(offered))
@@ -115,23 +117,23 @@ def test_whatever_is_asked_together_costs_no_more_than_was_offered(texts: list[s
 def test_what_costs_more_than_was_offered_is_refused() -> None:
     dear = Guarantee(Pure(Fraction(11, 10)), SCHEMA.unit, (Theorem("twice-as-much", "twice as much"),))
     with pytest.raises(Infeasible, match=r"epsilon 1 was offered, and what is asked would cost 1\.1"):
-        price_of(dear, Terms(epsilon=Fraction(1)))
+        price_of(dear, QueryTerms(epsilon=Fraction(1)))
     with pytest.raises(Infeasible, match="with delta"):
-        price_of(replace(dear, loss=Pure(Fraction(1)), delta=Fraction(1, 10)), Terms(epsilon=Fraction(1)))
-    assert price_of(dear, Terms(epsilon=Fraction(11, 10)))["epsilon"] == round_up(Fraction(11, 10))
+        price_of(replace(dear, loss=Pure(Fraction(1)), delta=Fraction(1, 10)), QueryTerms(epsilon=Fraction(1)))
+    assert price_of(dear, QueryTerms(epsilon=Fraction(11, 10)))["epsilon"] == round_up(Fraction(11, 10))
 
 
-@pytest.mark.parametrize("terms", [Terms(error=Fraction(5)), Terms(rho=Fraction(1, 100))])
-def test_a_batch_is_paid_by_epsilon(terms: Terms) -> None:
+@pytest.mark.parametrize("terms", [QueryTerms(error=Fraction(5)), QueryTerms(rho=Fraction(1, 100))])
+def test_a_batch_is_paid_by_epsilon(terms: QueryTerms) -> None:
     with pytest.raises(InvalidParameter, match="give epsilon"):
         batch([understand(COUNT, CATALOG)], SCHEMA.unit, terms)
 
 
 def test_a_batch_reads_all_rows_and_has_questions() -> None:
     with pytest.raises(InvalidParameter, match="no rate"):
-        batch([understand(COUNT, CATALOG)], SCHEMA.unit, Terms(epsilon=Fraction(1), rate=Fraction(1, 2)))
+        batch([understand(COUNT, CATALOG)], SCHEMA.unit, QueryTerms(epsilon=Fraction(1), rate=Fraction(1, 2)))
     with pytest.raises(InvalidParameter, match="at least one"):
-        batch([], SCHEMA.unit, Terms(epsilon=Fraction(1)))
+        batch([], SCHEMA.unit, QueryTerms(epsilon=Fraction(1)))
 
 
 @pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])

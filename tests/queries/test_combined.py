@@ -21,7 +21,7 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
-from incrowd.queries.question import Combination, Question, Terms
+from incrowd.queries.question import Combination, QueryTerms, Question
 from incrowd.queries.steps.question import Combine, ListedGroups, Questions
 from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
@@ -120,7 +120,7 @@ def tables() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def planned(sql: str, epsilon: int = 10**6) -> CombinedMeasurement:
-    found = measure(interpret(sql, TRADES), TRADES["visits"].unit, Terms(epsilon=Fraction(epsilon)))
+    found = measure(interpret(sql, TRADES), TRADES["visits"].unit, QueryTerms(epsilon=Fraction(epsilon)))
     assert isinstance(found, CombinedMeasurement)
     return found
 
@@ -185,7 +185,11 @@ def test_all_parts_together_cost_what_was_offered_and_the_same_is_asked_once() -
 
 def test_parts_are_paid_by_one_epsilon() -> None:
     asked = interpret(f"{BY_WARD} UNION ALL {WOMEN}", TRADES)
-    for terms in (Terms(error=Fraction(9)), Terms(rho=Fraction(1)), Terms(epsilon=Fraction(1), rate=Fraction(1, 2))):
+    for terms in (
+        QueryTerms(error=Fraction(9)),
+        QueryTerms(rho=Fraction(1)),
+        QueryTerms(epsilon=Fraction(1), rate=Fraction(1, 2)),
+    ):
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
             measure(asked, TRADES["visits"].unit, terms)
 
@@ -329,7 +333,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
 ) -> None:
     question = interpret(sql, TRADES)
     assert isinstance(question, Question)
-    measured = measure(question, TRADES["visits"].unit, Terms(epsilon=Fraction(10**6)))
+    measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(10**6)))
     assert isinstance(measured, Measurement)
     collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
     found, true = rows_of(measured.answer(collected, SystemCoins())), tables.execute(sql).fetchall()
@@ -343,7 +347,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
 def test_noise_is_drawn_for_all_declared_groups_whatever_the_public_table_has() -> None:
     question = interpret(LEFT[0], TRADES)
     assert isinstance(question, Question)
-    measured = measure(question, TRADES["visits"].unit, Terms(epsilon=Fraction(1)))
+    measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(1)))
     *_, listed = measured.statistics
     assert [table.name for table in listed.find_all(exp.Table)] == ["wards"]
     assert unit_steps(listed, TRADES) == 0

@@ -25,11 +25,11 @@ from incrowd.queries.catalog import Relation
 from incrowd.queries.language import understand
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import QueryTerms, Question
 from incrowd.workflows.ask import desk as desks
 from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.perform import Payer, Performed, perform
+from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, perform
 from tests.queries.hostile.growing import GROWING
 from tests.queries.hostile.judging import glimpsed, judged, look, planned
 from tests.queries.hostile.worlds import Worlds, worlds
@@ -179,7 +179,7 @@ def test_the_suite_sees_values_and_faults_in_errors(
 def test_the_suite_sees_rows_that_are_read_before_they_are_paid_for(
     people: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def eager(plan: Plan, warehouse: Warehouse, ledger: Ledger, payer: Payer) -> Performed:
+    def eager(plan: Plan, warehouse: Warehouse, ledger: Ledger, payer: ChargeTarget) -> ExecutedPlan:
         plan.release(warehouse, SystemCoins())
         return perform(plan, warehouse, ledger, payer)
 
@@ -206,7 +206,7 @@ def test_a_damaged_value_is_missing_and_every_question_is_answered(tmp_path: Pat
     with open_desk([policy], tmp_path / "people.parquet") as desk:
         told = set()
         for condition in ("age = 41 AND zip = 'x'", "age = 7 AND zip = 'x'", "age = 9"):
-            seen = look(desk, f"SELECT COUNT(*) FROM people WHERE {condition}", Terms(epsilon=Fraction(1)))
+            seen = look(desk, f"SELECT COUNT(*) FROM people WHERE {condition}", QueryTerms(epsilon=Fraction(1)))
             assert seen.charged
             told.add(seen.kind)
     assert told == {"answered"}

@@ -13,7 +13,7 @@ import pytest
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Approximate, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import COINS
-from incrowd.core.steps.step import Grounds, Step, claims_of, fold, step_of, walk
+from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
 from incrowd.queries.measurement import QuestionPlan
@@ -36,7 +36,7 @@ def released(plan: QuestionPlan) -> tuple[str, ...]:
 
 
 def statement(plan: QuestionPlan, steps: tuple[Step, ...]) -> Statement:
-    return Statement(Grounds(plan.promise, steps, plan.numbers), plan.claims, released(plan))
+    return Statement(ClaimBasis(plan.promise, steps, plan.numbers), plan.claims, released(plan))
 
 
 @pytest.fixture(params=PLANS)
@@ -54,7 +54,7 @@ def test_steps_and_claims_are_read_back_as_they_were_written(plan: QuestionPlan)
 def test_promise_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
     promise = fold(plan.steps, plan.unit, plan.promise.delta)
     assert promise == plan.promise
-    assert claims_of(Grounds(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
+    assert claims_of(ClaimBasis(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
 
 
 def test_an_unknown_key_is_refused(plan: QuestionPlan) -> None:

@@ -20,12 +20,12 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.work import MOST_STEPS, check_work, unit_steps
 from tests.queries.slow import ATTACK, KIN, joined
 
 PEOPLE, ROWS = 5, 6
-ONE, OPEN = Terms(epsilon=Fraction(1)), Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+ONE, OPEN = QueryTerms(epsilon=Fraction(1)), QueryTerms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 UNIT = Unit(Kind.PERSON, column="patient", max_rows=ROWS)
 COLUMNS = (
     Column("patient", Role.IDENTIFIER, Type.INTEGER),

@@ -20,14 +20,14 @@ from sqlglot import exp
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from tests.contract.questions import MORE, QUESTIONS
 from tests.queries.language.hospital import CATALOG, fill, hostile, opened
 from tests.replay.golden import Parts
 from tests.replay.replaying import Recording, Replay, part_of_guarantee
 from tests.replay.transcript import Chance
 
-TERMS = Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+TERMS = QueryTerms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 STATEMENTS = (*QUESTIONS, *MORE)
 Rows = list[tuple[Any, ...]]
 _PEOPLE = (1, 1, 2, 1, 3, None, 2)

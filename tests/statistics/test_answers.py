@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import QueryRequest, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import cube_radius
 from tests.statistics.alarm import FALSE_ALARM, escape, p_value
@@ -43,7 +43,7 @@ def answered(folder: Path, wanted: str, **unit: object) -> Mapping[str, Sequence
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
     with open_desk([load_policy(str(folder / "policy.yaml"))]) as desk:
-        answer = desk.ask(Asking(f"SELECT {wanted} FROM t GROUP BY cell", Terms(epsilon=EPSILON))).answer
+        answer = desk.ask(QueryRequest(f"SELECT {wanted} FROM t GROUP BY cell", QueryTerms(epsilon=EPSILON))).answer
     found: Mapping[str, Sequence[Any]] = answer.to_arrow().to_pydict()
     assert len(next(iter(found.values()))) == CELLS
     return found

@@ -13,7 +13,7 @@ import pytest
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
-from incrowd.store.line import Line, Waiting
+from incrowd.store.line import CommitQueue, Waiting
 from incrowd.store.transaction import Writer
 
 
@@ -158,7 +158,7 @@ def test_a_transaction_that_always_meets_another_gives_up(sqlite: str, monkeypat
 
 
 @contextmanager
-def held(line: Line) -> Iterator[None]:
+def held(line: CommitQueue) -> Iterator[None]:
     """Let somebody be at work until the end of the block, so that all who come meanwhile wait."""
     begun, end = threading.Event(), threading.Event()
 
@@ -179,7 +179,7 @@ def held(line: Line) -> Iterator[None]:
 
 
 def test_whose_work_was_done_waits_for_nobody_who_came_later() -> None:
-    line, outcomes, end = Line(), list[str](), threading.Event()
+    line, outcomes, end = CommitQueue(), list[str](), threading.Event()
 
     def ask(name: str, together: Callable[[list[Waiting]], None]) -> None:
         line.do(lambda _: None, together)
@@ -212,7 +212,7 @@ def test_whose_work_was_done_waits_for_nobody_who_came_later() -> None:
 
 
 def test_whoever_is_interrupted_leaves_the_line_to_the_next() -> None:
-    line = Line()
+    line = CommitQueue()
 
     def interrupted(_works: list[Waiting]) -> None:
         raise KeyboardInterrupt

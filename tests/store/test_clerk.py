@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from incrowd.store.clerk import Clerk
+from incrowd.store.clerk import BatchWriter
 
 
 def test_what_comes_while_something_is_written_is_written_together_after_it() -> None:
@@ -15,7 +15,7 @@ def test_what_comes_while_something_is_written_is_written_together_after_it() ->
         go.wait()
         written.append(numbers)
 
-    clerk = Clerk(write)
+    clerk = BatchWriter(write)
     clerk.hand(1)
     begun.wait()
     clerk.hand(2)
@@ -27,7 +27,7 @@ def test_what_comes_while_something_is_written_is_written_together_after_it() ->
 
 def test_what_is_handed_over_after_the_end_is_written_at_once() -> None:
     written = list[list[int]]()
-    clerk = Clerk(written.append)
+    clerk = BatchWriter(written.append)
     clerk.hand(1)
     assert clerk.stop(60)
     clerk.hand(2)
@@ -44,7 +44,7 @@ def test_a_fault_lets_nobody_wait_for_ever_and_the_next_thing_is_written() -> No
             raise ValueError
         written.append(numbers)
 
-    clerk = Clerk(write)
+    clerk = BatchWriter(write)
     clerk.hand(1)
     clerk.settle()
     clerk.hand(2)

@@ -13,10 +13,10 @@ import pytest
 from scipy.stats import binom, norm
 
 from incrowd.attacks.answers.reconstruction import Ask, Bits, hadamard, reconstruction
-from incrowd.attacks.audit import Worlds, ceiling, gaussian, gaussian_epsilon, one_run, two_worlds
+from incrowd.attacks.audit import AuditCounts, ceiling, gaussian, gaussian_epsilon, one_run, two_worlds
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.histories.similarity import eccentricity, rarity
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.records.intersection import intersection
 from incrowd.attacks.records.membership import log_ratios, power
 from incrowd.attacks.records.minimality import credibility
@@ -107,7 +107,7 @@ def test_two_independent_partitions_name_a_secret_that_each_hides() -> None:
         for start in range(0, people, k):
             labels[order[start : start + k]] = "{" + ", ".join(sorted(keys[order[start : start + k]])) + "}"
         releases.append(pa.table({"key": labels.tolist(), "ill": secrets}))
-    published = Published(releases[0], earlier=(Published(releases[1]),))
+    published = PublishedTable(releases[0], earlier=(PublishedTable(releases[1]),))
     found = intersection(published, Knowledge(original, ("key",), "ill"))
     assert found.success.low > found.blind.high
     assert found.success.estimate > 0.5
@@ -116,7 +116,7 @@ def test_two_independent_partitions_name_a_secret_that_each_hides() -> None:
 
 @pytest.mark.parametrize("case", VECTORS["Q_audit"], ids=lambda case: f"{case['tp']} against {case['fp']}")
 def test_an_audit_of_two_worlds_shows_this_epsilon(case: dict[str, Any]) -> None:
-    seen = Worlds(case["tp"], case["n1"], case["fp"], case["n0"])
+    seen = AuditCounts(case["tp"], case["n1"], case["fp"], case["n0"])
     assert two_worlds(seen, case["delta"], case["conf"]) == pytest.approx(case["eps_at_least"], abs=1e-9)
 
 
@@ -135,7 +135,7 @@ def test_an_audit_is_wrong_no_more_often_than_it_says() -> None:
         law[0][tp] * law[1][fp]
         for tp in range(n + 1)
         for fp in range(n + 1)
-        if two_worlds(Worlds(tp, n, fp, n)) <= epsilon
+        if two_worlds(AuditCounts(tp, n, fp, n)) <= epsilon
     )
     assert fine == pytest.approx(known["coverage"], abs=1e-9)
     assert fine >= 0.95
@@ -146,8 +146,8 @@ def test_the_best_of_many_useless_attacks_seems_to_work() -> None:
     known = VECTORS["Q_many_attacks"]
     n = known["n"]
     law = binom.pmf(np.arange(n + 1), n, 0.5)
-    high = {fp: Worlds(0, n, fp, n).bounds(known["conf"])[1] for fp in range(n + 1)}
-    low = {tp: Worlds(tp, n, 0, n).bounds(known["conf"])[0] for tp in range(n + 1)}
+    high = {fp: AuditCounts(0, n, fp, n).bounds(known["conf"])[1] for fp in range(n + 1)}
+    low = {tp: AuditCounts(tp, n, 0, n).bounds(known["conf"])[0] for tp in range(n + 1)}
     one = sum(law[tp] * law[fp] for tp in range(n + 1) for fp in range(n + 1) if low[tp] > high[fp])
     assert one == pytest.approx(known["one"], abs=1e-9)
     assert 1 - (1 - one) ** 100 == pytest.approx(known["best_of_100"], abs=1e-6)
@@ -167,7 +167,7 @@ def test_one_run_can_show_no_more_than_its_ceiling() -> None:
 
 def test_a_gaussian_claim_is_tested_by_its_own_curve() -> None:
     known = VECTORS["Q_gdp"]
-    mu = gaussian(Worlds(known["tp"], known["n"], known["fp"], known["n"]), known["conf"])
+    mu = gaussian(AuditCounts(known["tp"], known["n"], known["fp"], known["n"]), known["conf"])
     assert mu == pytest.approx(known["mu_at_least"], abs=1e-9)
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(known["eps_at_delta_1e5"], abs=1e-6)
 

@@ -18,11 +18,11 @@ from incrowd.core.schema import Column
 from incrowd.core.steps.consent import CONSENTERS
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local.consenting import Admitted, Consenting
+from incrowd.engines.local.consenting import Consenting, PseudonymFilter
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.workflows.consent.movement import Movement
+from incrowd.workflows.consent.movement import ConsentChanges
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.consents import FORM, GATED, consented
@@ -35,7 +35,7 @@ KEY = SubjectKey(bytes(32))
 def gated(rows: list[tuple[str, int]], consenting: frozenset[str]) -> list[tuple[str, int]]:
     """Return rows behind the gate, by the real one."""
     table = pa.table({"id": pa.array([one for one, _ in rows], pa.string()), "x": [x for _, x in rows]})
-    admitted = Admitted(Column("id"), KEY, frozenset(map(KEY.pseudonym, consenting)))
+    admitted = PseudonymFilter(Column("id"), KEY, frozenset(map(KEY.pseudonym, consenting)))
     found = [batch.to_pylist() for batch in Consenting(open_source(table), admitted).batches(["id", "x"])]
     return [(row["id"], row["x"]) for rows in found for row in rows]
 
@@ -150,7 +150,7 @@ def test_a_minimum_in_total_leaves_somebody_alone_in_a_cell(given: dict[str, Any
     [(0, 0, False), (1, 0, True), (0, 1, True), (5, 0, False), (5, 5, False), (1, 1, True), (5, 4, True), (9, 1, True)],
 )
 def test_leavers_and_joiners_of_a_cell_are_each_none_or_k(leavers: int, joiners: int, isolates: bool) -> None:
-    assert Movement("r", 5, leavers, joiners, ("sex",), ("F",)).isolates is isolates
+    assert ConsentChanges("r", 5, leavers, joiners, ("sex",), ("F",)).isolates is isolates
 
 
 def test_two_tables_without_an_epsilon_around_a_withdrawal_would_name_the_cell(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from incrowd.accounting.noise.concentrated import epsilon_of_rho, largest_rho
 from incrowd.attacks.audit import gaussian_epsilon
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.synthesis.marginals.budget import (
-    Reach,
+    Sensitivity,
     Shares,
     choice_epsilon,
     choice_rho,
@@ -31,7 +31,7 @@ from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_models.json").read_text(encoding="utf-8"))
-ONE = Reach(1, 1)
+ONE = Sensitivity(1, 1)
 ADULT = (16, 2, 5, 7, 16, 41, 7, 14, 2)
 Law = NDArray[np.float64]
 
@@ -145,7 +145,7 @@ def test_a_table_costs_what_integer_noise_of_its_scale_does(scale: float, moved:
         laws.append(law / law.sum())
     kept = (laws[0] > 1e-280) & (laws[1] > 1e-280)
     found = max(divergence(laws[0][kept], laws[1][kept], alpha) for alpha in (1.01, 1.5, 2.0, 4.0))
-    assert found == pytest.approx(float(table_rho(Fraction(scale), Reach(moved**2, moved))), rel=1e-6)
+    assert found == pytest.approx(float(table_rho(Fraction(scale), Sensitivity(moved**2, moved))), rel=1e-6)
 
 
 UNITS = {
@@ -182,7 +182,7 @@ def _rows(rows: tuple[tuple[int, int], ...]) -> WeightedRows:
 def test_no_unit_moves_anything_farther_than_its_reach_and_some_move_it_so_far(name: str) -> None:
     """One table and all single columns together, squared; a score; the number of rows: exactly the factors charged."""
     table, score, number = FARTHEST[name]
-    assert Reach.of(UNITS[name]) == Reach(table, score)
+    assert Sensitivity.of(UNITS[name]) == Sensitivity(table, score)
     expected = np.array([[3, 0], [1, 2]])
     worst = np.zeros(4, np.int64)
     for one, other in neighbors(UNITS[name]):

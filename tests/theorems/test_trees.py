@@ -23,7 +23,7 @@ from incrowd.methods.learning.classifier.streaming import column_counts, column_
 from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.growth import (
     FINE,
-    Goal,
+    GrowthGoal,
     cut_scores,
     dealt_sums,
     half_gini,
@@ -38,7 +38,7 @@ from incrowd.methods.learning.statistics import RESIDUAL, grid_counts, number_gr
 from incrowd.methods.learning.steps import CountGrid, PublishModel, SumByColumn
 from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
-from incrowd.methods.learning.trees import Candidates, Cuts
+from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
 from incrowd.methods.learning.vectors import VectorSpace
 from incrowd.verifier.slow_accountant import derive
 from incrowd.verifier.slow_accountant.sampled import sampled_delta
@@ -52,15 +52,15 @@ POLICY = small()
 TASK: LearningTask = POLICY.method.task(POLICY.schema)  # type: ignore[attr-defined]
 ROWS: list[Row] = [(a, n, m, t) for a, n, m, t in product("xy", (0, 2), (-4, 4), "pqr")]
 OTHERS: list[list[Row]] = [[], [("x", 1, 0, "q"), ("y", 2, 4, "p"), ("x", 0, -4, "p")]]
-EVERY = Candidates.of(TASK.sizes, TASK.ordered)
-ROOT = Cuts(np.array([1]), np.array([1]))
-NONE = Cuts(np.zeros(0, np.int64), np.zeros(0, np.int64))
+EVERY = SplitCandidates.of(TASK.sizes, TASK.ordered)
+ROOT = TreeSplits(np.array([1]), np.array([1]))
+NONE = TreeSplits(np.zeros(0, np.int64), np.zeros(0, np.int64))
 UNITS = np.array([-256, 10, 256])
-GOALS = {"classes": Goal.classes(3), "numbers": Goal.numbers(UNITS)}
+GOALS = {"classes": GrowthGoal.classes(3), "numbers": GrowthGoal.numbers(UNITS)}
 REPLACED, PAIR = Unit(adjacency=Adjacency.REPLACE), Unit(Kind.PERSON, column="id", max_rows=2)
 
 
-def scores(rows: list[Row], goal: Goal, cuts: Cuts) -> NDArray[np.int64]:
+def scores(rows: list[Row], goal: GrowthGoal, cuts: TreeSplits) -> NDArray[np.int64]:
     """The scores of all cuts in the leaves of some cuts."""
     sums = node_sums(records_of(POLICY, TASK, rows), goal, cuts, TASK.ordered)
     return cut_scores(sums, goal, EVERY, ((*TASK.sizes, 3), TASK.ordered))
@@ -93,7 +93,7 @@ def test_the_spread_of_numbers_grows_by_a_row_at_most() -> None:
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
 @pytest.mark.parametrize("cuts", [NONE, ROOT], ids=["root", "second level"])
-def test_a_row_moves_all_scores_of_one_node_the_same_way(goal: Goal, cuts: Cuts) -> None:
+def test_a_row_moves_all_scores_of_one_node_the_same_way(goal: GrowthGoal, cuts: TreeSplits) -> None:
     """By at most 1; rows of a person together by as many as they are, replaced ones by twice that from end to end."""
     for others in OTHERS:
         before = scores(others, goal, cuts)
@@ -111,12 +111,12 @@ def test_a_row_moves_all_scores_of_one_node_the_same_way(goal: Goal, cuts: Cuts)
         )
 
 
-def law(rows: list[Row], goal: Goal, epsilon: float) -> NDArray[np.float64]:
+def law(rows: list[Row], goal: GrowthGoal, epsilon: float) -> NDArray[np.float64]:
     """The exact chance of every tree of two levels."""
     first = chances(scores(rows, goal, NONE), epsilon)[0]
     found = []
     for place, chance in enumerate(first):
-        cuts = Cuts(EVERY.columns[place : place + 1], EVERY.codes[place : place + 1])
+        cuts = TreeSplits(EVERY.columns[place : place + 1], EVERY.codes[place : place + 1])
         left, right = chances(scores(rows, goal, cuts), epsilon)
         found.append(chance * np.outer(left, right).ravel())
     return np.concatenate(found)
@@ -129,7 +129,7 @@ def chances(scores_: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("goal", GOALS.values(), ids=GOALS)
-def test_a_grown_tree_costs_an_eighth_of_the_square_of_epsilon_a_level(goal: Goal) -> None:
+def test_a_grown_tree_costs_an_eighth_of_the_square_of_epsilon_a_level(goal: GrowthGoal) -> None:
     """All trees of two levels, their exact chances with and without each row: Rényi divergences of every order."""
     step = GrowTrees(1, 2, len(EVERY), Fraction(2))
     loss = fold((step, MODEL), Unit()).loss
@@ -163,7 +163,7 @@ def farthest(vectors: list[NDArray[np.int64]]) -> int:
 
 
 def test_a_row_is_in_one_leaf_of_each_tree() -> None:
-    forest = (ROOT, Cuts(np.array([0]), np.array([0])))
+    forest = (ROOT, TreeSplits(np.array([0]), np.array([0])))
     counts = moved(lambda records: leaf_sums(records, np.eye(3, dtype=np.int64), forest, TASK.ordered))
     step = CountLeaves(2, 1, dealt=False, noise=Law.GAUSSIAN, scale=Fraction(1))
     assert longest(counts) == squared_move(Unit(), step.counts, aligned=True)
@@ -175,7 +175,7 @@ def test_a_row_is_in_one_leaf_of_each_tree() -> None:
     assert farthest(sums) <= squared_move(REPLACED, square, aligned=False)
 
 
-def dealt_law(rows: list[Row], forest: tuple[Cuts, ...]) -> Counter[bytes]:
+def dealt_law(rows: list[Row], forest: tuple[TreeSplits, ...]) -> Counter[bytes]:
     """How often each outcome is dealt, over all ways in which the coins of the rows come up."""
     records, found = records_of(POLICY, TASK, rows), Counter[bytes]()
     for coins in product(range(len(forest)), repeat=len(rows)):
@@ -188,7 +188,7 @@ def dealt_law(rows: list[Row], forest: tuple[Cuts, ...]) -> Counter[bytes]:
 
 def test_a_dealt_row_adds_one_to_one_count_of_all_trees_and_no_other_row_changes_place() -> None:
     """The exact law with a row is that without it, shifted by one count: in each tree with the same chance."""
-    forest = (ROOT, Cuts(np.array([0]), np.array([0])))
+    forest = (ROOT, TreeSplits(np.array([0]), np.array([0])))
     others = [("x", 1, 0, "q"), ("x", 1, 0, "q"), ("y", 2, 4, "p")]
     without = dealt_law(others, forest)
     for row in ROWS[::4]:

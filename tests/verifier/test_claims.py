@@ -14,7 +14,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.plan import Plan
-from incrowd.core.steps.step import Grounds
+from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.verifier.claims import check_numbers
@@ -81,8 +81,8 @@ def test_replaced_rows_are_left_undecided_with_their_reason() -> None:
     assert "no pair of crowds" in problem.text
 
 
-def grounds(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> Grounds:
-    return Grounds(Guarantee(loss, unit or Unit(), (Theorem("for-a-test", "for a test"),), delta=delta), ())
+def grounds(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> ClaimBasis:
+    return ClaimBasis(Guarantee(loss, unit or Unit(), (Theorem("for-a-test", "for a test"),), delta=delta), ())
 
 
 def private(epsilon: str, delta: str | None = None, unit: Unit | None = None) -> Claim:

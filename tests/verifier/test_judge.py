@@ -31,7 +31,7 @@ from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.verifier.judge import judge
-from incrowd.verifier.statement import Look
+from incrowd.verifier.statement import CheckOutcome
 from incrowd.workflows.registry import check_of
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
@@ -77,7 +77,7 @@ def certificate(safe: Safe, schema: Schema) -> Certificate:
     return replace(made, id=release_id(bytes(NONCE_BYTES), made))
 
 
-def decided(made: Certificate) -> list[Look]:
+def decided(made: Certificate) -> list[CheckOutcome]:
     """Return what is found to be wrong."""
     return [look for look in judge(made, check_of("safe")) if look.problem is not None and not look.problem.undecided]
 

@@ -17,16 +17,16 @@ import uvicorn
 from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.book import Access, Issued
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
-from incrowd.governance.books import Books, open_books
+from incrowd.governance.access.book import AccessList, NewToken
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.books import ServerStores, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.wire import StrictProtocol
-from incrowd.workflows.ask.asking import Asking, AskingTogether
+from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
 from incrowd.workflows.ask.history import PageOfHistory
 
-OFFICER = Decision("data protection officer", "a test")
+OFFICER = AccessDecision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
 PASSWORD = "correct horse battery"
 SECRET = "a value from row 7"
@@ -61,7 +61,7 @@ class FakeDesk:
     """Answers 42 to everything it understands; remembers who asked what."""
 
     datasets: Collection[str] = ("births", "deaths")
-    asked: list[Asking] = field(default_factory=list)
+    asked: list[QueryRequest] = field(default_factory=list)
     begun: list[float] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -69,13 +69,13 @@ class FakeDesk:
     gone: bool = False
     locks: Path | None = None
 
-    def price(self, asking: Asking) -> Plain:
+    def price(self, asking: QueryRequest) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
 
-    def prepare(self, asking: Asking) -> Waiting:
+    def prepare(self, asking: QueryRequest) -> Waiting:
         return Waiting(self, asking)
 
-    def recall(self, asking: Asking) -> None:
+    def recall(self, asking: QueryRequest) -> None:
         """Nothing was planned before."""
 
     def price_batch(self, asking: AskingTogether) -> Plain:
@@ -84,7 +84,7 @@ class FakeDesk:
     def prepare_batch(self, asking: AskingTogether) -> WaitingTogether:
         return WaitingTogether(self, asking)
 
-    def begin(self, asking: Asking) -> Begun:
+    def begin(self, asking: QueryRequest) -> Begun:
         self._table(asking)
         with self.lock:
             self.asked.append(asking)
@@ -138,7 +138,7 @@ class FakeDesk:
         if self.gone:
             raise SourceUnavailable(SECRET)
 
-    def _table(self, asking: Asking) -> str:
+    def _table(self, asking: QueryRequest) -> str:
         for each in self.datasets:
             if each in asking.sql:
                 return each
@@ -150,7 +150,7 @@ class Waiting:
     """A question that the desk has planned; what is heavy is more work than a pace."""
 
     desk: FakeDesk
-    asking: Asking
+    asking: QueryRequest
 
     @property
     def steps(self) -> int:
@@ -184,7 +184,7 @@ class WaitingTogether:
 
     def begin(self) -> Begun:
         for sql in self.asking.questions:
-            begun = self.desk.begin(Asking(sql, self.asking.terms, self.asking.analyst))
+            begun = self.desk.begin(QueryRequest(sql, self.asking.terms, self.asking.analyst))
         return replace(begun, several=len(self.asking.questions))
 
 
@@ -239,12 +239,12 @@ class Server:
     """A server in this process, and the books behind it."""
 
     client: Browser
-    books: Books
+    books: ServerStores
     desk: FakeDesk
 
-    def token(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> Issued:
+    def token(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> NewToken:
         access = self.books.access
-        return access.grant(Holder(name, role, datasets), access.now() + timedelta(days=1), OFFICER)
+        return access.grant(User(name, role, datasets), access.now() + timedelta(days=1), OFFICER)
 
     def bearer(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token(role, name, datasets).token}"}
@@ -255,7 +255,7 @@ class Server:
 
 def server(folder: Path, settings: Settings = FAST, desk: FakeDesk | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
-    Access.create(address)
+    AccessList.create(address)
     books, desk = open_books(address), desk or FakeDesk()
     return Server(Browser(app(desk, books, settings)), books, desk)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.access.grant import AccessRole, User
 from incrowd.web.settings import Settings
 from tests.web.serving import OFFICER, PASSWORD, Server, server
 
@@ -107,7 +107,7 @@ def test_guesses_of_tokens_are_held_to_a_rate_and_do_not_fill_the_log(tmp_path: 
 
 
 def test_a_page_logs_in_and_must_send_its_mark_with_every_change(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert reply.status_code == 201
     cookie = reply.headers["set-cookie"].lower()
@@ -121,7 +121,7 @@ def test_a_page_logs_in_and_must_send_its_mark_with_every_change(here: Server) -
 
 
 def test_a_page_of_another_site_cannot_use_the_session(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     login = {"name": "ann", "password": PASSWORD}
     assert here.client.post("/v1/sessions", json=login, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     here.client.post("/v1/sessions", json=login)
@@ -130,7 +130,7 @@ def test_a_page_of_another_site_cannot_use_the_session(here: Server) -> None:
 
 
 def test_who_logs_out_is_logged_out_everywhere(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     stolen = here.client.cookies["incrowd"]
     assert here.client.delete("/v1/sessions", headers={"X-Incrowd-Mark": reply.json()["mark"]}).status_code == 204
@@ -139,7 +139,7 @@ def test_who_logs_out_is_logged_out_everywhere(here: Server) -> None:
 
 
 def test_a_session_is_no_token(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert _status(here, here.client.cookies["incrowd"]) == 401
 
@@ -147,7 +147,7 @@ def test_a_session_is_no_token(here: Server) -> None:
 @pytest.mark.usefixtures("still")
 def test_a_wrong_password_and_an_unknown_name_get_the_same_reply(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, logins=3))
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     replies = [
         here.client.post("/v1/sessions", json={"name": name, "password": "x"}) for name in ("ann", "bob", "bob", "ann")
     ]
@@ -157,7 +157,7 @@ def test_a_wrong_password_and_an_unknown_name_get_the_same_reply(tmp_path: Path)
 
 def test_over_https_the_cookie_is_held_to_this_host(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, https=True))
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     reply = here.client.post("/v1/sessions", json={"name": "ann", "password": PASSWORD})
     assert reply.headers["set-cookie"].startswith("__Host-incrowd=")
     assert "secure" in reply.headers["set-cookie"].lower()

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from incrowd.attacks.answers.averaging import averaging
 from incrowd.attacks.answers.reconstruction import reconstruction
-from incrowd.attacks.finding import Verdict
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Decision, Holder
+from incrowd.attacks.finding import AttackVerdict
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.web.serving import Browser
@@ -43,9 +43,9 @@ def counting(folder: Path, budget: str, epsilon: str) -> Iterator[Counting]:
         "budget": {"epsilon": budget},
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
-    access = Access.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+    access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
     end = access.now() + timedelta(days=1)
-    token = access.grant(Holder("eve", AccessRole.ANALYST), end, Decision("officer", "a test")).token
+    token = access.grant(User("eve", AccessRole.ANALYST), end, AccessDecision("officer", "a test")).token
     server = open_server(ServeOrder((str(folder / "policy.yaml"),), None, Settings(pace=0.0, rate=10_000)))
     browser = Browser(server)
 
@@ -71,7 +71,7 @@ def _number(ask: Counting, subset: NDArray[np.bool_]) -> float:
 def test_reconstruction_succeeds_where_a_budget_does_not_stop_it(tmp_path: Path) -> None:
     with counting(tmp_path, "1000", "20") as ask:
         found = reconstruction(ask, BITS, QUESTIONS)
-    assert found.verdict is Verdict.BEATS_GUESSING
+    assert found.verdict is AttackVerdict.BEATS_GUESSING
     assert found.success.hits >= PEOPLE - 1, "of 30 counts one is off with 30 * 2 * exp(-20)"
 
 

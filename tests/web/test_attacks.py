@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.access.grant import AccessRole, User
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
-from incrowd.web.timing import Pacing
+from incrowd.web.timing import ReplyTimer
 from incrowd.web.wire import StrictProtocol
 from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, Server, listening, server
 
@@ -61,13 +61,13 @@ def test_who_waits_for_the_same_question_waits_again_only_where_rows_were_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, status: int, pauses: int
 ) -> None:
     """Else somebody who needs no row would see by the time of his reply that somebody else is asking the same."""
-    here, pause, paused = server(tmp_path, Settings(pace=0.01)), Pacing.pause, list[int]()
+    here, pause, paused = server(tmp_path, Settings(pace=0.01)), ReplyTimer.pause, list[int]()
 
-    async def counted(self: Pacing, steps: int) -> None:
+    async def counted(self: ReplyTimer, steps: int) -> None:
         paused.append(steps)
         await pause(self, steps)
 
-    monkeypatch.setattr(Pacing, "pause", counted)
+    monkeypatch.setattr(ReplyTimer, "pause", counted)
     headers = here.bearer(AccessRole.ANALYST)
     with ThreadPoolExecutor(1) as pool:
         with here.client.application.state.services.flights.boarding() as leader:
@@ -80,19 +80,19 @@ def test_who_waits_for_the_same_question_waits_again_only_where_rows_were_read(
 
 
 def test_a_new_password_ends_the_sessions_of_the_old_one(here: Server) -> None:
-    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN)
     assert here.client.get("/v1/sessions").status_code == 200
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     assert here.client.get("/v1/sessions").status_code == 401
     assert here.books.access.check().ok
 
 
 def test_a_new_password_leaves_tokens_and_other_people_alone(here: Server) -> None:
     token = here.bearer(AccessRole.ANALYST, "ann")
-    here.books.access.set_password(Holder("bob", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("bob", AccessRole.ANALYST), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN | {"name": "bob"})
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     assert here.client.get("/v1/sessions").status_code == 200
     assert here.client.get("/v1/schema", headers=token).status_code == 200
 
@@ -100,7 +100,7 @@ def test_a_new_password_leaves_tokens_and_other_people_alone(here: Server) -> No
 @pytest.mark.usefixtures("still")
 def test_new_sessions_bring_no_fresh_rate(tmp_path: Path) -> None:
     here = server(tmp_path, Settings(pace=0.0, rate=3))
-    here.books.access.set_password(Holder("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.ANALYST), PASSWORD, OFFICER)
     codes = []
     for _ in range(2):
         here.client.post("/v1/sessions", json=LOGIN)
@@ -119,7 +119,7 @@ def test_one_place_that_guesses_does_not_use_up_the_attempts_of_a_name(tmp_path:
 
 def denied(here: Server) -> Iterator[Any]:
     """Try what is not allowed, in each way that there is."""
-    here.books.access.set_password(Holder("ann", AccessRole.OWNER), PASSWORD, OFFICER)
+    here.books.access.set_password(User("ann", AccessRole.OWNER), PASSWORD, OFFICER)
     here.client.post("/v1/sessions", json=LOGIN)
     stolen = {"Authorization": f"Bearer {here.client.cookies['incrowd']}"}
     admit = {"holder": "carl", "role": "analyst", "datasets": ["deaths"], "why": "mine"}

@@ -19,16 +19,16 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter, QuestionStopped, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.book import Access
+from incrowd.governance.access.book import AccessList
 from incrowd.governance.access.grant import AccessRole
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web import reload
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
-from incrowd.web.timing import Pacing
-from incrowd.workflows.ask.asking import Asking
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.web.timing import ReplyTimer
+from incrowd.workflows.ask.asking import QueryRequest
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.ask.prepared import PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
@@ -37,7 +37,7 @@ from tests.web.processes import serving
 from tests.web.serving import FAST, SECRET, server
 from tests.web.test_desk import BIRTHS, Office, policy
 
-ALL = Terms(epsilon=Fraction(1))
+ALL = QueryTerms(epsilon=Fraction(1))
 NEW = {"dataset": {"name": "births", "separate": "other people", "version": "2025-03"}}
 
 
@@ -87,14 +87,14 @@ def test_whatever_keeps_rows_away_has_one_text(tmp_path: Path) -> None:
 
 def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
-    services, begin, tries = office.application.state.services, Desk.begin, count()
+    services, begin, tries = office.application.state.services, QueryService.begin, count()
 
-    def slow(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+    def slow(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
         if next(tries) == 0:
             waiting.result(300)
         return begin(self, prepared)
 
-    monkeypatch.setattr(Desk, "begin", slow)
+    monkeypatch.setattr(QueryService, "begin", slow)
     with ThreadPoolExecutor(3) as pool:
         waiting = pool.submit(seen, services)
         first = pool.submit(office.ask, ann, BIRTHS)
@@ -109,20 +109,20 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
 
 def test_who_asks_the_same_at_once_waits_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
-    services, begin, tries = office.application.state.services, Desk.begin, count()
-    pause, paused = Pacing.pause, list[int]()
+    services, begin, tries = office.application.state.services, QueryService.begin, count()
+    pause, paused = ReplyTimer.pause, list[int]()
 
-    async def counted(self: Pacing, steps: int) -> None:
+    async def counted(self: ReplyTimer, steps: int) -> None:
         paused.append(steps)
         await pause(self, steps)
 
-    def slow(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+    def slow(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
         if next(tries) == 0:
             waiting.result(300)
         return begin(self, prepared)
 
-    monkeypatch.setattr(Desk, "begin", slow)
-    monkeypatch.setattr(Pacing, "pause", counted)
+    monkeypatch.setattr(QueryService, "begin", slow)
+    monkeypatch.setattr(ReplyTimer, "pause", counted)
     paced = replace(services, settings=replace(services.settings, pace=0.05))
     monkeypatch.setattr(office.application.state, "services", paced)
     with ThreadPoolExecutor(3) as pool:
@@ -136,15 +136,15 @@ def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = office.headers("ann", AccessRole.ANALYST)
-    services, begin, tries = office.application.state.services, Desk.begin, count()
+    services, begin, tries = office.application.state.services, QueryService.begin, count()
 
-    def busy(self: Desk, prepared: PreparedQuestion[Any]) -> Any:
+    def busy(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
         if next(tries) < 3:
             waiting.result(300)
             raise SameQuestion
         return begin(self, prepared)
 
-    monkeypatch.setattr(Desk, "begin", busy)
+    monkeypatch.setattr(QueryService, "begin", busy)
     with ThreadPoolExecutor(3) as pool:
         waiting = pool.submit(seen, services)
         replies = [asked.result(300) for asked in [pool.submit(office.ask, ann, BIRTHS) for _ in range(2)]]
@@ -198,7 +198,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
     desk = ReloadingDesk.watching([str(path)], open_desk, 0.0)
     try:
         before = desk.now
-        first = desk.prepare(Asking(BIRTHS, ALL)).begin().finish()
+        first = desk.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
         assert not desk.look(), "nothing changed"
         write("2025-01", 300)
         path.write_text(path.read_text() + "\n")
@@ -206,7 +206,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
         write("2025-02", 300)
         assert desk.look()
         assert desk.now is not before
-        second = desk.prepare(Asking(BIRTHS, ALL)).begin().finish()
+        second = desk.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
         assert not second.to_json()["repeated"]
         counts = [each.to_json()["answer"]["columns"][0]["values"][0] for each in (first, second)]
         assert counts[0] < 200 < counts[1]  # noise of 100 or more has a chance below e^-99
@@ -218,7 +218,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
             path.write_bytes(content)
             assert not desk.look(), "what cannot be read, or has other books, leaves the desk as it is"
         path.write_text(json.dumps(told | NEW))
-        monkeypatch.setattr(Desk, "load", lambda _: raised(SourceUnavailable("it is gone")))
+        monkeypatch.setattr(QueryService, "load", lambda _: raised(SourceUnavailable("it is gone")))
         opened = sorted((tmp_path / ".incrowd" / ".desks").glob("*.open"))
         assert not desk.look()
         assert sorted((tmp_path / ".incrowd" / ".desks").glob("*.open")) == opened, "what was not taken is closed"
@@ -230,7 +230,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
 def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
     """Libraries that complain when a process ends would write into the same log: `serving` reads all of it."""
     path = Path(policy(tmp_path, "births"))
-    Access.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
+    AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with serving(path, "--pace", "0"):
         assert (tmp_path / ".incrowd" / ".desks").is_dir()
 
@@ -255,11 +255,11 @@ def test_a_person_with_too_many_rows_in_a_database_makes_no_question_longer(
         "budget": {"epsilon": 5},
     }
     file.write_text(json.dumps(content))
-    Access.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
+    AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with pytest.raises(InvalidParameter, match="write more: refuse into the unit"):
         open_server(ServeOrder((str(file),), None, FAST))
     with open_desk([load_policy(file)]) as desk:
-        assert desk.ask(Asking("SELECT COUNT(*) AS n FROM people", ALL)).answer.rows()
+        assert desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", ALL)).answer.rows()
     file.write_text(json.dumps(content | {"dataset": {"name": "people", "unit": unit | {"more": "refuse"}}}))
     with nullcontext() if rows == 2 else pytest.raises(SourceInvalid, match="1 person has more than 2 rows"):
         open_server(ServeOrder((str(file),), None, FAST)).state.close()

@@ -14,12 +14,12 @@ import pytest
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessRole, User
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web.app import ServeOrder, open_server
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import QueryRequest
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import certificate_of
@@ -48,14 +48,14 @@ class Office:
 
     def __init__(self, folder: Path, **more: Any) -> None:
         self.folder, self.address = folder, f"sqlite:///{folder}/.incrowd/ledger.sqlite"
-        self.access = Access.create(self.address)
+        self.access = AccessList.create(self.address)
         policies = (policy(folder, "births", **more), policy(folder, "deaths", **more))
         self.application = open_server(ServeOrder(policies, None, FAST))
         self.browser = Browser(self.application)
 
     def headers(self, name: str, role: AccessRole, datasets: tuple[str, ...] | None = None) -> dict[str, str]:
         end = self.access.now() + timedelta(days=1)
-        return {"Authorization": f"Bearer {self.access.grant(Holder(name, role, datasets), end, OFFICER).token}"}
+        return {"Authorization": f"Bearer {self.access.grant(User(name, role, datasets), end, OFFICER).token}"}
 
     def ask(self, headers: dict[str, str], sql: str, epsilon: str = "1", **more: str) -> tuple[int, Any]:
         reply = self.browser.post("/v1/query", json={"sql": sql, "epsilon": epsilon, **more}, headers=headers)
@@ -120,7 +120,7 @@ def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
 
 def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office: Office) -> None:
     desk, seen = office.application.state.services.desk, list[object]()
-    asking = Asking(BIRTHS, Terms(epsilon=Fraction(1)))
+    asking = QueryRequest(BIRTHS, QueryTerms(epsilon=Fraction(1)))
     begun = desk.prepare(asking).begin()
     seen.extend([office.spent("births"), desk.releases(), desk.price(asking).repeated])
     begun.finish()

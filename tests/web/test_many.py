@@ -18,8 +18,8 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.book import Access
-from incrowd.governance.access.grant import AccessRole, Holder
+from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.grant import AccessRole, User
 from incrowd.governance.audit import Audit
 from incrowd.web.app import ServeOrder, open_server
 from tests.floods import check_books
@@ -88,8 +88,8 @@ class Crowd:
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds workers through /proc")
 def test_a_crowd_gets_no_answer_beyond_the_budget_although_workers_are_killed(address: str, tmp_path: Path) -> None:
     path = policy(tmp_path, address)
-    access = Access.create(address)
-    holders = [Holder(f"analyst {number}", AccessRole.ANALYST) for number in range(8)]
+    access = AccessList.create(address)
+    holders = [User(f"analyst {number}", AccessRole.ANALYST) for number in range(8)]
     tokens = [access.grant(each, access.now() + timedelta(days=1), OFFICER).token for each in holders]
     questions = [f"SELECT COUNT(*) AS n FROM births WHERE age < {number}" for number in range(1, CLIENTS + 1)]
     with serving(path, *OPTIONS) as (place, server):
@@ -111,7 +111,7 @@ def _check_books(address: str, crowd: Crowd) -> None:
     ledger = Ledger.open(address)
     assert ledger.standing("births").totals.spent.epsilon == Decimal(AFFORDABLE) / 10
     assert sum(entry.kind == "charge" for entry in ledger.entries()) == AFFORDABLE
-    for book in (ledger, Access.open(address), Audit.open(address)):
+    for book in (ledger, AccessList.open(address), Audit.open(address)):
         assert book.check().ok
     assert Audit.open(address).counts()["query", "answered"] >= len(crowd.answers)
 

@@ -12,7 +12,7 @@ from fastapi import Response
 
 from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
-from incrowd.web.scribe import Outcome, Scribe
+from incrowd.web.scribe import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings
 from tests.web.serving import Begun, FakeDesk, Waiting, server
 
@@ -39,7 +39,7 @@ def test_what_waits_is_written_in_one_transaction_in_its_order(audit: Audit, mon
         write(self, *events)
 
     monkeypatch.setattr(Audit, "write", counted)
-    scribe = Scribe(audit)
+    scribe = AuditLogWriter(audit)
     first = scribe.submit(lambda: outcome("one"))
     begun.wait(PATIENCE)
     others = [scribe.submit(lambda name=name: outcome(name)) for name in ("two", "three")]  # type: ignore[misc]
@@ -51,7 +51,7 @@ def test_what_waits_is_written_in_one_transaction_in_its_order(audit: Audit, mon
 
 
 def test_what_cannot_be_written_down_gets_no_answer_and_the_others_get_theirs(audit: Audit) -> None:
-    scribe, go = Scribe(audit), threading.Event()
+    scribe, go = AuditLogWriter(audit), threading.Event()
 
     def failing() -> Outcome:
         raise ZeroDivisionError

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from incrowd.web.services import Limiter
 from incrowd.web.settings import Settings
 from incrowd.web.slots import Slots
-from incrowd.web.threads import Jobs, ThreadPool
-from incrowd.web.timing import NotFinished, NotStarted, Pacing, bucket
+from incrowd.web.threads import ThreadJobs, ThreadPool
+from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, bucket
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def holding(begun: threading.Event, go: threading.Event) -> Callable[[], int]:
 
 
 async def waited(pool: ThreadPool, work: Callable[[], None], settings: Settings) -> None:
-    await Pacing(settings).done(pool.submit(work))
+    await ReplyTimer(settings).done(pool.submit(work))
 
 
 def test_what_was_begun_is_finished_and_what_waits_is_cancelled() -> None:
@@ -97,7 +97,7 @@ def test_whoever_has_long_work_leaves_threads_to_others() -> None:
     assert pool.stop(PATIENCE)
 
 
-def taken(jobs: Jobs) -> list[str]:
+def taken(jobs: ThreadJobs) -> list[str]:
     """Take all jobs that may be at work now, and return whose they are."""
     found = list[str]()
     jobs.ended.append(True)  # so that nobody waits for more
@@ -107,14 +107,14 @@ def taken(jobs: Jobs) -> list[str]:
     return found
 
 
-def put(jobs: Jobs, *holders: str) -> None:
+def put(jobs: ThreadJobs, *holders: str) -> None:
     for holder in holders:
         jobs.put((Future(), lambda: None), holder)
 
 
 def test_those_who_had_something_to_do_lately_share_what_one_alone_may_have() -> None:
     now = [0.0]
-    jobs = Jobs(2, clock=lambda: now[0])
+    jobs = ThreadJobs(2, clock=lambda: now[0])
     put(jobs, *["ann"] * 5)
     assert taken(jobs) == ["ann"] * 2
     put(jobs, "bob")
@@ -131,7 +131,7 @@ def test_a_holder_has_its_part_of_the_machine_whichever_workers_have_its_jobs(
 ) -> None:
     monkeypatch.setattr("incrowd.web.threads.cores", lambda: 2)
     now = [0.0]
-    here, there = (Jobs(2, Slots(tmp_path), clock=lambda: now[0]) for _ in range(2))
+    here, there = (ThreadJobs(2, Slots(tmp_path), clock=lambda: now[0]) for _ in range(2))
     for jobs in (here, there):
         put(jobs, "ann", "bob", "bob", "bob")
     assert (taken(here), taken(there)) == (["ann", "bob"], [])
@@ -154,7 +154,7 @@ def test_where_no_file_can_be_locked_everybody_has_a_slot(tmp_path: Path) -> Non
 
 
 def test_whoever_is_alone_needs_no_slot(tmp_path: Path) -> None:
-    here, there = (Jobs(2, Slots(tmp_path)) for _ in range(2))
+    here, there = (ThreadJobs(2, Slots(tmp_path)) for _ in range(2))
     for jobs in (here, there):
         put(jobs, *["ann"] * 3)
     assert (taken(here), taken(there)) == (["ann"] * 2, ["ann"] * 2)
@@ -189,7 +189,7 @@ def test_work_that_takes_too_long_goes_on_without_whoever_waited() -> None:
     pool, begun, go = Prompt.of(1), threading.Event(), threading.Event()
     done: list[int] = []
     work, settings = holding(begun, go), Settings(pace=0.0, longest=0.05)
-    with pytest.raises(NotFinished):
+    with pytest.raises(TimedOut):
         asyncio.run(waited(pool, lambda: done.append(work()), settings))
     go.set()
     assert pool.stop(PATIENCE)

@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.governance.access.grant import AccessRole
 from incrowd.web.settings import Settings
-from incrowd.web.turns import NoRoom, TooManyAtOnce, Turns
+from incrowd.web.turns import ConcurrencyLimit, ServerBusy, TooManyAtOnce
 from tests.web.serving import Server, server
 
 SLOW = {"sql": "SELECT slow FROM births", "epsilon": 1}
@@ -57,13 +57,13 @@ def test_a_full_server_says_so_at_once_and_still_tells_prices(tmp_path: Path) ->
 
 
 def test_turns_are_given_back_whatever_happens() -> None:
-    turns = Turns(each=1, all=2)
+    turns = ConcurrencyLimit(each=1, all=2)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), turns.of("ann"):
             raise ZeroDivisionError
     with turns.of("ann"), turns.of("bob"):
         with pytest.raises(TooManyAtOnce), turns.of("ann"):
             pass
-        with pytest.raises(NoRoom), turns.of("carl"):
+        with pytest.raises(ServerBusy), turns.of("carl"):
             pass
     assert not turns.inside

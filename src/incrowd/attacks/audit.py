@@ -48,7 +48,7 @@ class AuditResult:
 
 
 @dataclass(frozen=True)
-class Worlds:
+class AuditCounts:
     """How often an event was seen with a person (`tp` of `n1`) and without (`fp` of `n0`)."""
 
     tp: int
@@ -70,12 +70,12 @@ class Worlds:
         return low, high
 
 
-def two_worlds(seen: Worlds, delta: float = 0.0, confidence: float = CONFIDENCE) -> float:
+def two_worlds(seen: AuditCounts, delta: float = 0.0, confidence: float = CONFIDENCE) -> float:
     """Return an epsilon that no mechanism below it could have shown, from outputs of two neighboring tables.
 
     One-sided Clopper–Pearson bounds at half of what the confidence leaves each; both directions use the same two.
 
-    >>> round(two_worlds(Worlds(300, 1000, 50, 1000)), 4)
+    >>> round(two_worlds(AuditCounts(300, 1000, 50, 1000)), 4)
     1.4244
     """
     _check(delta, confidence)
@@ -90,13 +90,13 @@ def ceiling(trials: int, confidence: float = CONFIDENCE) -> float:
     >>> [round(ceiling(n), 1) for n in (100, 1000, 10_000)]
     [3.3, 5.6, 7.9]
     """
-    return two_worlds(Worlds(trials, trials, 0, trials), 0.0, confidence)
+    return two_worlds(AuditCounts(trials, trials, 0, trials), 0.0, confidence)
 
 
-def gaussian(seen: Worlds, confidence: float = CONFIDENCE) -> float:
+def gaussian(seen: AuditCounts, confidence: float = CONFIDENCE) -> float:
     """Return a mu that no Gaussian mechanism below it could have shown; a test of Gaussian claims alone.
 
-    >>> round(gaussian(Worlds(300, 1000, 50, 1000)), 4)
+    >>> round(gaussian(AuditCounts(300, 1000, 50, 1000)), 4)
     0.9034
     """
     from scipy.stats import norm
@@ -175,7 +175,7 @@ def audit(
     learned = [np.array([draw() for _ in range(max(10, trials // 2))], float) for draw in worlds]
     sign, threshold = _event(learned[0], learned[1])
     counted = [sum(sign * draw() >= sign * threshold for _ in range(trials)) for draw in worlds]
-    seen = Worlds(counted[0], trials, counted[1], trials)
+    seen = AuditCounts(counted[0], trials, counted[1], trials)
     attack = f"a number {'at least' if sign > 0 else 'at most'} {threshold:.6g}"
     return AuditResult(two_worlds(seen, delta, confidence), ceiling(trials, confidence), delta, confidence, attack)
 
@@ -187,7 +187,7 @@ def _event(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[int, f
     for sign in (1, -1):
         for value in values[:: max(1, len(values) // 200)]:
             seen = [int((sign * each >= sign * value).sum()) for each in (one, other)]
-            shown = two_worlds(Worlds(seen[0], len(one), seen[1], len(other)))
+            shown = two_worlds(AuditCounts(seen[0], len(one), seen[1], len(other)))
             best = max(best, (shown, sign, value))
     return best[1], best[2]
 

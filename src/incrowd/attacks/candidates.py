@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.attacks.cover import MISSING, Cover, cover_of, numbers, spans, texts
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.errors import InvalidParameter
 
 Codes = NDArray[np.int64]
@@ -51,7 +51,7 @@ class CodedColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
+class ColumnMatch:
     """A column on both sides: people's values, published labels, and which labels cover which values.
 
     `near` are the numbers of all people in order, where a mask moved numbers or may have done so: then a number that
@@ -80,7 +80,7 @@ class Match:
         return np.asarray(np.isfinite(far) & (last - first <= NEAR * len(self.near)), bool)
 
 
-def match(published: Published, people: pa.Table, column: str, slack: float | None = None) -> Match:
+def match(published: PublishedTable, people: pa.Table, column: str, slack: float | None = None) -> ColumnMatch:
     """Return a column of a publication beside the same column of people."""
     for table, what in ((published.table, "what was published"), (people, "the data")):
         if column not in table.column_names:
@@ -90,7 +90,7 @@ def match(published: Published, people: pa.Table, column: str, slack: float | No
     values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
     cover = cover_of(values.texts, labels.texts, published.lookups.get(column), slack)
     moved = published.masks is None or column in published.masks
-    return Match(values, labels, cover, _near(values, labels) if moved and slack is None else None)
+    return ColumnMatch(values, labels, cover, _near(values, labels) if moved and slack is None else None)
 
 
 def _near(values: CodedColumns, labels: CodedColumns) -> NDArray[np.float64] | None:
@@ -128,7 +128,7 @@ class CandidateSearch:
 
     @classmethod
     def of(
-        cls, published: Published, people: pa.Table, columns: Sequence[str], knowledge: Knowledge
+        cls, published: PublishedTable, people: pa.Table, columns: Sequence[str], knowledge: Knowledge
     ) -> CandidateSearch:
         """Prepare to look for people by these columns."""
         if not columns:
@@ -233,7 +233,7 @@ def drawn(table: pa.Table, most: int, seed: int) -> pa.Table:
     return table.take(np.argsort(rank[which], kind="stable")[:most])
 
 
-def codes_of(published: Published, columns: Sequence[str]) -> Codes:
+def codes_of(published: PublishedTable, columns: Sequence[str]) -> Codes:
     """Return one code for the tuple of some columns of each published row."""
     if not columns:
         return np.zeros(published.table.num_rows, np.int64)

@@ -26,7 +26,7 @@ class Risk(StrEnum):
     INFERENCE = "inference"
 
 
-class Verdict(StrEnum):
+class AttackVerdict(StrEnum):
     """What the intervals allow to be said."""
 
     LEAK = "leak"
@@ -126,21 +126,21 @@ class Finding:
         return Excess(ours.estimate - theirs.estimate, ours.low - theirs.high, ours.high - theirs.low)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> AttackVerdict:
         """What the intervals allow to be said; a leak is said wrongly with 1 − confidence at most.
 
         Two exact intervals that lie apart: each misses its rate on that side with half of what the confidence leaves.
         """
         if self.success.low <= self.control.high:
-            return Verdict.NOT_FOUND
-        return Verdict.BEATS_GUESSING if self.outsiders is None else Verdict.LEAK
+            return AttackVerdict.NOT_FOUND
+        return AttackVerdict.BEATS_GUESSING if self.outsiders is None else AttackVerdict.LEAK
 
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        if self.verdict is Verdict.LEAK:
+        if self.verdict is AttackVerdict.LEAK:
             return "People in the data are hit more often than people who are not in it: the release betrays them."
-        if self.verdict is Verdict.BEATS_GUESSING:
+        if self.verdict is AttackVerdict.BEATS_GUESSING:
             return (
                 "The attack is right more often than a blind guess. Whether that betrays the people in the data or is "
                 "true of everybody, only outsiders can tell."

@@ -25,7 +25,7 @@ _SUBSETS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedTable:
     """What an attacker holds: a table, how its labels are read, which column counts rows, and earlier releases.
 
     `masks` are the columns whose values were moved, as the published steps say; None if the method is unknown.
@@ -34,7 +34,7 @@ class Published:
     table: pa.Table
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     count: str | None = None
-    earlier: tuple[Published, ...] = ()
+    earlier: tuple[PublishedTable, ...] = ()
     masks: Mapping[str, Displacement] | None = None
 
     @property
@@ -92,7 +92,7 @@ class Knowledge:
 class Attack(Protocol):
     """An adversary: what is published, what is known and who is not in the data come to a finding."""
 
-    def __call__(self, published: Published, knowledge: Knowledge, outsiders: pa.Table | None) -> Finding:
+    def __call__(self, published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None) -> Finding:
         """Attack, and hold the success against a blind guess and against outsiders."""
 
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from incrowd.attacks.candidates import CandidateSearch, Codes, Match, match
+from incrowd.attacks.candidates import CandidateSearch, Codes, ColumnMatch, match
 from incrowd.attacks.cover import numbers
-from incrowd.attacks.knowledge import Knowledge, Published
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
+from incrowd.core.displacement import Displacement, DistanceKind
 
 Numbers = NDArray[np.float64]
 _FAR = 1e9
@@ -44,7 +44,7 @@ class NearestSearch(CandidateSearch):
 
     @classmethod
     def of(
-        cls, published: Published, people: pa.Table, columns: Sequence[str], knowledge: Knowledge
+        cls, published: PublishedTable, people: pa.Table, columns: Sequence[str], knowledge: Knowledge
     ) -> CandidateSearch:
         """Prepare to look for people by these columns; where none of them is masked, only rows that fit count."""
         plain = CandidateSearch.of(published, people, columns, knowledge)
@@ -90,7 +90,7 @@ class NearestSearch(CandidateSearch):
         return np.repeat(owner, sizes), classes[flat], np.repeat(far, sizes)
 
 
-def _fits_people(published: Published, knowledge: Knowledge, columns: Sequence[str]) -> bool:
+def _fits_people(published: PublishedTable, knowledge: Knowledge, columns: Sequence[str]) -> bool:
     """Whether at least half of the published rows fit somebody in the data as they are."""
     search = CandidateSearch.of(published, knowledge.people, columns, knowledge)
     fitting = np.zeros(len(search.classes), bool)
@@ -99,28 +99,28 @@ def _fits_people(published: Published, knowledge: Knowledge, columns: Sequence[s
     return bool(2 * search.rows[fitting].sum() >= search.rows.sum())
 
 
-def masked_columns(published: Published, people: pa.Table, columns: Sequence[str]) -> tuple[str, ...]:
+def masked_columns(published: PublishedTable, people: pa.Table, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns whose published values may have been moved: as the steps say, or all numbers if none do."""
     if published.masks is not None:
         return tuple(name for name in columns if name in published.masks)
     return tuple(name for name in columns if are_numbers(match(published, people, name)))
 
 
-def are_numbers(column: Match) -> bool:
+def are_numbers(column: ColumnMatch) -> bool:
     """Whether most values and labels of a column are numbers."""
     return all(np.isfinite(numbers(side.texts)).mean() > 0.5 for side in (column.values, column.labels))
 
 
-def _displacement(published: Published, name: str) -> Displacement:
+def _displacement(published: PublishedTable, name: str) -> Displacement:
     return (published.masks or {}).get(name, Displacement())
 
 
-def _sides(column: Match, moved: Displacement) -> tuple[Numbers, Numbers] | None:
+def _sides(column: ColumnMatch, moved: Displacement) -> tuple[Numbers, Numbers] | None:
     """Return people's values and published ones as coordinates, in units of how far a mask moves them.
 
     None for categories that are too many, which are matched as they are.
     """
-    if are_numbers(column) and moved.measured is not Measured.CATEGORY:
+    if are_numbers(column) and moved.measured is not DistanceKind.CATEGORY:
         scale = _Scale.of(column, moved)
         return scale(column.values.texts)[column.values.codes], scale(column.labels.texts)[column.labels.codes]
     categories = np.unique(np.append(column.values.texts, column.labels.texts))
@@ -141,12 +141,12 @@ class _Scale:
     by_rank: bool
 
     @classmethod
-    def of(cls, column: Match, moved: Displacement) -> _Scale:
+    def of(cls, column: ColumnMatch, moved: Displacement) -> _Scale:
         rows = numbers(column.labels.texts)[column.labels.codes]
         order, counts = np.unique(rows[np.isfinite(rows)], return_counts=True)
         ranks = (np.cumsum(counts) - counts / 2.0) / max(1, counts.sum())
-        unit = moved.size * (np.nanstd(rows) if moved.measured is Measured.DEVIATION else 1.0)
-        return cls(order, ranks, float(unit) or 1.0, moved.measured is Measured.RANK)
+        unit = moved.size * (np.nanstd(rows) if moved.measured is DistanceKind.DEVIATION else 1.0)
+        return cls(order, ranks, float(unit) or 1.0, moved.measured is DistanceKind.RANK)
 
     def __call__(self, texts: NDArray[np.str_]) -> Numbers:
         """Return texts as a coordinate."""

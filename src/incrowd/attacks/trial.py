@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NEAR, NONE, CandidateSearch, Codes, Match, codes_of, drawn, match, together
+from incrowd.attacks.candidates import NEAR, NONE, CandidateSearch, Codes, ColumnMatch, codes_of, drawn, match, together
 from incrowd.attacks.finding import Finding, Rate, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.masked import NearestSearch, masked_columns
 from incrowd.errors import InvalidParameter
 
@@ -22,13 +22,13 @@ Hits = NDArray[np.bool_]
 class Trial:
     """Everybody who is attacked, people in the data first; at most `knowledge.trials` of each kind."""
 
-    published: Published
+    published: PublishedTable
     knowledge: Knowledge
     everyone: pa.Table
     inside: int
 
     @classmethod
-    def of(cls, published: Published, knowledge: Knowledge, outsiders: pa.Table | None) -> Trial:
+    def of(cls, published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None) -> Trial:
         """Draw those who are attacked."""
         people = drawn(knowledge.people, knowledge.trials, knowledge.seed)
         if not people.num_rows or not published.table.num_rows:
@@ -94,7 +94,7 @@ class Trial:
         words = f"{attack} compares masked values as they were published"
         return (f"{words} ({', '.join(moved)}): that it finds little does not mean that the mask hides much.",)
 
-    def column(self, name: str) -> Match:
+    def column(self, name: str) -> ColumnMatch:
         """Return a column of what was published beside the truth about everybody."""
         return match(self.published, self.everyone, name)
 

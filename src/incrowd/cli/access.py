@@ -15,8 +15,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
-    from incrowd.governance.access.book import Access, Issued
-    from incrowd.governance.access.grant import Grant, Holder
+    from incrowd.governance.access.book import AccessList, NewToken
+    from incrowd.governance.access.grant import Grant, User
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose; the ledger knows analysts by the same name.")]
@@ -32,25 +32,25 @@ _FAILED = 1
 access = typer.Typer(help="Who may ask a server: roles, tokens and passwords.", no_args_is_help=True)
 
 
-def holder_of(name: str, role: str, datasets: list[str]) -> Holder:
+def holder_of(name: str, role: str, datasets: list[str]) -> User:
     """Return who is meant.
 
     >>> holder_of("ann", "analyst", []).datasets is None
     True
     """
-    from incrowd.governance.access.grant import AccessRole, Holder
+    from incrowd.governance.access.grant import AccessRole, User
 
     if role not in list(AccessRole):
         raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")
-    return Holder(name, AccessRole(role), tuple(datasets) or None)
+    return User(name, AccessRole(role), tuple(datasets) or None)
 
 
-def end_of(days: str, access: Access) -> datetime:
+def end_of(days: str, access: AccessList) -> datetime:
     """Return the last moment of a token that works for so many days from now."""
     return access.now() + timedelta(days=min(whole(days, "days"), 10_000))
 
 
-def print_issued(issued: Issued, as_json: bool) -> None:
+def print_issued(issued: NewToken, as_json: bool) -> None:
     """Show a new token, this once."""
     if as_json:
         print_json({"token": issued.token, "grant": issued.grant.shown()})
@@ -92,12 +92,12 @@ def grant(options: AccessGrantOptions) -> None:
 
     The book of access is made beside the ledger if it is not there.
     """
-    from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Decision
+    from incrowd.governance.access.book import AccessList
+    from incrowd.governance.access.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Decision(person(options.who), options.why)
-    access = Access.create(ledger_place(options.ledger))
+    by = AccessDecision(person(options.who), options.why)
+    access = AccessList.create(ledger_place(options.ledger))
     print_issued(access.grant(holder, end_of(options.days, access), by), options.as_json)
 
 
@@ -120,12 +120,12 @@ def password(options: PasswordOptions) -> None:
 
     It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
-    from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Decision
+    from incrowd.governance.access.book import AccessList
+    from incrowd.governance.access.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
-    by = Decision(person(options.who), options.why)
-    Access.create(ledger_place(options.ledger)).set_password(holder, _read(), by)
+    by = AccessDecision(person(options.who), options.why)
+    AccessList.create(ledger_place(options.ledger)).set_password(holder, _read(), by)
     if options.as_json:
         print_json(holder.to_json())
     else:
@@ -158,11 +158,11 @@ class RotateOptions:
 @takes(RotateOptions)
 def rotate(options: RotateOptions) -> None:
     """Replace a token by a new one with the same id; the old one stops working at once."""
-    from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Decision
+    from incrowd.governance.access.book import AccessList
+    from incrowd.governance.access.grant import AccessDecision
 
-    access = Access.open(ledger_place(options.ledger))
-    by = Decision(person(options.who), options.why)
+    access = AccessList.open(ledger_place(options.ledger))
+    by = AccessDecision(person(options.who), options.why)
     print_issued(access.rotate(options.id, end_of(options.days, access), by), options.as_json)
 
 
@@ -184,13 +184,13 @@ class RevokeOptions:
 @takes(RevokeOptions)
 def revoke(options: RevokeOptions) -> None:
     """End a token for good, or with --name everything that somebody has; it stops working at once."""
-    from incrowd.governance.access.book import Access
-    from incrowd.governance.access.grant import Decision
+    from incrowd.governance.access.book import AccessList
+    from incrowd.governance.access.grant import AccessDecision
 
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
-    by = Decision(person(options.who), options.why)
-    access = Access.open(ledger_place(options.ledger))
+    by = AccessDecision(person(options.who), options.why)
+    access = AccessList.open(ledger_place(options.ledger))
     ended = (access.revoke(options.id, by),) if options.id is not None else access.dismiss(str(options.name), by)
     if options.as_json:
         print_json({"revoked": [each.id for each in ended]})
@@ -212,9 +212,9 @@ class ListOptions:
 @takes(ListOptions)
 def listing(options: ListOptions) -> None:
     """List tokens and sessions with holder, role, datasets and end; never the tokens themselves."""
-    from incrowd.governance.access.book import Access
+    from incrowd.governance.access.book import AccessList
 
-    access = Access.open(ledger_place(options.ledger))
+    access = AccessList.open(ledger_place(options.ledger))
     now = access.now()
     found = [each for each in access.grants() if options.ended or _state(each, now) == "works"]
     if options.as_json:
@@ -224,7 +224,7 @@ def listing(options: ListOptions) -> None:
         (*(value for _, value in row_of(each)), "session" if each.session else "token", _state(each, now))
         for each in found
     ]
-    print_table("Access", rows or [("none", *[""] * 6)], header=header)
+    print_table("AccessList", rows or [("none", *[""] * 6)], header=header)
     return None
 
 
@@ -248,10 +248,10 @@ def check(options: AccessCheckOptions) -> None:
 
     The log is there as soon as a server ran; one that was lost since is an error.
     """
-    from incrowd.governance.access.book import Access
+    from incrowd.governance.access.book import AccessList
     from incrowd.governance.books import find_log
 
-    access = Access.open(ledger_place(options.ledger))
+    access = AccessList.open(ledger_place(options.ledger))
     reports = {"access": access.check()}
     log = (
         find_log(access, ledger_place(options.ledger)) if reports["access"].ok else None

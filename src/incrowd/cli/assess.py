@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.measures.risk.sizes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.assess.synthetic import SyntheticQuality
-    from incrowd.workflows.attack.attack import Lab
+    from incrowd.workflows.attack.attack import AttackReport
 
 _PAGE = ".html"
 _SETS, _PAIRS = 3, 10
@@ -251,7 +251,7 @@ def _show_quality(found: SyntheticQuality) -> None:
     print_table(f"The {len(first)} pairs with the largest error", quality_lines(first), note, header=header)
 
 
-def _show_attacks(lab: Lab) -> None:
+def _show_attacks(lab: AttackReport) -> None:
     from incrowd.cli.attack import rates_shown
 
     header = ("attack", "success", "blind guess", "outsiders", "verdict")

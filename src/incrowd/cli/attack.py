@@ -14,8 +14,8 @@ from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Finding, Rate
-    from incrowd.workflows.attack.attack import AttackOrder, Lab, Tried
-    from incrowd.workflows.attack.given import Given
+    from incrowd.workflows.attack.attack import AttackOrder, AttackReport, AttackRun
+    from incrowd.workflows.attack.given import AttackInput
 
 _ABOVE = 1
 
@@ -162,8 +162,8 @@ def _audit(options: AttackOptions) -> None:
         raise typer.Exit(_ABOVE)
 
 
-def _given(options: AttackOptions) -> Given:
-    from incrowd.workflows.attack.given import Given, numbers_of
+def _given(options: AttackOptions) -> AttackInput:
+    from incrowd.workflows.attack.given import AttackInput, numbers_of
 
     foreign = options.original is not None or options.published is not None
     if foreign == (options.release is not None):
@@ -171,7 +171,7 @@ def _given(options: AttackOptions) -> Given:
     release = options.published if foreign else options.release
     if release is None or (foreign and options.original is None):
         raise InvalidParameter("--original and --published belong together: the data, and what was made from it.")
-    return Given(
+    return AttackInput(
         release,
         options.original if foreign else options.against,
         options.policy,
@@ -193,7 +193,7 @@ def _order(options: AttackOptions) -> AttackOrder:
     return AttackOrder(tuple(options.attack), tuple(options.attacker), options.sweep, options.confidence)
 
 
-def _show(lab: Lab, over: tuple[Tried, ...], given: Given) -> None:
+def _show(lab: AttackReport, over: tuple[AttackRun, ...], given: AttackInput) -> None:
     header = ("attack", "success", "blind guess", "outsiders", "verdict")
     for risk in dict.fromkeys(each.finding.risk for each in lab.tried):
         rows = [_row(n, each, over) for n, each in enumerate(lab.tried, 1) if each.finding.risk is risk]
@@ -210,7 +210,7 @@ def _show(lab: Lab, over: tuple[Tried, ...], given: Given) -> None:
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])
 
 
-def _row(number: int, each: Tried, over: tuple[Tried, ...]) -> tuple[str, ...]:
+def _row(number: int, each: AttackRun, over: tuple[AttackRun, ...]) -> tuple[str, ...]:
     found = each.finding
     return f"{number} {found.attack}", *rates_shown(found), f"{found.verdict}{' ✗' if each in over else ''}"
 
@@ -225,7 +225,7 @@ def _shown(rate: Rate) -> str:
     return f"{100 * rate.estimate:.0f}% ({100 * rate.low:.0f}–{100 * rate.high:.0f})"
 
 
-def _tell(lab: Lab) -> None:
+def _tell(lab: AttackReport) -> None:
     for each in lab.tried:
         if each.finding.story:
             lines = [(f"{place}.", line) for place, line in enumerate(each.finding.story, 1)]

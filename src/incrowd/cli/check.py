@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from incrowd.workflows.check.check import CheckResult
-    from incrowd.workflows.check.criteria import CriterionFinding, Wanted
+    from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
     from incrowd.workflows.check.verdict import FileVerdict
     from incrowd.workflows.profile.profile import ColumnProfile
 
@@ -111,7 +111,7 @@ def check(options: CheckOptions) -> None:
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.check.check import CheckedColumns
     from incrowd.workflows.check.check import check as checked
-    from incrowd.workflows.check.criteria import Wanted
+    from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.check.verdict import K, verdict
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
@@ -121,7 +121,12 @@ def check(options: CheckOptions) -> None:
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
     asked = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
-    alone = policy is None and options.data is not None and asked == CheckedColumns() and wanted == Wanted(k=wanted.k)
+    alone = (
+        policy is None
+        and options.data is not None
+        and asked == CheckedColumns()
+        and wanted == CheckCriteria(k=wanted.k)
+    )
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
         rows = open_rows(options.data, policy, options.told, engine)
         record_look(policy, "check")
@@ -174,11 +179,11 @@ def _guess(column: ColumnProfile, found: FileVerdict) -> str:
     return f"{role}: {column.why_role}"
 
 
-def _criteria(options: CheckOptions) -> Wanted:
+def _criteria(options: CheckOptions) -> CheckCriteria:
     """Return what is expected, from the words of the command line."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
-    from incrowd.workflows.check.criteria import Wanted
+    from incrowd.workflows.check.criteria import CheckCriteria
 
     recursive, unique, presence = (
         _numbers(getattr(options, name), name, 2) for name in ("recursive", "unique", "presence")
@@ -198,7 +203,7 @@ def _criteria(options: CheckOptions) -> Wanted:
         present_disclosure=None if present is None else present[0],
         harmless=tuple(options.harmless),
     )
-    return Wanted(
+    return CheckCriteria(
         options.k,
         options.l,
         options.entropy_l,

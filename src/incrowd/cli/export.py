@@ -38,10 +38,10 @@ def export(options: ExportOptions) -> None:
 
     It costs nothing and reads neither rows nor a ledger: whatever is written follows from the release alone.
     """
-    from incrowd.workflows.export.formats import Holder
+    from incrowd.workflows.export.formats import PublisherInfo
     from incrowd.workflows.export.formats import export as write
 
-    made = write(options.release, options.to, options.out, Holder(options.curator, options.license, options.url))
+    made = write(options.release, options.to, options.out, PublisherInfo(options.curator, options.license, options.url))
     if options.json:
         print_json({"file": str(options.out), "format": options.to, "notes": list(made.notes)})
         return

@@ -19,7 +19,7 @@ from incrowd.workflows.policy.ledger_place import ledger_place
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.accounting.ledger.standing import AnalystShare, Entry, Overview, Standing, Unfinished
+    from incrowd.accounting.ledger.standing import AnalystShare, BudgetStatus, ChargeWithoutRelease, Entry, Overview
     from incrowd.core.unit import Unit
     from incrowd.store.link import Anchor
 
@@ -70,7 +70,7 @@ def show(options: ShowOptions) -> None:
     return None
 
 
-def _paid(lost: Unfinished) -> str:
+def _paid(lost: ChargeWithoutRelease) -> str:
     from incrowd.accounting.budget import Amount
     from incrowd.core.words import short_up
 
@@ -83,7 +83,7 @@ def _paid(lost: Unfinished) -> str:
     return "; ".join(parts)
 
 
-def print_standing(standing: Standing, as_json: bool) -> None:
+def print_standing(standing: BudgetStatus, as_json: bool) -> None:
     """Print how one dataset stands."""
     if as_json:
         print_json(standing.to_json())
@@ -107,7 +107,7 @@ def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
         print_table("Entries", lines, header=("entry", "at", "kind", "about"))
 
 
-def _standing(standing: Standing) -> tuple[str, ...]:
+def _standing(standing: BudgetStatus) -> tuple[str, ...]:
     budget, left = standing.terms.budget, standing.left
     state = standing.terms.closed or ("has releases without an ε" if standing.totals.unbounded else "open")
     return (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from incrowd.cli.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from incrowd.workflows.plan.look.look import Looked
+    from incrowd.workflows.plan.look.look import PreviewResult
     from incrowd.workflows.plan.look.output import KeptEstimate
     from incrowd.workflows.policy.policy import Policy
 
@@ -20,7 +20,7 @@ _NOTE = (
 )
 
 
-def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: Path | None) -> Looked:
+def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: Path | None) -> PreviewResult:
     """Pay for a look, and write the policy of the best choice beside the old one if that is wanted."""
     from incrowd.workflows.plan.look.chosen_policy import ChosenPolicy
     from incrowd.workflows.plan.look.look import look
@@ -34,7 +34,7 @@ def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: P
     return looked
 
 
-def show_look(looked: Looked, write: Path | None, *, json: bool) -> None:
+def show_look(looked: PreviewResult, write: Path | None, *, json: bool) -> None:
     """Print what each choice would keep, and which is best."""
     if json:
         print_json(looked.to_json() | {"written": None if write is None else str(write)})

@@ -15,7 +15,7 @@ from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_request import Goal
+from incrowd.workflows.profile.draft_request import DraftGoal
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
@@ -33,9 +33,9 @@ class ProfileOptions(ReadingOptions):
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     write: Annotated[Path | None, typer.Option(metavar="FILE", help="Draft a policy into a new file.")] = None
     goal: Annotated[
-        Goal,
+        DraftGoal,
         typer.Option("--for", metavar="GOAL", help="What the draft lets out: microdata, counts, queries, classic."),
-    ] = Goal.MICRODATA
+    ] = DraftGoal.MICRODATA
     period: Annotated[
         str | None,
         typer.Option(metavar="YEARS", help="The time that the rows speak of, if public: 2024, 2023-2024, DAY to DAY."),
@@ -165,7 +165,7 @@ def _show(found: TableProfile, notes: tuple[str, ...]) -> None:
         print_text(f"note: {note}{'' if note.endswith('?') else '.'}")
 
 
-def _show_draft(made: Draft, target: Path, goal: Goal) -> None:
+def _show_draft(made: Draft, target: Path, goal: DraftGoal) -> None:
     """Say what a draft lets out, what it holds back, and what comes next."""
     print()
     print_text(f"A policy for {goal} was drafted into {target}. It lets out: {', '.join(made.released)}.")
@@ -174,10 +174,10 @@ def _show_draft(made: Draft, target: Path, goal: Goal) -> None:
     marked = [column.name for column in made.columns if column.released and column.marked]
     if marked:
         vouch = f"; where the values are publicly listed, draft again with --public {shlex.quote(marked[0])}=WHERE"
-        print_text(f"read off the rows, and marked: {', '.join(marked)}{'' if goal is Goal.CLASSIC else vouch}.")
+        print_text(f"read off the rows, and marked: {', '.join(marked)}{'' if goal is DraftGoal.CLASSIC else vouch}.")
     if made.person is not None:
         print_text(f"people are told apart by {made.person.name}, and one row of each takes part.")
-    verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is Goal.QUERIES else "plan"
+    verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is DraftGoal.QUERIES else "plan"
     print(f"\nnext\n\n  incrowd {verb} --policy {shlex.quote(str(target))}")
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
-    from incrowd.queries.question import Terms
+    from incrowd.queries.question import QueryTerms
     from incrowd.workflows.ask.asking import Answered, Priced
-    from incrowd.workflows.ask.desk import Desk
+    from incrowd.workflows.ask.desk import QueryService
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def query(options: QueryOptions) -> None:
     """
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.ask.desk import Answered, Asking, Priced
+    from incrowd.workflows.ask.desk import Answered, Priced, QueryRequest
     from incrowd.workflows.ask.publication import publish_answer
     from incrowd.workflows.release.publish import Destination
 
@@ -96,7 +96,7 @@ def query(options: QueryOptions) -> None:
     only_price, sql = is_explain(options.sql or "")
     if may_be_declaration(sql) and _answer_from_declarations(options, sql):
         return None
-    asking = Asking(sql, terms_of(options), options.analyst, options.account)
+    asking = QueryRequest(sql, terms_of(options), options.analyst, options.account)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
         if options.price or only_price:
             found: Priced | Answered = desk.price(asking)
@@ -175,7 +175,7 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
     return print_table("classical answer", lines, "It promises nothing: for teaching and comparison only.")
 
 
-def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[Desk]:
+def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[QueryService]:
     from incrowd.engines.settings import override
     from incrowd.workflows.ask.desk import open_desk
     from incrowd.workflows.policy.policy import load_policy
@@ -186,15 +186,15 @@ def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManage
     return open_desk([policy], options.data, settings=settings, progress=tell)
 
 
-def terms_of(options: QueryOptions) -> Terms:
+def terms_of(options: QueryOptions) -> QueryTerms:
     """Return what the asker pays, as exact numbers."""
     from incrowd.core.rounding import exact
-    from incrowd.queries.question import Terms
+    from incrowd.queries.question import QueryTerms
 
     def number(text: str | None, name: str) -> Fraction | None:
         return None if text is None else exact(text, name)
 
-    return Terms(
+    return QueryTerms(
         epsilon=number(options.epsilon, "epsilon"),
         delta=exact(options.delta, "delta"),
         error=number(options.error, "error"),

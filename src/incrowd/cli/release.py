@@ -17,7 +17,7 @@ from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.release.publish import Published
+    from incrowd.workflows.release.publish import PublishedRelease
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
-    from incrowd.workflows.release.publish import Destination, Terms, release_to, share_of
+    from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
 
     policy = read_as(load_policy(options.policy, options.until), options.told)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
-        terms = Terms(share_of(options.hold_out), options.anyway)
+        terms = ReleaseTerms(share_of(options.hold_out), options.anyway)
         published = release_to(options.data, policy, destination, tell, terms)
     if options.json:
         certificate = published.release.certificate.to_json()
@@ -92,7 +92,7 @@ def _form(options: ReleaseOptions) -> str:
     return f"{MARK}.{options.form}"
 
 
-def _show(published: Published, table: str | None) -> None:
+def _show(published: PublishedRelease, table: str | None) -> None:
     from incrowd.core.words import short_down, short_up
     from incrowd.verifier.files import tables_of
 
@@ -115,7 +115,7 @@ def _show(published: Published, table: str | None) -> None:
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
 
 
-def _rows(published: Published, tables: int) -> str:
+def _rows(published: PublishedRelease, tables: int) -> str:
     """Return how many rows were published, where one table holds them all."""
     rows = len(published.release.result)
     if not rows:

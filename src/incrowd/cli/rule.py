@@ -73,11 +73,11 @@ def rule(options: RuleOptions) -> None:
 
 def _rule(options: RuleOptions) -> Rule:
     from incrowd.core.rounding import exact
-    from incrowd.workflows.rules.rule import Rounding, Rule, SmallCounts, Zeros
+    from incrowd.workflows.rules.rule import Rounding, Rule, SmallCountRule, Zeros
 
     return Rule(
         _threshold(options),
-        _choice(SmallCounts, options.small_counts, "--small-counts"),
+        _choice(SmallCountRule, options.small_counts, "--small-counts"),
         _choice(Zeros, options.zeros or "hidden", "--zeros"),
         whole_or_none(options.base, "--round"),
         _choice(Rounding, options.rounding, "--rounding"),

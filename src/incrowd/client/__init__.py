@@ -1,7 +1,7 @@
 """A client of a server, with frames out; it needs the standard library and Arrow."""
 
 from incrowd.client.client import Client
-from incrowd.client.history import Budget, History
+from incrowd.client.history import BudgetCard, QueryHistory
 from incrowd.client.reply import Replies, Reply
 
-__all__ = ["Budget", "Client", "History", "Replies", "Reply"]
+__all__ = ["BudgetCard", "Client", "QueryHistory", "Replies", "Reply"]

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from incrowd import errors
-from incrowd.client.history import Budget, History
+from incrowd.client.history import BudgetCard, QueryHistory
 from incrowd.client.parameters import written_parameters
 from incrowd.client.reply import Replies, Reply
 from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
@@ -88,14 +88,14 @@ class Client:
         found: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
         return found
 
-    def history(self, limit: int = 50, before: int | None = None, *, others: bool = False) -> History:
+    def history(self, limit: int = 50, before: int | None = None, *, others: bool = False) -> QueryHistory:
         """Return what you asked, the latest first, with texts, costs and what is left.
 
         With `others` it also tells what others asked, as far as you may read it.
         """
         wanted = {"limit": limit, "before": before, "others": str(others).lower()}
         given = {name: value for name, value in wanted.items() if value is not None}
-        return History.of(self._transport.get(f"/v1/history?{urlencode(given)}"))
+        return QueryHistory.of(self._transport.get(f"/v1/history?{urlencode(given)}"))
 
     def answer(self, number: str) -> Reply | Replies:
         """Return an answer that you were given before, by its id; it costs nothing."""
@@ -106,9 +106,9 @@ class Client:
         """Return the tables that may be asked about, as they are declared."""
         return dict(self._transport.get("/v1/schema"))
 
-    def budget(self) -> Budget:
+    def budget(self) -> BudgetCard:
         """Return what is left of each dataset, and of your allowance."""
-        return Budget(self._transport.get("/v1/budget")["datasets"])
+        return BudgetCard(self._transport.get("/v1/budget")["datasets"])
 
     def releases(self) -> list[dict[str, Any]]:
         """Return what was released so far."""

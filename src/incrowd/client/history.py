@@ -19,10 +19,10 @@ _FIRST = 3
 _HEAD = ("when", "questions", "cost", "spent after it", "id")
 
 
-class Budget(dict[str, Any]):
+class BudgetCard(dict[str, Any]):
     """What is left of each dataset, and what the caller has spent of it and may spend; a card in a notebook.
 
-    >>> Budget({"births": {"left": {"epsilon": "2", "delta": "0"}}}).lines
+    >>> BudgetCard({"births": {"left": {"epsilon": "2", "delta": "0"}}}).lines
     [('left of births', 'epsilon 2, delta 0')]
     """
 
@@ -42,7 +42,7 @@ class Budget(dict[str, Any]):
 
 
 @dataclass(frozen=True)
-class PastQuestion:
+class PastQuery:
     """A question, or several that were paid for as one; `Client.answer` gives the answer with this `id` again."""
 
     number: int
@@ -58,7 +58,7 @@ class PastQuestion:
     state: str
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> PastQuestion:
+    def of(cls, plain: Mapping[str, Any]) -> PastQuery:
         """Read an entry of a server's history."""
         rest = [plain[name] for name in ("cost", "spent", "left", "own", "repeated", "state")]
         texts = tuple(plain["questions"]), tuple(plain["columns"])
@@ -79,23 +79,23 @@ class PastQuestion:
 
 
 @dataclass(frozen=True)
-class History(Sequence[PastQuestion]):
+class QueryHistory(Sequence[PastQuery]):
     """Past questions, the latest first, and how the budget stands now; `next` is where the next page begins."""
 
-    entries: tuple[PastQuestion, ...]
+    entries: tuple[PastQuery, ...]
     next: int | None
-    budget: Budget
+    budget: BudgetCard
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> History:
+    def of(cls, plain: Mapping[str, Any]) -> QueryHistory:
         """Read a server's reply."""
-        return cls(tuple(map(PastQuestion.of, plain["history"])), plain["next"], Budget(plain["datasets"]))
+        return cls(tuple(map(PastQuery.of, plain["history"])), plain["next"], BudgetCard(plain["datasets"]))
 
     @overload
-    def __getitem__(self, at: int) -> PastQuestion: ...
+    def __getitem__(self, at: int) -> PastQuery: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[PastQuestion, ...]: ...
-    def __getitem__(self, at: int | slice) -> PastQuestion | tuple[PastQuestion, ...]:
+    def __getitem__(self, at: slice) -> tuple[PastQuery, ...]: ...
+    def __getitem__(self, at: int | slice) -> PastQuery | tuple[PastQuery, ...]:
         """Return the entry at a place, counted from the latest."""
         return self.entries[at]
 

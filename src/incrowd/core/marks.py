@@ -133,7 +133,7 @@ class BottomK:
 
 
 @dataclass(frozen=True, eq=False)
-class SourceMarks:
+class SourceFingerprint:
     """The marks of one source: of its rows as a multiset, of its rows, and of its people if a column tells them."""
 
     content: str

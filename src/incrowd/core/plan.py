@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.consent import ConsentGate, gate_of
-from incrowd.core.steps.step import Grounds, claims_of
+from incrowd.core.steps.step import ClaimBasis, claims_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class Plan:
         return self.promise.unit
 
     @property
-    def grounds(self) -> Grounds:
+    def grounds(self) -> ClaimBasis:
         """What the claims rest on."""
-        return Grounds(self.promise, self.steps, self.numbers)
+        return ClaimBasis(self.promise, self.steps, self.numbers)
 
     @property
     def claims(self) -> tuple[Claim, ...]:

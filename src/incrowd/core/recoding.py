@@ -22,7 +22,7 @@ LEFT_OUT = -1
 """The code of a row that is left out."""
 
 
-class Book(Protocol):
+class CodeTable(Protocol):
     """What gives codes to classes: the declaration, or for an open level an engine that meets them while reading."""
 
     @property
@@ -96,13 +96,13 @@ class Recoding:
                     return self.column.hierarchy.members(level).slice(labels.index(OTHER), 1)  # type: ignore[union-attr]
         return None
 
-    def codes(self, array: pa.Array | pa.ChunkedArray, book: Book | None = None) -> Codes:
+    def codes(self, array: pa.Array | pa.ChunkedArray, book: CodeTable | None = None) -> Codes:
         """Return the code of each row's class, or −1 where the row is left out; an open level needs a book."""
         values, indices = as_dictionary(array)
         codes = self.codes_of(values, book)
         return codes[:-1] if indices is None else codes[indices]
 
-    def codes_of(self, values: pa.Array, book: Book | None = None) -> Codes:
+    def codes_of(self, values: pa.Array, book: CodeTable | None = None) -> Codes:
         """Return the code of each value of a plain array, and one code more: that of null."""
         book = self.classes if book is None else book
         if book is None:

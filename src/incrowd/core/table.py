@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.domain import Type
-    from incrowd.core.marks import SourceMarks
+    from incrowd.core.marks import SourceFingerprint
     from incrowd.core.schema import Column, Schema
 
 Progress = Callable[[int, int | None], None]
@@ -104,7 +104,7 @@ class Opened(Rows, Protocol):
         """What was found rather than told, in words for the data holder."""
 
 
-class Kept(Protocol):
+class RowFilter(Protocol):
     """Which rows take part, by position; a secret sample is one."""
 
     def at(self, start: int, stop: int) -> NDArray[np.bool_]:
@@ -128,7 +128,7 @@ class Summary(Protocol):
 Learned = TypeVar("Learned", bound=Summary)
 
 
-class Admitting(Protocol):
+class PersonFilter(Protocol):
     """Whose rows take part; it is asked in this process and sent nowhere, for it may hold keys."""
 
     @property
@@ -154,7 +154,7 @@ class Engine(Protocol):
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
         """Return the same rows; where reading them is dear, what a count of these cells needs is kept by `marks`."""
 
-    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
         """Read once, before a charge, all that a release may read, and return the marks of these rows under a key.
 
         Raise SourceInvalid if values cannot be read as declared.  The message names lines or rows where there is such a
@@ -167,19 +167,19 @@ class Engine(Protocol):
         It is never shown: only keyed hashes of it leave the process.
         """
 
-    def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+    def count(self, rows: Rows, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.
 
         Cells with fewer than `at_least` rows are left out, early enough to save their memory.
         """
 
-    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> Kept:
+    def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowFilter:
         """Keep at most that many rows of each person, a random choice among the person's own."""
 
-    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> Kept:
+    def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowFilter:
         """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
 
-    def admitted(self, rows: Rows, whose: Admitting) -> Rows:
+    def admitted(self, rows: Rows, whose: PersonFilter) -> Rows:
         """Return the rows of admitted people alone, by a semi-join on the column that tells them apart.
 
         Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.

@@ -35,7 +35,7 @@ class Kind(StrEnum):
         return self in (Kind.EDGE, Kind.RELATION)
 
 
-class More(StrEnum):
+class ExtraRowsRule(StrEnum):
     """What becomes of people with more rows than take part."""
 
     DROP = "drop"
@@ -46,8 +46,8 @@ class More(StrEnum):
 
 _OF_MORE = {
     None: "",
-    More.DROP: "; people with more are left out",
-    More.REFUSE: "; a source in which anyone has more is refused",
+    ExtraRowsRule.DROP: "; people with more are left out",
+    ExtraRowsRule.REFUSE: "; a source in which anyone has more is refused",
 }
 
 
@@ -62,7 +62,7 @@ class Unit:
     'one row, added or removed'
     >>> str(Unit(Kind.PERSON, column="mother_id", max_rows=3))
     'one person (mother_id, at most 3 rows), added or removed'
-    >>> str(Unit(Kind.PERSON, column="mother_id", more=More.DROP))
+    >>> str(Unit(Kind.PERSON, column="mother_id", more=ExtraRowsRule.DROP))
     'one person (mother_id, one row; people with more are left out), added or removed'
     """
 
@@ -70,7 +70,7 @@ class Unit:
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     column: str | None = None
     max_rows: int = 1
-    more: More | None = None
+    more: ExtraRowsRule | None = None
 
     def __post_init__(self) -> None:
         if self.max_rows < 1:
@@ -114,7 +114,7 @@ class Unit:
         """
         try:
             kind, adjacency = Kind(plain["kind"]), Adjacency(plain["adjacency"])
-            more = More(plain["more"]) if "more" in plain else None
+            more = ExtraRowsRule(plain["more"]) if "more" in plain else None
         except (KeyError, ValueError) as error:
             raise InvalidParameter("this unit of privacy is not known here.") from error
         return cls(kind, adjacency, plain.get("column"), int(plain.get("max_rows", 1)), more)

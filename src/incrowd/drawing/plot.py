@@ -69,10 +69,12 @@ class Plot:
         return f"{self.y} from {labels[0]} to {labels[1]} over {self.x} from {x.low:g} to {x.high:g}. Curves: {names}."
 
     @property
-    def _scales(self) -> tuple[Scale, Scale]:
+    def _scales(self) -> tuple[AxisScale, AxisScale]:
         points = [point for curve in self.curves for point in curve.points]
         points += [] if self.mark is None or not math.isfinite(self.mark[1]) else [self.mark]
-        return Scale.of((x for x, _ in points), 5), Scale.of((y for _, y in points), 8, whole=self.powers_of_ten)
+        return AxisScale.of((x for x, _ in points), 5), AxisScale.of(
+            (y for _, y in points), 8, whole=self.powers_of_ten
+        )
 
     def label(self, y: float) -> str:
         """Return the label of a tick of the upward axis."""
@@ -90,7 +92,7 @@ class Plot:
         heads = wrap(self.title, math.floor((_WIDE - 2 * _EDGE) / (_CHARACTER * 1.05)))
         top = _EDGE + _LINE * (len(heads) + 1) + 12
         left = 2 * _EDGE + _CHARACTER * max(len(self.label(value)) for value in y.ticks)
-        frame = _Frame(x, y, left, top)
+        frame = _PlotFrame(x, y, left, top)
         below = top + _TALL + 3 * _LINE + 8
         legend, tall = _legend(self.curves, below)
         parts = [
@@ -111,7 +113,7 @@ class Plot:
         return tag("svg", *parts, xmlns=NAMESPACE, **size, **about, **family)
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """An axis between two round numbers, and the round numbers on it."""
 
     low: float
@@ -119,12 +121,12 @@ class Scale(NamedTuple):
     ticks: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Iterable[float], most: int, *, whole: bool = False) -> Scale:
+    def of(cls, values: Iterable[float], most: int, *, whole: bool = False) -> AxisScale:
         """Return the axis that holds some values, with not many more ticks than `most`.
 
-        >>> Scale.of([0.1, 1.9], 5)
-        Scale(low=0.0, high=2.0, ticks=(0.0, 0.5, 1.0, 1.5, 2.0))
-        >>> Scale.of([-18.6, -2], 8, whole=True).ticks
+        >>> AxisScale.of([0.1, 1.9], 5)
+        AxisScale(low=0.0, high=2.0, ticks=(0.0, 0.5, 1.0, 1.5, 2.0))
+        >>> AxisScale.of([-18.6, -2], 8, whole=True).ticks
         (-20.0, -15.0, -10.0, -5.0, 0.0)
         """
         known = [*values] or [0.0]
@@ -139,7 +141,7 @@ class Scale(NamedTuple):
         return cls(ticks[0], ticks[-1], ticks)
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """How a line looks: the place of its color, None for ink; and its dashes."""
 
     color: int | None
@@ -153,7 +155,7 @@ class Look(NamedTuple):
         return {"stroke": stroke, "stroke_dasharray": self.dashes, "class_": name, "stroke_width": 2, "fill": "none"}
 
 
-def looks(curves: tuple[Curve, ...]) -> list[Look]:
+def looks(curves: tuple[Curve, ...]) -> list[LineStyle]:
     """Return how each curve looks: a color for its name, dashes for its kind, or for its name where it has none.
 
     >>> [look.color for look in looks((Curve("k = 5", (), "tight"), Curve("k = 5", (), "Theorem 1")))]
@@ -162,17 +164,17 @@ def looks(curves: tuple[Curve, ...]) -> list[Look]:
     names = list(dict.fromkeys(curve.name for curve in curves))
     kinds = list(dict.fromkeys(curve.kind or curve.name for curve in curves))
     return [
-        Look(names.index(curve.name) % len(_LIGHT), _DASHES[kinds.index(curve.kind or curve.name) % len(_DASHES)])
+        LineStyle(names.index(curve.name) % len(_LIGHT), _DASHES[kinds.index(curve.kind or curve.name) % len(_DASHES)])
         for curve in curves
     ]
 
 
 @dataclass(frozen=True)
-class _Frame:
+class _PlotFrame:
     """Where values lie in the picture, in its own units."""
 
-    x: Scale
-    y: Scale
+    x: AxisScale
+    y: AxisScale
     left: float
     top: float
 
@@ -206,7 +208,7 @@ class _Frame:
         yield tag("circle", cx=x, cy=y, r=5, class_="mark")
 
 
-def _line(frame: _Frame, curve: Curve, look: Look) -> Markup:
+def _line(frame: _PlotFrame, curve: Curve, look: LineStyle) -> Markup:
     places = " ".join(f"{x},{y}" for x, y in map(frame.at, curve.points))
     return tag("polyline", points=places, stroke_linejoin="round", **look.attributes)
 
@@ -214,8 +216,8 @@ def _line(frame: _Frame, curve: Curve, look: Look) -> Markup:
 def _legend(curves: tuple[Curve, ...], top: float) -> tuple[list[Markup], float]:
     """Return the legend, names before kinds, and where the picture ends."""
     styles = list(zip(curves, looks(curves), strict=True))
-    kinds = {curve.kind: Look(None, look.dashes) for curve, look in styles if curve.kind}
-    names = {curve.name: Look(look.color, None) if curve.kind else look for curve, look in styles}
+    kinds = {curve.kind: LineStyle(None, look.dashes) for curve, look in styles if curve.kind}
+    names = {curve.name: LineStyle(look.color, None) if curve.kind else look for curve, look in styles}
     parts: list[Markup] = []
     for group in filter(None, (names, kinds)):
         room = _SWATCH + _CHARACTER * max(map(len, group)) + 2 * _EDGE

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.core.hashing import Bits, value_bits
-from incrowd.core.marks import BottomK, SourceMarks
+from incrowd.core.marks import BottomK, SourceFingerprint
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Rows
@@ -43,21 +43,21 @@ def marked_columns(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(column.name for column in schema.released), *people)))
 
 
-def marks_of(engine: Engine, rows: Rows, schema: Schema, key: bytes) -> SourceMarks:
+def marks_of(engine: Engine, rows: Rows, schema: Schema, key: bytes) -> SourceFingerprint:
     """Return the marks of rows, read once where they are; values that cannot be read count as missing."""
     found = None
     with suppress(UnicodeError, pa.ArrowException):  # the error's own text holds a piece of the source
-        found = engine.learn(rows, marked_columns(schema), partial(RowMarks, schema, key))
+        found = engine.learn(rows, marked_columns(schema), partial(RowFingerprints, schema, key))
     if found is None:
         raise SourceInvalid("the source holds text that is not valid Unicode; nothing was released or charged.")
     return found.marks()
 
 
-class RowMarks:
+class RowFingerprints:
     """Gathers the marks of rows, batch by batch, wherever they are; the key does not travel with what was gathered.
 
     >>> schema = Schema((Column("age", type=Type.INTEGER), Column("zip")))
-    >>> typed, text = RowMarks(schema, bytes(32)), RowMarks(schema, bytes(32))
+    >>> typed, text = RowFingerprints(schema, bytes(32)), RowFingerprints(schema, bytes(32))
     >>> typed.add(pa.record_batch({"age": [41, 7], "zip": ["021", "945"]}))
     >>> text.add(pa.record_batch({"zip": ["945", "021"], "age": ["7", "041"]}))
     >>> typed.marks().content == text.marks().content
@@ -84,19 +84,19 @@ class RowMarks:
             rows = rows * (people | np.uint64(1))
         self._sums = self._sums + np.array([rows[:, place].sum() for place in range(_WORDS)], np.uint64)
 
-    def merge(self, other: RowMarks) -> None:
+    def merge(self, other: RowFingerprints) -> None:
         """Learn what was learned from other rows."""
         self._read += other._read
         self._sums = self._sums + other._sums
         self._rows = self._rows.merged(other._rows)
         self._people = self._people.merged(other._people)
 
-    def marks(self) -> SourceMarks:
+    def marks(self) -> SourceFingerprint:
         """Return what is known now."""
         if self._hashes is None:
             raise AssertionError("marks that came from elsewhere can only be merged")
         content = self._hashes.closed(self._read, self._sums)
-        return SourceMarks(content, self._rows, self._people.as_set if self._hashes.people else None)
+        return SourceFingerprint(content, self._rows, self._people.as_set if self._hashes.people else None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels: not the key, which must not lie in files that a cluster writes on its way."""

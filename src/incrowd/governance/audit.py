@@ -12,7 +12,7 @@ from typing import Any
 from incrowd.errors import LedgerCorrupted
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
-from incrowd.store.link import Key, Link
+from incrowd.store.link import ChainEntry, Key
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, Values, verify
 
@@ -107,7 +107,7 @@ def _append(writer: Writer, events: Sequence[Event]) -> None:
         writer.append(_KIND, body, _counted(body, writer.value))
 
 
-def _derive(link: Link, values: Values) -> dict[Key, Any]:
+def _derive(link: ChainEntry, values: Values) -> dict[Key, Any]:
     return _counted(link.body, values)
 
 

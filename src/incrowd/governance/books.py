@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incrowd.errors import LedgerCorrupted, LedgerUnavailable
-from incrowd.governance.access.book import Access
+from incrowd.governance.access.book import AccessList
 from incrowd.governance.audit import Audit
 
 _AUDIT = "audit"
 
 
 @dataclass(frozen=True)
-class Books:
+class ServerStores:
     """The books that a server writes beside the ledger."""
 
-    access: Access
+    access: AccessList
     audit: Audit
 
 
-def open_books(ledger: str) -> Books:
+def open_books(ledger: str) -> ServerStores:
     """Open the books beside the ledger at an address; the log is made for the first server, and its name remembered.
 
     >>> open_books("sqlite:////nowhere/ledger.sqlite")
@@ -27,7 +27,7 @@ def open_books(ledger: str) -> Books:
     incrowd.errors.LedgerUnavailable: nobody was admitted yet, or the book of access was lost: ...
     """
     try:
-        access = Access.open(ledger)
+        access = AccessList.open(ledger)
     except LedgerCorrupted:
         raise
     except LedgerUnavailable as error:
@@ -37,10 +37,10 @@ def open_books(ledger: str) -> Books:
         ) from None
     audit = find_log(access, ledger) or Audit.create(ledger)
     access.remember(_AUDIT, audit.id)
-    return Books(access, audit)
+    return ServerStores(access, audit)
 
 
-def find_log(access: Access, ledger: str) -> Audit | None:
+def find_log(access: AccessList, ledger: str) -> Audit | None:
     """Open the log that a server wrote beside the ledger, or return None if none ever did; a lost one is refused."""
     if access.remembered(_AUDIT) is None:
         return None

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
-    from incrowd.core.table import Kept, Table
+    from incrowd.core.table import RowFilter, Table
 
 
-def row_limits(table: Table, coins: Coins) -> tuple[Kept, ...]:
+def row_limits(table: Table, coins: Coins) -> tuple[RowFilter, ...]:
     """Return what keeps at most so many rows of each person, as the unit says; none where rows are units.
 
     They are drawn among the person's own, or people with more rows are left out: also where a source with such people

@@ -17,7 +17,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.queries.answer import Answer, AnswerTables, check_names
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import QueryTerms, Question
 from incrowd.queries.steps.question import Questions
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.planning import SetPlanner
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from incrowd.core.coins import Coins
-    from incrowd.engines.sql.engine import Asked
+    from incrowd.engines.sql.engine import QueryTables
     from incrowd.queries.measuring.columns import Expected
 
 _MISS = 0.05
@@ -47,7 +47,7 @@ class Batch:
     measurements: tuple[Measurement, ...]
     unit: Unit
     delta: Fraction
-    offered: Terms | None = None
+    offered: QueryTerms | None = None
     workloads: tuple[QuestionSet, ...] = ()
 
     @cached_property
@@ -58,7 +58,7 @@ class Batch:
         promise = fold(steps, self.unit, self.delta)
         return QuestionPlan(NAME, steps, promise, price_of(promise, self.offered), self.draw)
 
-    def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
+    def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Answer the questions one after the other, first those that share tables of counts."""
         found: dict[int, Answer] = {}
         for shared in self.workloads:
@@ -116,7 +116,7 @@ class Batch:
         return sum(each.total for each in self.workloads) + sum(alone)
 
 
-def batch(questions: Sequence[Question], unit: Unit, terms: Terms, catalog: Catalog | None = None) -> Batch:
+def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
     """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
@@ -132,7 +132,7 @@ def batch(questions: Sequence[Question], unit: Unit, terms: Terms, catalog: Cata
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
     >>> count = Question("", rows, (), (number,), (output,), reach, ("t",), ("t",))
-    >>> [each.terms.epsilon for each in batch([count, count], Unit(), Terms(epsilon=1)).measurements]
+    >>> [each.terms.epsilon for each in batch([count, count], Unit(), QueryTerms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """
     if not questions:
@@ -175,7 +175,7 @@ def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
         paid = sum(
             ((each.epsilon if noise is NoiseKind.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
         )
-        price = Terms(epsilon=paid) if noise is NoiseKind.LAPLACE else Terms(rho=paid)
+        price = QueryTerms(epsilon=paid) if noise is NoiseKind.LAPLACE else QueryTerms(rho=paid)
         chosen = [groups.questions[place] for place in choice.places]
         with suppress(Infeasible):  # noise of a small share that is too wide to be drawn
             made.append(chosen_set(choice, chosen, plan.unit, price, catalog))
@@ -205,11 +205,11 @@ def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
     return [Fraction(part, sum(parts)) for part in parts]
 
 
-def _trial(question: Question) -> Terms:
-    return Terms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
+def _trial(question: Question) -> QueryTerms:
+    return QueryTerms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
 
 
-def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
+def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
     unknown = sum(not question.public_keys for question in questions)
     if unknown and not terms.delta:
         raise InvalidParameter("some groups are not known before rows are read, which needs a delta: give one.")
@@ -217,7 +217,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
         measurement(
             question,
             unit,
-            Terms(
+            QueryTerms(
                 epsilon=(terms.epsilon or Fraction(0)) * share,
                 delta=Fraction(0) if question.public_keys else terms.delta / unknown,
             ),
@@ -227,13 +227,13 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Seque
     return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)), terms)
 
 
-def _concentrated(questions: Sequence[Question], unit: Unit, terms: Terms, shares: Sequence[Fraction]) -> Batch:
+def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
     unknown = sum(not question.public_keys for question in questions)
     hidden = terms.delta / 2 if unknown else Fraction(0)
     rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
     made = [
         measurement(
-            question, unit, Terms(rho=rho * share, delta=Fraction(0) if question.public_keys else hidden / unknown)
+            question, unit, QueryTerms(rho=rho * share, delta=Fraction(0) if question.public_keys else hidden / unknown)
         )
         for question, share in zip(questions, shares, strict=True)
     ]

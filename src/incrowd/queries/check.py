@@ -50,7 +50,7 @@ from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, 
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.verifier.slow_accountant.noise import concentrated_delta
 from incrowd.verifier.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
-from incrowd.verifier.statement import Look, Problem, Statement, in_order, maybe, one, some
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
@@ -141,12 +141,12 @@ def _strange_blocks(each: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem |
     return None if told else Problem("the blocks of a set of questions do not tell what is asked")
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the files, one for each answer: their columns and their intervals."""
     tables = [part.table for part in reopen(statement, files).parts]
     known = "they are those that were asked for, and their intervals"
-    yield Look("columns in the file", _columns(statement, tables), known)
-    yield Look("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
+    yield CheckOutcome("columns in the file", _columns(statement, tables), known)
+    yield CheckOutcome("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

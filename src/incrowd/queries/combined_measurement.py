@@ -39,13 +39,13 @@ from incrowd.queries.operations import (
     WorkedSheet,
     column_name,
 )
-from incrowd.queries.question import Combination, Interpreted, Question, Terms
+from incrowd.queries.question import Combination, Interpreted, QueryTerms, Question
 from incrowd.queries.steps.question import Combine, Questions
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.unit import Unit
-    from incrowd.engines.sql.engine import Asked
+    from incrowd.engines.sql.engine import QueryTables
 
 NoisyAnswer = Callable[[int], Answer]
 """An answer with intervals of which so many hold together."""
@@ -58,7 +58,7 @@ _MOST_TOGETHER = 1024
 _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
-def measure(question: Interpreted, unit: Unit, terms: Terms) -> Measured:
+def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
     """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
     check_names(each.name for each in (question.outputs if isinstance(question, Question) else question.sheet.columns))
     if isinstance(question, Question):
@@ -78,7 +78,7 @@ class CombinedMeasurement:
 
     question: Combination
     parts: Batch
-    terms: Terms | None = None
+    terms: QueryTerms | None = None
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -98,7 +98,7 @@ class CombinedMeasurement:
         """The queries whose results all parts need."""
         return tuple(query for each in self.measurements for query in each.statistics)
 
-    def draw(self, rows: Asked, coins: Coins) -> AnswerTables:
+    def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Collect the statistics of all parts from one state of the tables, and make one answer of theirs."""
         return AnswerTables((self.answer(rows.collect_together(self.statistics), coins),))
 

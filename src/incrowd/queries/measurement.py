@@ -43,7 +43,7 @@ from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
 from incrowd.queries.measuring.totals import GroupTotals, total_groups
-from incrowd.queries.question import AggregateKind, Question, Terms
+from incrowd.queries.question import AggregateKind, QueryTerms, Question
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -68,7 +68,7 @@ from incrowd.queries.steps.question import (
 )
 
 if TYPE_CHECKING:
-    from incrowd.engines.sql.engine import Asked as Rows
+    from incrowd.engines.sql.engine import QueryTables as Rows
     from incrowd.queries.measuring.statistics import Statistic
 
 NAME = "question"
@@ -95,7 +95,7 @@ class QuestionPlan(Plan):
         return {name: self.promise if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
-def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
+def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measurement:
     """Return how a question is answered on these terms, or refuse it; no row is read.
 
     With a rate, the statistics must be collected from a secret Poisson sample of the one table that the question reads.
@@ -106,7 +106,7 @@ def measurement(question: Question, unit: Unit, terms: Terms) -> Measurement:
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> question = Question("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
-    >>> measurement(question, Unit(), Terms(epsilon=1)).expected[0].half_width
+    >>> measurement(question, Unit(), QueryTerms(epsilon=1)).expected[0].half_width
     3.0
     """
     check_outputs(question)
@@ -129,7 +129,7 @@ class Measurement:
 
     question: Question
     unit: Unit
-    terms: Terms
+    terms: QueryTerms
 
     @cached_property
     def sums(self) -> Statistics:
@@ -305,7 +305,7 @@ def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, Answe
     }
 
 
-def price_of(promise: Guarantee, terms: Terms | None) -> Mapping[str, Any]:
+def price_of(promise: Guarantee, terms: QueryTerms | None) -> Mapping[str, Any]:
     """Return the number of a claim that an accountant computes: the ε that is charged; never more than was offered."""
     spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
     if terms is None or terms.epsilon is None:
@@ -331,7 +331,7 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 
 
 def question_steps(
-    question: Question, terms: Terms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
+    question: Question, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
     """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution

@@ -111,14 +111,14 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class Caps:
+class ContributionBounds:
     """How much of each person takes part at most: so many rows of each table, and so many groups, if that is limited.
 
     Numbers are of what is left of the tables then, so whoever reads them must know.
 
-    >>> Caps({"visits": 2}, 3).sentence
+    >>> ContributionBounds({"visits": 2}, 3).sentence
     'Numbers are of the capped table: at most 2 rows of each person in visits, and at most 3 groups of each person.'
-    >>> Caps().sentence
+    >>> ContributionBounds().sentence
     ''
     """
 
@@ -170,7 +170,7 @@ class Question:
     order: tuple[exp.Ordered, ...] = ()
     limit: int | None = None
     offset: int = 0
-    caps: Caps = field(default_factory=Caps)
+    caps: ContributionBounds = field(default_factory=ContributionBounds)
     operations: tuple[Operation, ...] = ()
     totals: tuple[tuple[int, ...], ...] = ()
     listed: ListedKeys | None = None
@@ -214,14 +214,14 @@ Interpreted = Question | Combination
 
 
 @dataclass(frozen=True)
-class Terms:
+class QueryTerms:
     """Exactly one of ε, an error for which the least ε is solved, and ρ; δ where groups or the noise need one.
 
     `error` is the half-width of the 95 % interval that every count and sum of the answer must keep, unless its group is
     near the threshold from which on unknown groups are shown.  `rho` is paid from a zero-concentrated account.  `rate`
     puts a secret sample of the rows in front.
 
-    >>> Terms(epsilon="0.5").epsilon
+    >>> QueryTerms(epsilon="0.5").epsilon
     Fraction(1, 2)
     """
 
@@ -252,7 +252,7 @@ class Terms:
     def to_json(self) -> dict[str, Any]:
         """Return the plain form.
 
-        >>> Terms(epsilon=1, delta="1e-6").to_json()
+        >>> QueryTerms(epsilon=1, delta="1e-6").to_json()
         {'epsilon': '1', 'delta': '1/1000000'}
         """
         return {item.name: str(value) for item in fields(self) if (value := getattr(self, item.name))}

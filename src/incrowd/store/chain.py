@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from incrowd.store.database import Conflict, Connection, Database, database_at
-from incrowd.store.line import Line, Waiting
-from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Link
+from incrowd.store.database import Conflict, Database, Transaction, database_at
+from incrowd.store.line import CommitQueue, Waiting
+from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, ChainEntry
 from incrowd.store.seal import Seal
 from incrowd.store.tally import NoTally, Tally
 from incrowd.store.transaction import NEWEST, Reader, Writer, check_totals, checked, reader_of
@@ -45,7 +45,7 @@ class Chain:
     tally: Tally = field(default_factory=NoTally)
     newest: int = NEWEST
     """So many entries at the end are checked again before anything is written after them."""
-    line: Line = field(default_factory=Line, repr=False, compare=False)
+    line: CommitQueue = field(default_factory=CommitQueue, repr=False, compare=False)
     ends: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
     """The number of an entry that is there for sure."""
     seen: list[tuple[Anchor, dict[str, Any]]] = field(default_factory=list, repr=False, compare=False)
@@ -118,7 +118,7 @@ class Chain:
         """Return the place of the last entry."""
         return self.read(lambda reader: reader.head)
 
-    def links(self, after: int = 0) -> Iterator[Link]:
+    def links(self, after: int = 0) -> Iterator[ChainEntry]:
         """Yield all entries that follow the one numbered `after`, each checked against its hash."""
         while batch := self._batch(after):
             yield from batch
@@ -173,14 +173,14 @@ class Chain:
                 each.attempt(writer)
             writer.flush()
 
-    def _batch(self, after: int) -> list[Link]:
+    def _batch(self, after: int) -> list[ChainEntry]:
         return self.read(lambda reader: reader.links(after, _BATCH))
 
-    def _reader(self, connection: Connection) -> Reader:
+    def _reader(self, connection: Transaction) -> Reader:
         return reader_of(connection, self.database.tables, self.database.shown)
 
 
-def _begin(chain: Chain, connection: Connection) -> None:
+def _begin(chain: Chain, connection: Transaction) -> None:
     """Write the first entry: it gives the chain a random name, and a secret that is never published.
 
     Certificates publish the name and hashes of entries.  The secret keys whatever an entry says about rows, so that a

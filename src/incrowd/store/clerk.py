@@ -16,14 +16,14 @@ _LOOK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Clerk(Generic[T]):
+class BatchWriter(Generic[T]):
     """Whoever hands something over goes on; what comes while something is being written is written together after it.
 
     `write` tells by itself what it could not write.  The thread is begun by the first thing, and does not keep a
     process from ending.
 
     >>> written = list[list[int]]()
-    >>> clerk = Clerk(written.append)
+    >>> clerk = BatchWriter(written.append)
     >>> clerk.hand(1), clerk.settle(), clerk.hand(2), clerk.stop(10), written
     (None, None, None, True, [[1], [2]])
     """

@@ -20,14 +20,14 @@ class Conflict(LedgerUnavailable):
     """Two transactions met and the database undid this one whole; it may be tried again."""
 
 
-class Connection(Protocol):
+class Transaction(Protocol):
     """An open transaction: statements in SQL that both databases understand, with their values by name (`:name`)."""
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
         """Run one statement and return its rows, if it has some."""
 
 
-class Holds(Protocol):
+class NamedLocks(Protocol):
     """Names of which each is held by one at a time among all who share a database; safe for many threads.
 
     What somebody held is let go when he is gone.
@@ -54,19 +54,19 @@ class Database(Protocol):
     def bound(self) -> Database:
         """Return the same place, bound to what is there now: a file that takes its place later is refused."""
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """Open a transaction that sees one state of the chain and changes nothing."""
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    def writing(self) -> AbstractContextManager[Transaction]:
         """Open a serializable transaction, alone at the chain's head; leaving it commits durably."""
 
     def sign(self) -> Hashable | None:
         """Return what is something else after every change; None where that cannot be told at once."""
 
-    def create(self, fill: Callable[[Connection], None]) -> None:
+    def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the tables and fill them, all or nothing, unless there is something at the address already."""
 
-    def holds(self, chain: str) -> Holds:
+    def holds(self, chain: str) -> NamedLocks:
         """Return what can be held alone among all who work with the chain of this name; to be closed at the end."""
 
 

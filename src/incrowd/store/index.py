@@ -16,7 +16,7 @@ from incrowd.errors import LedgerCorrupted
 from incrowd.store.seal import Seal
 
 if TYPE_CHECKING:
-    from incrowd.store.database import Connection
+    from incrowd.store.database import Transaction
     from incrowd.store.tables import Tables
 
 DOMAIN = "incrowd index 3"
@@ -46,7 +46,7 @@ class Pointer:
 class Index:
     """The index of one chain, inside a transaction."""
 
-    connection: Connection
+    connection: Transaction
     tables: Tables
     seal: Seal
 

@@ -57,7 +57,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class CommitQueue:
     """The works that wait for one chain, in the order in which they came.
 
     Whoever finds nobody at work leads.  The others sleep until their work was done by somebody, or until it is their

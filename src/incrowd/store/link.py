@@ -44,7 +44,7 @@ class Anchor:
 
 
 @dataclass(frozen=True)
-class Link:
+class ChainEntry:
     """One entry: what happened (`kind`, `body`), and the value of each key that it `sets`.
 
     The value of a key is what the last entry that sets it says; so running totals live inside the chain.  Every entry
@@ -86,7 +86,7 @@ class Link:
         except InvalidParameter:
             return False
 
-    def sealed(self, seal: Seal, texts: Texts | None = None) -> Link:
+    def sealed(self, seal: Seal, texts: Texts | None = None) -> ChainEntry:
         """Return the entry with its hash."""
         return replace(self, hash=self._hash(seal, texts or self.texts))
 
@@ -103,7 +103,7 @@ class Link:
         return seal.of_text(DOMAIN, f"{{{text}}}")
 
 
-def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
+def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> ChainEntry:
     """Return the entry that follows the place `after`, not sealed yet.
 
     >>> first = link(Anchor("c0ffee", 0, NOTHING_BEFORE), "2025-01-01T00:00:00Z", "created", {}, {("total",): "1"})
@@ -111,7 +111,7 @@ def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mappi
     (1, {'["total"]': '1'})
     """
     named = {text_of(key): value for key, value in sets.items()}
-    return Link(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")
+    return ChainEntry(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")
 
 
 def text_of(key: Key) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable
 from incrowd.store.advisory import AdvisoryHolds
-from incrowd.store.database import Conflict, Connection, explained
+from incrowd.store.database import Conflict, Transaction, explained
 from incrowd.store.tables import StoreDialect, Tables
 
 _CONNECT_SECONDS = 10
@@ -78,7 +78,7 @@ class Postgres:
         return self
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Transaction]:
         """Open a transaction that sees one state of the chain."""
         with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
@@ -86,7 +86,7 @@ class Postgres:
                 yield PostgresTransaction(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Transaction]:
         """Open a serializable transaction, alone at the head of the chain.
 
         The lock is taken before the transaction's snapshot, because LOCK TABLE, unlike SELECT FOR UPDATE, takes none:
@@ -99,7 +99,7 @@ class Postgres:
     def sign(self) -> None:
         """Return None: whether a server's tables changed is told by the server alone."""
 
-    def create(self, fill: Callable[[Connection], None]) -> None:
+    def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""
         with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="READ COMMITTED")

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from incrowd.store.database import Connection
+    from incrowd.store.database import Transaction
 
 
 @dataclass(frozen=True)
-class Receipts:
+class ReportStore:
     """Two tables beside a chain: tokens, kept by their text and so without order or time, and batches of reports."""
 
-    connection: Connection
+    connection: Transaction
     name: str
 
     @property

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMissing, LedgerUnavailable
-from incrowd.store.database import Connection, explained
+from incrowd.store.database import Transaction, explained
 from incrowd.store.disk import force
 from incrowd.store.tables import StoreDialect, Tables
 from incrowd.store.watch import Sign, Watch
@@ -130,7 +130,7 @@ class SQLite:
         return Tables(self.name)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Transaction]:
         """Open a transaction that sees one state of the chain."""
         with (
             explained(self.explain, sqlite3.Error),
@@ -139,7 +139,7 @@ class SQLite:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Transaction]:
         """Open a transaction that holds the file's write lock from its start."""
         with explained(self.explain, sqlite3.Error), self._in_turn():
             time.sleep(max(0.0, min(_PAUSE, self.written[0] + _PAUSE - time.monotonic())))
@@ -153,7 +153,7 @@ class SQLite:
         found = None if self.file is None else self.watch.sign(self.path, lambda: self._connect(0.0))
         return found if found is None or found[2:4] == self.file else None
 
-    def create(self, fill: Callable[[Connection], None]) -> None:
+    def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
         beside = SQLite(self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), self.name, mode="rwc")
         with explained(self.explain, sqlite3.Error):
@@ -228,7 +228,7 @@ class SQLite:
     @contextmanager
     def _transaction(
         self, begin: Callable[[sqlite3.Connection], None], connect: Callable[[], sqlite3.Connection], idle: Sessions
-    ) -> Iterator[Connection]:
+    ) -> Iterator[Transaction]:
         """Commit in the end; what was not committed by then is undone, and its session closed."""
         session = idle.take()
         if session is None:

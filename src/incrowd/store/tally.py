@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from incrowd.store.link import Key, Link
+    from incrowd.store.link import ChainEntry, Key
 
 Sums = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ class Tally(Protocol):
     def total(self, values: Mapping[Key, Any]) -> Sums:
         """Return the totals of these values: those of all keys that begin with `under`."""
 
-    def after(self, totals: Sums, link: Link) -> Sums:
+    def after(self, totals: Sums, link: ChainEntry) -> Sums:
         """Return the totals after one more entry, from what it says happened."""
 
     def few(self, totals: Sums) -> bool:
@@ -41,7 +41,7 @@ class NoTally:
         """Return no totals."""
         return {}
 
-    def after(self, totals: Sums, _link: Link) -> Sums:
+    def after(self, totals: Sums, _link: ChainEntry) -> Sums:
         """Return no totals."""
         return totals
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.codec import parsed
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
 from incrowd.store.index import Index
-from incrowd.store.link import RUNNING, VERSION, Anchor, Key, Link, Texts, link, text_of
+from incrowd.store.link import RUNNING, VERSION, Anchor, ChainEntry, Key, Texts, link, text_of
 from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 
 if TYPE_CHECKING:
-    from incrowd.store.database import Connection
+    from incrowd.store.database import Transaction
     from incrowd.store.tables import Tables
     from incrowd.store.tally import Sums, Tally
 
@@ -32,11 +32,11 @@ _ENTRY = ", ".join(EntryRow._fields)
 class Reader:
     """One state of a chain; whatever it reads was checked against its hash."""
 
-    connection: Connection
+    connection: Transaction
     tables: Tables
     head: Anchor
     seal: Seal
-    newest: tuple[Link, ...] = ()
+    newest: tuple[ChainEntry, ...] = ()
     found: dict[str, Any] | None = None
     """Values that were read before at the same head, which is bound to every entry; none where something is written."""
 
@@ -68,7 +68,7 @@ class Reader:
         found = self.index.between(first, beyond)
         return {tuple(json.loads(text)): self._setting(number, text) for text, number in found.items()}
 
-    def links(self, after: int, limit: int) -> list[Link]:
+    def links(self, after: int, limit: int) -> list[ChainEntry]:
         """Return up to `limit` entries that follow the one numbered `after`."""
         return [_intact(row, self.seal) for row in self.rows(after, limit)]
 
@@ -98,7 +98,7 @@ class Writer:
     reader: Reader
     at: str
     tally: Tally
-    added: list[Link] = field(default_factory=list)
+    added: list[ChainEntry] = field(default_factory=list)
     texts: list[Texts] = field(default_factory=list)
     seen: dict[str, Any] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class Writer:
             self.seen[text] = self.reader.value(key)
         return self.seen[text]
 
-    def append(self, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> Link:
+    def append(self, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> ChainEntry:
         """Add an entry at the end."""
         bare = link(self.head, self.at, kind, body, sets)
         new = replace(bare, sets={**bare.sets, RUNNING: dict(self.tally.after(self._totals(), bare))})
@@ -148,7 +148,7 @@ class Writer:
         return _totals_of(newest[-1]) if newest else self.tally.total({})
 
 
-def reader_of(connection: Connection, tables: Tables, shown: str) -> Reader:
+def reader_of(connection: Transaction, tables: Tables, shown: str) -> Reader:
     """Return what is seen of a chain, nothing of it checked yet but its version."""
     head = _head_of(connection, tables, shown)
     bare = Reader(connection, tables, head, Seal(head.chain))
@@ -188,7 +188,7 @@ _paired: dict[tuple[str, str, type], None] = {}
 """Entries, by their hashes, that were held against the one before them: what these two say cannot change."""
 
 
-def _follow_once(one: Link, other: Link, tally: Tally) -> bool:
+def _follow_once(one: ChainEntry, other: ChainEntry, tally: Tally) -> bool:
     """Whether the totals that two entries carry follow from each other; of the same two it is found out once."""
     pair = one.hash, other.hash, type(tally)
     if pair not in _paired:
@@ -199,24 +199,24 @@ def _follow_once(one: Link, other: Link, tally: Tally) -> bool:
     return True
 
 
-def follows(new: Link, before: Link | None, totals: Sums) -> bool:
+def follows(new: ChainEntry, before: ChainEntry | None, totals: Sums) -> bool:
     """Whether the totals of an entry follow from the entry before it; time never runs backwards."""
     in_time = before is None or new.at >= before.at
     return in_time and new.totals == dict(totals)
 
 
-def _totals_of(entry: Link) -> Sums:
+def _totals_of(entry: ChainEntry) -> Sums:
     return {} if entry.totals is None else entry.totals
 
 
-def _off(bad: Link) -> LedgerCorrupted:
+def _off(bad: ChainEntry) -> LedgerCorrupted:
     return LedgerCorrupted(
         f"the totals of the ledger do not add up at entry {bad.sequence}: an entry or the index was changed. Run "
         "incrowd ledger check, and restore the ledger from a backup."
     )
 
 
-def _head_of(connection: Connection, tables: Tables, shown: str) -> Anchor:
+def _head_of(connection: Transaction, tables: Tables, shown: str) -> Anchor:
     """Return the place where a chain says it ends; one of another version is refused, never taken for an empty one."""
     versions = [row[0] for row in connection.execute(f"SELECT version FROM {tables.head}")]  # noqa: S608 - our own
     if versions and isinstance(versions[0], int) and versions[0] != VERSION:
@@ -230,7 +230,7 @@ def _head_of(connection: Connection, tables: Tables, shown: str) -> Anchor:
     raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
 
 
-def read_row(row: EntryRow, chain: str) -> Link | None:
+def read_row(row: EntryRow, chain: str) -> ChainEntry | None:
     """Return the entry in a row, or None if the row holds no canonical entry.  The hash is not checked."""
     try:
         body, sets = parsed(row.body), parsed(row.sets)
@@ -238,7 +238,7 @@ def read_row(row: EntryRow, chain: str) -> Link | None:
         return None
     if not isinstance(sets, dict):
         return None
-    return Link(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
+    return ChainEntry(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 
 
 _SHORT = 20_000
@@ -247,12 +247,12 @@ _read_once = lru_cache(maxsize=64)(read_row)
 
 
 _MADE, _MADE_LONG = 256, 8
-_made: dict[str, tuple[EntryRow, Seal, Link]] = {}
-_made_long: dict[str, tuple[EntryRow, Seal, Link]] = {}
+_made: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
+_made_long: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
 """The last entries that this process wrote, by their hashes: a row that is the very same is not parsed to check it."""
 
 
-def _note_made(row: EntryRow, seal: Seal, new: Link) -> None:
+def _note_made(row: EntryRow, seal: Seal, new: ChainEntry) -> None:
     made, most = (_made, _MADE) if _is_short(row) else (_made_long, _MADE_LONG)
     made[new.hash] = (row, seal, new)
     _forget_oldest(made, most)
@@ -268,7 +268,7 @@ def _is_short(row: EntryRow) -> bool:
     return isinstance(row.body, str) and isinstance(row.sets, str) and len(row.body) + len(row.sets) <= _SHORT
 
 
-def _intact(row: EntryRow, seal: Seal) -> Link:
+def _intact(row: EntryRow, seal: Seal) -> ChainEntry:
     """Return the entry in a row, or raise; the last rows with the very same content are checked once."""
     short = _is_short(row)
     made = (_made if short else _made_long).get(row.hash) if isinstance(row.hash, str) else None
@@ -277,7 +277,7 @@ def _intact(row: EntryRow, seal: Seal) -> Link:
     return (_short_once if short else _long_once)(row, seal)
 
 
-def _check(row: EntryRow, seal: Seal) -> Link:
+def _check(row: EntryRow, seal: Seal) -> ChainEntry:
     found = read_row(row, seal.chain)
     if found is None or not found.intact(seal, (row.body, row.sets)):
         raise LedgerCorrupted(
@@ -290,6 +290,6 @@ def _check(row: EntryRow, seal: Seal) -> Link:
 _short_once, _long_once = lru_cache(maxsize=256)(_check), lru_cache(maxsize=4)(_check)
 
 
-def _row(new: Link, texts: Texts) -> dict[str, Any]:
+def _row(new: ChainEntry, texts: Texts) -> dict[str, Any]:
     plain = {name: value for name, value in vars(new).items() if name != "chain"}
     return plain | dict(zip(("body", "sets"), texts, strict=True))

@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
 from incrowd.store.index import sealed_rows
-from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, Key, Link, text_of
+from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, Key, text_of
 from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 from incrowd.store.tally import Sums, Tally
@@ -19,7 +19,7 @@ from incrowd.store.transaction import Reader, follows, read_row
 _BATCH = 500
 
 Values = Callable[[Key], Any]
-Derive = Callable[[Link, Values], Mapping[Key, Any]]
+Derive = Callable[[ChainEntry, Values], Mapping[Key, Any]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Replay:
     derive: Derive
     tally: Tally
     seal: Seal
-    last: Link | None = None
+    last: ChainEntry | None = None
     values: dict[str, Any] = field(default_factory=dict)
     index: dict[str, int] = field(default_factory=dict)
 
@@ -77,12 +77,12 @@ class _Replay:
         self.last = link
         return None
 
-    def _begins(self, link: Link) -> bool:
+    def _begins(self, link: ChainEntry) -> bool:
         """Whether an entry is the first one of this chain."""
         stated = (link.kind, link.body.get("chain"), link.own, link.body.get("version"))
         return stated == ("created", self.chain, {}, VERSION) and follows(link, None, self.tally.total({}))
 
-    def _follows(self, link: Link) -> bool:
+    def _follows(self, link: ChainEntry) -> bool:
         try:
             derived = self.derive(link, lambda key: self.values.get(text_of(key)))
             if {text_of(key): value for key, value in derived.items()} != link.own:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from incrowd.core.claims import privacy
 from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import RobustlySampled
-from incrowd.core.steps.step import Grounds
+from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.unit import Adjacency
 from incrowd.verifier.slow_accountant import concentration, derive
 from incrowd.verifier.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
@@ -24,7 +24,7 @@ _REPLACED = Problem(
 )
 
 
-def check_numbers(claim: Claim, grounds: Grounds) -> Problem | None:
+def check_numbers(claim: Claim, grounds: ClaimBasis) -> Problem | None:
     """Return that a number of a claim is not what the loss of the promise has, or could not be derived; or None.
 
     What a promise costs is not stated below what is derived; a published formula is stated as it is.
@@ -45,7 +45,7 @@ def check_numbers(claim: Claim, grounds: Grounds) -> Problem | None:
     return None
 
 
-def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: Grounds) -> Problem | None:
+def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: ClaimBasis) -> Problem | None:
     """Return that a stated δ is below the derived one, or that only a part of what can happen could be tried."""
     derived = derive(grounds.promise.loss, grounds.unit, epsilon, delta)
     if derived is None:
@@ -61,7 +61,7 @@ def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: Grounds) -> Pr
     return _REPLACED if grounds.unit.adjacency is Adjacency.REPLACE else _TOO_MANY
 
 
-def _concentrated(rho: Fraction, grounds: Grounds) -> Problem | None:
+def _concentrated(rho: Fraction, grounds: ClaimBasis) -> Problem | None:
     needed = concentration(grounds.promise.loss)
     if needed is None:
         return _NOT_DERIVED
@@ -77,7 +77,7 @@ def _published(claim: privacy.PublishedTheorem) -> Problem | None:
     return Problem(f"its delta is at least {least:.6g}") if least > claim.delta * TOLERANCE else _TOO_MANY
 
 
-def _robust(claim: privacy.RobustTheorem, grounds: Grounds) -> Problem | None:
+def _robust(claim: privacy.RobustTheorem, grounds: ClaimBasis) -> Problem | None:
     loss = grounds.promise.loss
     if not isinstance(loss, RobustlySampled):
         return Problem("its theorem speaks of a biased sample, and the promise of none")

@@ -13,10 +13,10 @@ from incrowd.core.glossary import meaning_digest
 from incrowd.core.steps.around import Compare, own_steps, steps_around
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
-from incrowd.core.steps.step import Grounds, claims_of, fold
+from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verifier.claims import DERIVED, check_numbers
-from incrowd.verifier.statement import Look, MethodCheck, Problem, Statement, in_order
+from incrowd.verifier.statement import CheckOutcome, MethodCheck, Problem, Statement, in_order
 
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 
@@ -28,8 +28,8 @@ def statement_of(certificate: Certificate) -> Statement:
     return Statement(grounds, certificate.claims, certificate.schema.released, certificate.evidence, roles)
 
 
-def _grounds(certificate: Certificate) -> Grounds:
-    return Grounds(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
+def _grounds(certificate: Certificate) -> ClaimBasis:
+    return ClaimBasis(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
 
 
 def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
@@ -41,23 +41,27 @@ def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
     return numbers
 
 
-def judge(certificate: Certificate, check: MethodCheck) -> Iterator[Look]:
+def judge(certificate: Certificate, check: MethodCheck) -> Iterator[CheckOutcome]:
     """Make promise and claims again from the steps and compare them whole; then derive each number a second time."""
     statement = statement_of(certificate)
     named = "it is the one that these claims and steps have"
     wrong = (
         None if certificate.names_itself() else Problem("claims, steps, guarantee or policy are not those of this id")
     )
-    yield Look("id", wrong, named)
-    yield Look("glossary", _meaning(certificate), "its kinds, keys and fields mean here what they meant to its maker")
+    yield CheckOutcome("id", wrong, named)
+    yield CheckOutcome(
+        "glossary", _meaning(certificate), "its kinds, keys and fields mean here what they meant to its maker"
+    )
     whole = replace(statement, grounds=_grounds(certificate))
-    yield Look("steps", check_steps(whole, check), "they are those of the guarantee")
-    yield Look("guarantee", _promise(certificate), "folded again from the steps, it is the same")
-    yield Look("claims", _claims(certificate), "made again from the steps, they are the same")
+    yield CheckOutcome("steps", check_steps(whole, check), "they are those of the guarantee")
+    yield CheckOutcome("guarantee", _promise(certificate), "folded again from the steps, it is the same")
+    yield CheckOutcome("claims", _claims(certificate), "made again from the steps, they are the same")
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.source})"
-        yield Look(f"claim: {claim.kind}", _numbers(claim, statement.grounds, check), derived)
-    yield Look("accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it")
+        yield CheckOutcome(f"claim: {claim.kind}", _numbers(claim, statement.grounds, check), derived)
+    yield CheckOutcome(
+        "accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it"
+    )
 
 
 def _meaning(certificate: Certificate) -> Problem | None:
@@ -112,7 +116,7 @@ def _claims(certificate: Certificate) -> Problem | None:
     return None if made == certificate.claims else Problem("they are not in their order")
 
 
-def _numbers(claim: Claim, grounds: Grounds, check: MethodCheck) -> Problem | None:
+def _numbers(claim: Claim, grounds: ClaimBasis, check: MethodCheck) -> Problem | None:
     if not claim.numbers and not isinstance(claim, Concentrated):
         hidden = getattr(check, "hidden", None)
         return None if hidden is None else hidden(claim)
@@ -122,7 +126,7 @@ def _numbers(claim: Claim, grounds: Grounds, check: MethodCheck) -> Problem | No
         return Problem("its numbers cannot be read")
 
 
-def _recomputed(claim: Claim, grounds: Grounds, check: MethodCheck) -> Problem | None:
+def _recomputed(claim: Claim, grounds: ClaimBasis, check: MethodCheck) -> Problem | None:
     recompute = getattr(check, "recompute", None)
     if recompute is None:
         return Problem("nothing here derives its numbers again", undecided=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Output
@@ -25,7 +25,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Look:
+class CheckOutcome:
     """One look at a release: what was looked at, what is wrong (None: nothing), and what holds otherwise."""
 
     about: str
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One check: what was looked at, what was found, and why."""
 
     about: str
@@ -50,12 +50,12 @@ class Finding:
     why: str
 
 
-def finding(look: Look) -> Finding:
+def finding(look: CheckOutcome) -> CheckResult:
     """Return what a look found: its problem, or what holds otherwise."""
     if look.problem is None:
-        return Finding(look.about, Verdict.PASSED, look.otherwise)
+        return CheckResult(look.about, Verdict.PASSED, look.otherwise)
     verdict = Verdict.UNKNOWN if look.problem.undecided else Verdict.FAILED
-    return Finding(look.about, verdict, look.problem.text)
+    return CheckResult(look.about, verdict, look.problem.text)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Statement:
     `roles` are those of the declared columns.
     """
 
-    grounds: Grounds
+    grounds: ClaimBasis
     claims: tuple[Claim, ...]
     released: tuple[str, ...]
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class MethodCheck(Protocol):
     def contradiction(self, statement: Statement) -> Problem | None:
         """Return where steps, claims and columns contradict each other beyond what the fold finds, or None."""
 
-    def looks(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+    def looks(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
         """Read the written files and hold them against the statement."""
 
     def recount(self, statement: Statement, output: Output) -> Problem | None:
@@ -104,7 +104,7 @@ class MethodCheck(Protocol):
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> Output:
         """Read what was published, as anyone can."""
 
-    def recompute(self, claim: Claim, grounds: Grounds) -> Problem | None:
+    def recompute(self, claim: Claim, grounds: ClaimBasis) -> Problem | None:
         """Derive the numbers of a claim of the method's own again, slowly; claims of privacy are not asked here."""
 
     def hidden(self, claim: Claim) -> Problem | None:

@@ -16,20 +16,20 @@ from starlette.exceptions import HTTPException
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError, SourceUnavailable
-from incrowd.governance.books import Books, open_books
+from incrowd.governance.books import ServerStores, open_books
 from incrowd.web import replies
-from incrowd.web.caller import NobodyKnown
-from incrowd.web.flights import Flights
-from incrowd.web.guard import Guard
+from incrowd.web.caller import NotAuthenticated
+from incrowd.web.flights import InFlightQueries
+from incrowd.web.guard import RequestMiddleware
 from incrowd.web.logs import note
 from incrowd.web.routes import access, batches, consent, history, operation, questions
-from incrowd.web.scribe import Scribe
-from incrowd.web.services import Limiter, QuestionDesk, Services
+from incrowd.web.scribe import AuditLogWriter
+from incrowd.web.services import Limiter, QueryBackend, Services
 from incrowd.web.settings import Settings
 from incrowd.web.slots import Slots
 from incrowd.web.threads import ThreadPool
-from incrowd.web.turns import NoRoom, TooManyAtOnce, Turns
-from incrowd.workflows.consent.subject_desk import SubjectDesk
+from incrowd.web.turns import ConcurrencyLimit, ServerBusy, TooManyAtOnce
+from incrowd.workflows.consent.subject_desk import DataSubjectService
 
 _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
@@ -54,11 +54,11 @@ VARIABLE = "INCROWD_SERVE"
 
 
 def app(
-    desk: QuestionDesk,
-    books: Books,
+    desk: QueryBackend,
+    books: ServerStores,
     settings: Settings,
     close: Callable[[], None] | None = None,
-    subjects: SubjectDesk | None = None,
+    subjects: DataSubjectService | None = None,
 ) -> FastAPI:
     """Return the server's application; any number of workers may run it beside one ledger.
 
@@ -76,27 +76,29 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    scribe = Scribe(books.audit)
+    scribe = AuditLogWriter(books.audit)
     server.state.close = _closing((pool, quick, scribe), settings.longest, close)
     limits = Limiter(settings.rate), Limiter(settings.logins)
-    turns = Turns(settings.each, settings.queue)
-    server.state.services = Services(desk, books, settings, pool, quick, scribe, turns, Flights(), *limits, subjects)
+    turns = ConcurrencyLimit(settings.each, settings.queue)
+    server.state.services = Services(
+        desk, books, settings, pool, quick, scribe, turns, InFlightQueries(), *limits, subjects
+    )
     for group in _ROUTES:
         server.include_router(group.router)
-    server.add_exception_handler(NobodyKnown, _nobody)
-    for too_many in (replies.TooOften, TooManyAtOnce, NoRoom):
+    server.add_exception_handler(NotAuthenticated, _nobody)
+    for too_many in (replies.RateLimited, TooManyAtOnce, ServerBusy):
         server.add_exception_handler(too_many, _refused)
     server.add_exception_handler(IncrowdError, _refused)
     server.add_exception_handler(RequestValidationError, _unreadable)
     server.add_exception_handler(HTTPException, _elsewhere)
-    server.add_middleware(Guard, settings=settings)
+    server.add_middleware(RequestMiddleware, settings=settings)
     return server
 
 
 @asynccontextmanager
 async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     """Let the rows be ready before the first question; where they are not, every question is told so."""
-    desk: QuestionDesk = server.state.services.desk
+    desk: QueryBackend = server.state.services.desk
     try:
         desk.load()
     except SourceUnavailable as problem:
@@ -115,7 +117,7 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
 
 
 def _closing(
-    pools: tuple[ThreadPool | Scribe, ...], longest: float, close: Callable[[], None] | None
+    pools: tuple[ThreadPool | AuditLogWriter, ...], longest: float, close: Callable[[], None] | None
 ) -> Callable[[], None]:
     def closing() -> None:
         done = [pool.stop(longest) for pool in pools]  # whatever was begun is answered and kept, unless it does not end
@@ -206,7 +208,7 @@ def open_server(order: ServeOrder) -> FastAPI:
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:
         limits = Limits(seconds=order.settings.longest, timed=True)
-        desk: QuestionDesk
+        desk: QueryBackend
         if order.settings.reload:
             from incrowd.web.reload import ReloadingDesk
 
@@ -218,4 +220,4 @@ def open_server(order: ServeOrder) -> FastAPI:
         else:
             desk = stack.enter_context(open_desk(policies, order.data, limits))
         gated = tuple(policy for policy in policies if policy.gate is not None)
-        return app(desk, books, order.settings, stack.pop_all().close, SubjectDesk(gated) if gated else None)
+        return app(desk, books, order.settings, stack.pop_all().close, DataSubjectService(gated) if gated else None)

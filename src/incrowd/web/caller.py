@@ -12,17 +12,17 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.access.credentials import is_mark
-from incrowd.governance.access.grant import Grant, Holder, Right
+from incrowd.governance.access.grant import Grant, Permission, User
 from incrowd.governance.audit import Event
-from incrowd.web.replies import TooOften
-from incrowd.web.services import QuestionDesk, Services
+from incrowd.web.replies import RateLimited
+from incrowd.web.services import QueryBackend, Services
 
 MARK = "x-incrowd-mark"
 _BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
-class NobodyKnown(AccessDenied):
+class NotAuthenticated(AccessDenied):
     """No token, no session, or one that does not work."""
 
 
@@ -34,21 +34,21 @@ class Caller:
     token: str
 
     @property
-    def holder(self) -> Holder:
+    def holder(self) -> User:
         """Who it is, in which role."""
         return self.grant.holder
 
     @property
     def analyst(self) -> str | None:
         """Whose allowance pays: his own, unless he asks for everyone."""
-        return None if self.holder.may(Right.PUBLISH) else self.holder.name
+        return None if self.holder.may(Permission.PUBLISH) else self.holder.name
 
     @property
     def reader(self) -> str | None:
         """Who reads what was asked: an analyst under his name; whoever publishes or audits (None) reads all."""
-        return None if self.holder.may(Right.AUDIT) else self.analyst
+        return None if self.holder.may(Permission.AUDIT) else self.analyst
 
-    def desk(self, services: Services) -> QuestionDesk:
+    def desk(self, services: Services) -> QueryBackend:
         """Return the desk as he may see it: what is outside his datasets does not exist there."""
         return services.desk if self.holder.datasets is None else services.desk.within(self.holder.datasets)
 
@@ -69,7 +69,7 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
     if token is None:
-        raise NobodyKnown("send a token: 'Authorization: Bearer TOKEN', or log in.")
+        raise NotAuthenticated("send a token: 'Authorization: Bearer TOKEN', or log in.")
     grant = services.books.access.at_hand(token)
     if grant is None:
         grant = await run_in_threadpool(_looked_up, services, token, origin(request))
@@ -90,10 +90,10 @@ def _looked_up(services: Services, token: str, place: str) -> Grant:
     except AccessDenied as denied:
         _knock(services, f"from {place}")
         services.books.audit.write(Event("access", "unknown"))
-        raise NobodyKnown(str(denied)) from None
+        raise NotAuthenticated(str(denied)) from None
 
 
-def needs(right: Right) -> Callable[..., Awaitable[Caller]]:
+def needs(right: Permission) -> Callable[..., Awaitable[Caller]]:
     """Return a dependency that lets nobody through without a right."""
 
     async def permitted(request: Request, bearer: Bearer) -> Caller:
@@ -123,7 +123,7 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
     """Deny a session outside its page, and a page that is not the session's own."""
     if not by_page:
         if caller.grant.session:
-            raise NobodyKnown("a session is for the browser that logged in: use a token of your own.")
+            raise NotAuthenticated("a session is for the browser that logged in: use a token of your own.")
         return
     check_page(request)
     if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
@@ -132,7 +132,7 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
 
 def _knock(services: Services, key: str) -> None:
     if seconds := services.knocks.wait(key):
-        raise TooOften(seconds)
+        raise RateLimited(seconds)
 
 
 def count_more(services: Services, caller: Caller, requests: int) -> None:
@@ -140,8 +140,8 @@ def count_more(services: Services, caller: Caller, requests: int) -> None:
     services.knocks.owe(f"holder {caller.holder.name}", requests)
 
 
-Reader = Annotated[Caller, Depends(needs(Right.READ))]
-Asker = Annotated[Caller, Depends(needs(Right.ASK))]
-Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
-Admitter = Annotated[Caller, Depends(needs(Right.ADMIT))]
+Reader = Annotated[Caller, Depends(needs(Permission.READ))]
+Asker = Annotated[Caller, Depends(needs(Permission.ASK))]
+Auditor = Annotated[Caller, Depends(needs(Permission.AUDIT))]
+Admitter = Annotated[Caller, Depends(needs(Permission.ADMIT))]
 Anybody = Annotated[Caller, Depends(recognize)]

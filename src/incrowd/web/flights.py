@@ -10,12 +10,12 @@ from threading import Lock
 
 
 @dataclass(frozen=True, eq=False)
-class Flights:
+class InFlightQueries:
     """The questions that one worker is answering, by their marks.
 
     The first who asks leads; whoever asks the same meanwhile is given a future that is done when the leader is.
 
-    >>> flights = Flights()
+    >>> flights = InFlightQueries()
     >>> with flights.boarding() as first, flights.boarding() as second:
     ...     first.lead("a question"), second.lead("a question").done()
     (None, False)
@@ -27,9 +27,9 @@ class Flights:
     leading: dict[str, Future[None]] = field(default_factory=dict)
 
     @contextmanager
-    def boarding(self) -> Iterator[Flight]:
+    def boarding(self) -> Iterator[InFlightQuery]:
         """Return a flight whose question may be known later; it is over at the end of the block."""
-        flight = Flight(self)
+        flight = InFlightQuery(self)
         try:
             yield flight
         finally:
@@ -37,10 +37,10 @@ class Flights:
 
 
 @dataclass(frozen=True, eq=False)
-class Flight:
+class InFlightQuery:
     """What somebody asks: it leads, waits for the one that does, or is over.
 
-    >>> flights = Flights()
+    >>> flights = InFlightQueries()
     >>> with flights.boarding() as flight:
     ...     flight.lead("a question"), flight.lead("a question"), list(flights.leading)
     (None, None, ['a question'])
@@ -48,7 +48,7 @@ class Flight:
     (True, {})
     """
 
-    flights: Flights
+    flights: InFlightQueries
     over: Future[None] = field(default_factory=Future)
     led: set[str] = field(default_factory=set)
 

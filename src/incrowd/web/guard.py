@@ -39,7 +39,7 @@ class _TooSlow(Exception):
     """A request's body did not arrive in time."""
 
 
-class Guard:
+class RequestMiddleware:
     """Wraps the application: what it raises becomes a constant reply, and each request one line in the log."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
-from incrowd.web.services import JsonDocument, PlannedQuestion, QuestionDesk
-from incrowd.workflows.ask.asking import Asking, AskingTogether
-from incrowd.workflows.ask.desk import Desk
+from incrowd.web.services import JsonDocument, PlannedQuestion, QueryBackend
+from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
+from incrowd.workflows.ask.desk import QueryService
 from incrowd.workflows.ask.history import PageOfHistory
 from incrowd.workflows.policy.policy import Policy, load_policy
 
-Opening = Callable[[Sequence[Policy]], AbstractContextManager[Desk]]
+Opening = Callable[[Sequence[Policy]], AbstractContextManager[QueryService]]
 _LOOK = 1.0  # seconds between two looks at the policies
 
 
@@ -26,7 +26,7 @@ _LOOK = 1.0  # seconds between two looks at the policies
 class OpenDesk:
     """A desk, what its policies declare, and how it is closed."""
 
-    desk: Desk
+    desk: QueryService
     stack: ExitStack
 
     @classmethod
@@ -117,15 +117,15 @@ class ReloadingDesk:
         """The folder where desks hold locks."""
         return self.now.desk.locks
 
-    def price(self, asking: Asking) -> JsonDocument:
+    def price(self, asking: QueryRequest) -> JsonDocument:
         """Say what a question would cost."""
         return self.now.desk.price(asking)
 
-    def prepare(self, asking: Asking) -> PlannedQuestion:
+    def prepare(self, asking: QueryRequest) -> PlannedQuestion:
         """Plan a question at the desk of now."""
         return self.now.desk.prepare(asking)
 
-    def recall(self, asking: Asking) -> PlannedQuestion | None:
+    def recall(self, asking: QueryRequest) -> PlannedQuestion | None:
         """Return a question that was planned lately at the desk of now."""
         return self.now.desk.recall(asking)
 
@@ -161,7 +161,7 @@ class ReloadingDesk:
         """Return an answer that was given to the analyst before."""
         return self.now.desk.answer(id_, analyst)
 
-    def within(self, datasets: Collection[str]) -> QuestionDesk:
+    def within(self, datasets: Collection[str]) -> QueryBackend:
         """Return a desk that knows these datasets alone."""
         return self.now.desk.within(datasets)
 

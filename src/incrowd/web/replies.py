@@ -20,7 +20,7 @@ from incrowd.errors import (
     SourceUnavailable,
     UnknownColumn,
 )
-from incrowd.web.turns import NoRoom, TooManyAtOnce
+from incrowd.web.turns import ServerBusy, TooManyAtOnce
 
 _BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
 _FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
@@ -31,7 +31,7 @@ NOT_AVAILABLE = "the data is not available now; nothing was charged. Its holder 
 _STOPPED = "the answer took too long and was stopped. What it cost stays charged; its operator finds it in the log."
 
 
-class TooOften(Exception):
+class RateLimited(Exception):
     """Somebody knocked too often."""
 
     def __init__(self, seconds: float) -> None:
@@ -39,7 +39,7 @@ class TooOften(Exception):
         self.seconds = max(1, math.ceil(seconds))
 
 
-class NothingThere(InvalidParameter):
+class NotFound(InvalidParameter):
     """There is no such thing, or it is somebody else's: both are told in one text."""
 
     def __init__(self) -> None:
@@ -75,16 +75,16 @@ def refusal(problem: Exception) -> Response:
     b'{"error":"the server could not do this. Its operator finds ...","kind":"ServerUnavailable"}'
     """
     match problem:
-        case TooOften():
+        case RateLimited():
             return _later(429, f"too many requests: try again in {problem.seconds} seconds.", problem.seconds)
         case TooManyAtOnce():
             text = (
                 "you have as many questions in hand as one may have at once; nothing was charged. Wait for an answer."
             )
             return _later(429, text, 1)
-        case NoRoom():
+        case ServerBusy():
             return _later(503, "the server is busy; nothing was charged. Try again later.", 1)
-        case NothingThere():
+        case NotFound():
             return error(404, InvalidParameter.__name__, str(problem))
         case AccessDenied():
             return error(403, type(problem).__name__, str(problem))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fastapi import Response
 
 from incrowd.governance.audit import Audit, Event
-from incrowd.store.clerk import Clerk
+from incrowd.store.clerk import BatchWriter
 from incrowd.web import replies
 from incrowd.web.logs import note
 
@@ -19,7 +19,7 @@ _Job = tuple["Future[Response]", Callable[[], Outcome]]
 
 
 @dataclass(frozen=True, eq=False)
-class Scribe:
+class AuditLogWriter:
     """Replies that take next to no work, each given when it is written down.
 
     A commit takes longer than such a reply, so those that come while one is under way are committed together after it,
@@ -27,10 +27,10 @@ class Scribe:
     """
 
     audit: Audit
-    clerk: Clerk[_Job] = field(init=False)
+    clerk: BatchWriter[_Job] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clerk", Clerk(self._write))
+        object.__setattr__(self, "clerk", BatchWriter(self._write))
 
     def submit(self, work: Callable[[], Outcome]) -> Future[Response]:
         """Let a reply be made, written down and given."""

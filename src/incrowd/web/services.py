@@ -12,15 +12,15 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
-from incrowd.governance.books import Books
-from incrowd.web.flights import Flights
-from incrowd.web.scribe import Scribe
+from incrowd.governance.books import ServerStores
+from incrowd.web.flights import InFlightQueries
+from incrowd.web.scribe import AuditLogWriter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
-from incrowd.web.turns import Turns
-from incrowd.workflows.ask.asking import Asking, AskingTogether
+from incrowd.web.turns import ConcurrencyLimit
+from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
 from incrowd.workflows.ask.history import PageOfHistory
-from incrowd.workflows.consent.subject_desk import SubjectDesk
+from incrowd.workflows.consent.subject_desk import DataSubjectService
 
 _MOST_KEYS = 10_000
 
@@ -29,19 +29,19 @@ _MOST_KEYS = 10_000
 class Services:
     """The desk, the books and the limits of one worker; what correctness needs is in the books, on disk."""
 
-    desk: QuestionDesk
-    books: Books
+    desk: QueryBackend
+    books: ServerStores
     settings: Settings
     pool: ThreadPool
     quick: ThreadPool
     """For what takes little time: prices, and keeping what came of a question when its time has come."""
-    scribe: Scribe
+    scribe: AuditLogWriter
     """For what takes next to none: telling again what is known."""
-    turns: Turns
-    flights: Flights
+    turns: ConcurrencyLimit
+    flights: InFlightQueries
     knocks: Limiter
     logins: Limiter
-    subjects: SubjectDesk | None = None
+    subjects: DataSubjectService | None = None
 
 
 async def _services(request: Request) -> Services:  # async: no thread is needed for it
@@ -89,20 +89,20 @@ class BegunQuestion(Protocol):
         """Whether no row was read for it."""
 
 
-class QuestionDesk(Protocol):
+class QueryBackend(Protocol):
     """Where questions are answered; safe for many threads."""
 
     @property
     def locks(self) -> Path | None:
         """The folder where all who answer at one ledger on this machine hold locks, if there is one."""
 
-    def price(self, asking: Asking) -> JsonDocument:
+    def price(self, asking: QueryRequest) -> JsonDocument:
         """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
 
-    def prepare(self, asking: Asking) -> PlannedQuestion:
+    def prepare(self, asking: QueryRequest) -> PlannedQuestion:
         """Plan a question, or refuse it; reads no row and writes nothing."""
 
-    def recall(self, asking: Asking) -> PlannedQuestion | None:
+    def recall(self, asking: QueryRequest) -> PlannedQuestion | None:
         """Return a question that was planned lately, with no work at all; None tells nothing."""
 
     def price_batch(self, asking: AskingTogether) -> JsonDocument:
@@ -129,7 +129,7 @@ class QuestionDesk(Protocol):
     def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
         """Return an answer that was given to the analyst before."""
 
-    def within(self, datasets: Collection[str]) -> QuestionDesk:
+    def within(self, datasets: Collection[str]) -> QueryBackend:
         """Return a desk that knows these datasets and the public tables alone."""
 
     def load(self) -> None:

@@ -24,14 +24,14 @@ _Job = tuple["Future[Any]", Callable[[], Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Jobs:
+class ThreadJobs:
     """The jobs that wait, in a line for each holder; the lines take turns, and none has more than its part at work.
 
     Whoever is alone has `most` jobs at work.  Those who had some lately share them, so that whoever has many jobs
     waiting, or long ones, leaves threads, and what threads of one process have to share, to others.  With `slots` they
     share the processors of the machine as well, whichever workers have their jobs.
 
-    >>> jobs = Jobs(most=1)
+    >>> jobs = ThreadJobs(most=1)
     >>> for holder in ("ann", "ann", "bob"):
     ...     jobs.put((Future(), lambda: None), holder)
     >>> taken = [jobs.take(), jobs.take()]
@@ -143,7 +143,7 @@ class ThreadPool:
     not: what was charged stays charged, so it is safe to leave a job that was not done in time.
     """
 
-    jobs: Jobs
+    jobs: ThreadJobs
     threads: tuple[Thread, ...]
 
     @classmethod
@@ -154,7 +154,7 @@ class ThreadPool:
         >>> pool.submit(lambda: 6 * 7).result(), pool.stop(10)
         (42, True)
         """
-        jobs = Jobs(most or max(1, size // 2), slots)
+        jobs = ThreadJobs(most or max(1, size // 2), slots)
         threads = tuple(Thread(target=_work, args=(jobs,), name="question", daemon=True) for _ in range(size))
         for thread in threads:
             thread.start()
@@ -175,7 +175,7 @@ class ThreadPool:
         return not any(thread.is_alive() for thread in self.threads)
 
 
-def _work(jobs: Jobs) -> None:
+def _work(jobs: ThreadJobs) -> None:
     while (waiting := jobs.take()) is not None:
         holder, (job, work) = waiting
         try:

@@ -22,7 +22,7 @@ class NotStarted(Exception):
     """The work was still waiting for its turn when the time was over: nothing was done."""
 
 
-class NotFinished(Exception):
+class TimedOut(Exception):
     """The work was not done when the time was over; it goes on, and its answer is kept."""
 
 
@@ -56,7 +56,7 @@ def shown_after(steps: int, settings: Settings) -> float:
 
 
 @dataclass(frozen=True)
-class Pacing:
+class ReplyTimer:
     """When a request came, and by which settings its outcome shows."""
 
     settings: Settings
@@ -75,8 +75,8 @@ class Pacing:
         if job.cancel():
             raise NotStarted
         waiting.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody waits for it any more
-        note("fault", fault=NotFinished.__name__)
-        raise NotFinished
+        note("fault", fault=TimedOut.__name__)
+        raise TimedOut
 
     async def pause(self, steps: int) -> None:
         """Wait until the outcome of so many steps of work shows, in the event loop: no thread waits along.

@@ -13,15 +13,15 @@ class TooManyAtOnce(Exception):
     """A holder has as many questions in hand as he may: nothing was asked and nothing charged."""
 
 
-class NoRoom(Exception):
+class ServerBusy(Exception):
     """The server has as many questions in hand as it can: nothing was asked and nothing charged."""
 
 
 @dataclass(frozen=True)
-class Turns:
+class ConcurrencyLimit:
     """So many questions of one holder, and so many in all, are in hand at one worker, those that wait included.
 
-    >>> turns = Turns(each=1, all=5)
+    >>> turns = ConcurrencyLimit(each=1, all=5)
     >>> with turns.of("ann"), turns.of("bob"), turns.of("ann"):
     ...     pass
     Traceback (most recent call last):
@@ -40,7 +40,7 @@ class Turns:
             if self.inside[holder] >= self.each:
                 raise TooManyAtOnce
             if self.inside.total() >= self.all:
-                raise NoRoom
+                raise ServerBusy
             self.inside[holder] += 1
         try:
             yield

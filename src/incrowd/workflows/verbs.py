@@ -18,11 +18,11 @@ from incrowd.workflows.policy.rows import open_rows, released_levels, settings_o
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.queries.question import Terms
+    from incrowd.queries.question import QueryTerms
     from incrowd.workflows.ask.desk import Answered, Priced
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.check.check import CheckResult
-    from incrowd.workflows.check.criteria import Wanted
+    from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.profile.profile import TableProfile
     from incrowd.workflows.release.publish import Released
     from incrowd.workflows.verify.verify import Verification
@@ -116,18 +116,18 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
 
     The same question again gets the same answer and costs the dataset nothing.
     """
-    from incrowd.workflows.ask.desk import Asking, open_desk
+    from incrowd.workflows.ask.desk import QueryRequest, open_desk
 
     with open_desk([load_policy(policy)], data) as desk:
-        return desk.ask(Asking(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
+        return desk.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
 def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Priced:
     """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
-    from incrowd.workflows.ask.desk import Asking, open_desk
+    from incrowd.workflows.ask.desk import QueryRequest, open_desk
 
     with open_desk([load_policy(policy)], data) as desk:
-        return desk.price(Asking(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
+        return desk.price(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
 def assess(
@@ -183,18 +183,18 @@ def _opened(data: object, policy: Policy | None, engine: Engine, nulls: tuple[st
     return engine.open(data)
 
 
-def _terms(offer: QuestionOffer) -> Terms:
-    from incrowd.queries.question import Terms
+def _terms(offer: QuestionOffer) -> QueryTerms:
+    from incrowd.queries.question import QueryTerms
 
     given = {name: value for name, value in offer.items() if name not in ("account", "analyst") and value is not None}
-    return Terms(**{name: exact(cast(Number, value), name) for name, value in given.items()})
+    return QueryTerms(**{name: exact(cast(Number, value), name) for name, value in given.items()})
 
 
-def _wanted(told: Criteria) -> Wanted:
+def _wanted(told: Criteria) -> CheckCriteria:
     """Return what is expected of a table, from plain numbers."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
-    from incrowd.workflows.check.criteria import Wanted
+    from incrowd.workflows.check.criteria import CheckCriteria
 
     def number(name: str) -> Fraction | None:
         value = cast(Number | None, told.get(name))
@@ -205,7 +205,7 @@ def _wanted(told: Criteria) -> Wanted:
     file, k_map = told.get("population"), told.get("k_map")
     if file is None and (there is not None or k_map is not None):
         raise InvalidParameter("k-map and presence compare with a population: name its file.")
-    return Wanted(
+    return CheckCriteria(
         told.get("k"),
         told.get("l"),
         told.get("entropy_l"),

@@ -15,7 +15,7 @@ from incrowd.core.codec import canonical
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.index import sealed_rows
-from incrowd.store.link import Anchor, Link, link
+from incrowd.store.link import Anchor, ChainEntry, link
 from incrowd.store.sqlite import sqlite_at
 from tests.ledgers import create, pure, reopen, tampering
 
@@ -142,7 +142,7 @@ def test_an_index_with_too_little_or_too_much_is_found(ledger: Ledger, change: s
 # --- a forger who recomputes the hashes
 
 
-def forge(ledger: Ledger, change: Callable[[Link], Link]) -> None:
+def forge(ledger: Ledger, change: Callable[[ChainEntry], ChainEntry]) -> None:
     """Rewrite every entry as `change` says and recompute all hashes with the ledger's secret, the head included."""
     links, seal = list(ledger.chain.links()), ledger.chain.read(lambda reader: reader.seal)
     with tampering(ledger.chain) as connection:
@@ -155,34 +155,34 @@ def forge(ledger: Ledger, change: Callable[[Link], Link]) -> None:
         connection.execute(text("UPDATE ledger_head SET hash = :hash"), {"hash": place.hash})
 
 
-def _overwrite(connection: Connection, new: Link) -> None:
+def _overwrite(connection: Connection, new: ChainEntry) -> None:
     connection.execute(
         text("UPDATE ledger_entries SET body = :b, sets = :s, previous = :p, hash = :h WHERE sequence = :n"),
         {"b": canonical(new.body), "s": canonical(new.sets), "p": new.previous, "h": new.hash, "n": new.sequence},
     )
 
 
-def cheaper(old: Link) -> Link:
+def cheaper(old: ChainEntry) -> ChainEntry:
     """Make the charge of entry 5 smaller, and leave the totals alone."""
     return replace(old, body=json.loads(json.dumps(old.body).replace('"0.1"', '"0.01"'))) if old.sequence == 5 else old
 
 
-def smaller_total(old: Link) -> Link:
+def smaller_total(old: ChainEntry) -> ChainEntry:
     sets = json.loads(json.dumps(old.sets).replace('"epsilon": "0.3"', '"epsilon": "0.1"'))
     return replace(old, sets=sets) if old.sequence == 5 else old
 
 
-def larger_budget(old: Link) -> Link:
+def larger_budget(old: ChainEntry) -> ChainEntry:
     return replace(old, body=json.loads(json.dumps(old.body).replace('"epsilon": "1"', '"epsilon": "9"')))
 
 
-def strange(old: Link) -> Link:
+def strange(old: ChainEntry) -> ChainEntry:
     return replace(old, body={"surprise": True}) if old.sequence == 5 else old
 
 
 @pytest.mark.parametrize(("change", "bad"), [(cheaper, 5), (smaller_total, 5), (larger_budget, 2), (strange, 5)])
 def test_totals_that_do_not_follow_are_named_even_when_all_hashes_fit(
-    ledger: Ledger, change: Callable[[Link], Link], bad: int
+    ledger: Ledger, change: Callable[[ChainEntry], ChainEntry], bad: int
 ) -> None:
     forge(ledger, change)
     report = ledger.check()
@@ -190,7 +190,7 @@ def test_totals_that_do_not_follow_are_named_even_when_all_hashes_fit(
     assert "totals are off" in str(report.finding)
 
 
-def renamed(old: Link) -> Link:
+def renamed(old: ChainEntry) -> ChainEntry:
     return replace(old, body=json.loads(json.dumps(old.body).replace("table 2", "table x")))
 
 
@@ -204,7 +204,7 @@ def test_a_consistent_forgery_is_found_only_against_a_certificate(ledger: Ledger
 
 
 def test_an_overspent_budget_is_found_even_when_all_hashes_and_sums_fit(ledger: Ledger) -> None:
-    def smaller_budget(old: Link) -> Link:
+    def smaller_budget(old: ChainEntry) -> ChainEntry:
         body = json.loads(json.dumps(old.body).replace('"epsilon": "1"', '"epsilon": "0.5"'))
         return replace(
             old, body=body, sets=json.loads(json.dumps(old.sets).replace('"epsilon": "1"', '"epsilon": "0.5"'))

@@ -11,7 +11,7 @@ from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
 from incrowd.verifier.files import columns_of, values_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 from tests.contract.toy.steps import AddToTotal, Total
 
 STEPS = (KeepRows, EveryRow, AddToTotal)
@@ -24,11 +24,11 @@ def contradiction(statement: Statement) -> Problem | None:
     return Problem("no column is released") if statement.released else None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look for one number."""
     (file,) = files
     right = columns_of(file) == ("total",) and len(list(values_of(file, "total"))) == 1
-    yield Look("number in the file", None if right else Problem("there is not one total"), "there is one total")
+    yield CheckOutcome("number in the file", None if right else Problem("there is not one total"), "there is one total")
 
 
 def recount(statement: Statement, output: Total) -> Problem | None:

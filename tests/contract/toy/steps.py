@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Laplace
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.methods.outcomes.histogram import Tabular
 
@@ -38,7 +38,7 @@ class AddToTotal(Step):
         """Promise what the noise costs somebody with all their rows."""
         return Promise(Laplace(self.scale, unit.max_rows), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
         unit = grounds.unit
         return (

@@ -14,7 +14,7 @@ from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
-from incrowd.core.hierarchy.tree import Branch, Tree, ordered, tree
+from incrowd.core.hierarchy.tree import Branch, TreeHierarchy, ordered, tree
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ CASES: dict[str, Case] = {
     "redaction": Case(Type.TEXT, Redaction(Text(), 5), words),
     "redaction of categories": Case(Type.TEXT, Redaction(Categories(_ZIPS), 5), words),
     "tree": Case(Type.TEXT, tree(_PLACES), places),
-    "tree with a top": Case(Type.TEXT, Tree((("Paris", "France", "*"), ("Kyoto", "Japan", "*"))), places),
-    "tree of integers": Case(Type.INTEGER, Tree((("1", "low"), ("2", "low"), ("30", "high"))), integers),
+    "tree with a top": Case(Type.TEXT, TreeHierarchy((("Paris", "France", "*"), ("Kyoto", "Japan", "*"))), places),
+    "tree of integers": Case(Type.INTEGER, TreeHierarchy((("1", "low"), ("2", "low"), ("30", "high"))), integers),
     "groups": Case(Type.TEXT, ordered(("Rome", "Paris", "Lyon", "Oslo", "Kyoto"), (2, 4)), places),
 }

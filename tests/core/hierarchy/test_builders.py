@@ -13,7 +13,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.intervals import Cuts, Intervals, NumberGrid
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
-from incrowd.core.hierarchy.tree import Tree, ordered, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, tree
 from incrowd.errors import InvalidParameter
 
 DECIMALS = Numbers(0, 10, Type.DECIMAL)
@@ -171,13 +171,13 @@ def test_redaction_stars_what_arx_stars() -> None:
 
 def test_a_tree_names_what_is_wrong_with_it() -> None:
     with pytest.raises(InvalidParameter, match="more than once: 'Paris'"):
-        Tree((("Paris", "France"), ("Paris", "Texas")))
+        TreeHierarchy((("Paris", "France"), ("Paris", "Texas")))
     with pytest.raises(InvalidParameter, match="'Georgia' on level 1 lies both in 'Asia' and in 'America'"):
-        Tree((("Tbilisi", "Georgia", "Asia"), ("Atlanta", "Georgia", "America")))
+        TreeHierarchy((("Tbilisi", "Georgia", "Asia"), ("Atlanta", "Georgia", "America")))
     with pytest.raises(InvalidParameter, match="row 2 of the hierarchy has 1 levels and row 1 has 2"):
-        Tree((("Paris", "France"), ("Lyon",)))
+        TreeHierarchy((("Paris", "France"), ("Lyon",)))
     with pytest.raises(InvalidParameter, match="at least one value"):
-        Tree(())
+        TreeHierarchy(())
     with pytest.raises(InvalidParameter, match="the values under 'France' must be a list"):
         tree({"France": "Paris"})
     with pytest.raises(InvalidParameter, match="at least one value"):
@@ -185,10 +185,10 @@ def test_a_tree_names_what_is_wrong_with_it() -> None:
 
 
 def test_a_star_on_top_is_not_put_there_twice() -> None:
-    assert Tree((("a", "x", "*"), ("b", "y", "*"))).height == 2
-    assert Tree((("a", "x"), ("b", "y"))).height == 2
-    assert Tree((("a", "*"),)).height == 1
-    assert Tree((("a", "all"), ("b", "all"))).height == 2
+    assert TreeHierarchy((("a", "x", "*"), ("b", "y", "*"))).height == 2
+    assert TreeHierarchy((("a", "x"), ("b", "y"))).height == 2
+    assert TreeHierarchy((("a", "*"),)).height == 1
+    assert TreeHierarchy((("a", "all"), ("b", "all"))).height == 2
 
 
 def test_labels_of_a_tree_come_in_the_order_of_its_rows() -> None:

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.table import Kept
+from incrowd.core.table import RowFilter
 from incrowd.engines.settings import Spark
 from incrowd.engines.spark.engine import SparkEngine, spark_engine
 from incrowd.engines.spark.limit import PersonLimit
@@ -65,7 +65,7 @@ def troubled(engine: SparkEngine, data: Path, work: Path, name: str, **trouble: 
     """Count under trouble; return the counts and which attempts there were."""
     notes = work / name
     notes.mkdir()
-    kept: Kept = Unsteady(SAMPLE, str(notes), **trouble)  # type: ignore[arg-type]
+    kept: RowFilter = Unsteady(SAMPLE, str(notes), **trouble)  # type: ignore[arg-type]
     counts = engine.count(engine.open(data), CELLS, kept)
     return {"counts": shown(counts), "attempts": sorted(note.name for note in notes.iterdir())}
 

@@ -21,7 +21,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.table import Kept
+from incrowd.core.table import RowFilter
 from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark import tuples
@@ -94,7 +94,7 @@ def test_partial_counts_come_together_as_one_process_counts(
 ) -> None:
     cells = Cells.of(PEOPLE, chosen)
     cuts = data.draw(st.lists(st.integers(0, table.num_rows), max_size=3))
-    kept: list[Kept] = [PositionedSample.fresh(Fraction(1, 2))] if data.draw(st.booleans()) else []
+    kept: list[RowFilter] = [PositionedSample.fresh(Fraction(1, 2))] if data.draw(st.booleans()) else []
     pieces, tasks = partitions(table.select(list(cells.reads)), cuts, size)
     work = Counting(
         StoredColumns(cells.reads, pieces), cells, tuple(kept), CountingLimits(dense=2**8, buffered=3, held=4)

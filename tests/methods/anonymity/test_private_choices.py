@@ -10,7 +10,7 @@ import pytest
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Crowd, Grouped, Pure, Sampled, Sequence
 from incrowd.core.plan import Plan
-from incrowd.core.steps.step import Grounds, claims_of, fold, step_of
+from incrowd.core.steps.step import ClaimBasis, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.partition import check as partition
 from incrowd.methods.anonymity.scheme import check as scheme
@@ -57,7 +57,7 @@ def test_steps_and_claims_read_back_and_the_claims_follow_from_the_steps(method:
     assert in_order(plan.steps, check.ORDER)
     promise = fold(plan.steps, plan.unit, plan.promise.delta)
     assert promise == plan.promise
-    assert claims_of(Grounds(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
+    assert claims_of(ClaimBasis(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
     assert all(step.sentence and step.title for step in plan.steps)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.loss import Approximate
-from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample
@@ -173,7 +173,7 @@ def test_bins_that_are_listed_in_part_stand_in_their_order() -> None:
 def _partial(columns: tuple[BinColumn, ...]) -> Statement:
     policy = load_policy(changed(PEOPLE, **WAYS["suppressed for good"][1]))
     plan = policy.method.plan(policy.schema)
-    statement = with_step(statement_of(plan, policy.schema), Count, listed=Listing.FROM_K, columns=columns)
+    statement = with_step(statement_of(plan, policy.schema), Count, listed=ListedBins.FROM_K, columns=columns)
     return replace(statement, released=("sex", "age"))
 
 
@@ -239,16 +239,16 @@ def test_a_selection_that_is_none_is_found(change: Lines, folder: Path, tmp_path
 
 FORGED: list[tuple[str, type[Any], dict[str, Any], str]] = [
     ("suppressed", PublishCounts, {"exact": True}, "marked"),
-    ("suppressed", Count, {"listed": Listing.CHOSEN}, "bins that these steps do not list"),
-    ("suppressed at an open level", Count, {"listed": Listing.ALL}, "not all bins are known"),
+    ("suppressed", Count, {"listed": ListedBins.CHOSEN}, "bins that these steps do not list"),
+    ("suppressed at an open level", Count, {"listed": ListedBins.ALL}, "not all bins are known"),
     ("suppressed", RecodeToBins, {"columns": ()}, "released"),
-    ("blended", Count, {"listed": Listing.FROM_K}, "bins that these steps do not list"),
+    ("blended", Count, {"listed": ListedBins.FROM_K}, "bins that these steps do not list"),
     ("blended for people", KeepRows, {"rows": 1}, "rows kept"),
     ("blended for people", KeepRows, {"column": "name"}, "rows kept"),
     ("Laplace", AddNoise, {"within": 1}, "5 %"),
     ("Laplace", AddNoise, {"scale": Fraction(5)}, "5 %"),
     ("Laplace", PublishCounts, {"exact": True}, "none is exact"),
-    ("Laplace", Count, {"listed": Listing.FROM_THRESHOLD}, "bins that these steps do not list"),
+    ("Laplace", Count, {"listed": ListedBins.FROM_THRESHOLD}, "bins that these steps do not list"),
     ("Gaussian for people", AddNoise, {"within": 1}, "5 %"),
     ("Gaussian for people", AddNoise, {"scale": Fraction(10**9)}, "too wide"),
     ("unknown bins", HideUnknown, {"least": 3}, "alone in"),

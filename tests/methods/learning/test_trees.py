@@ -23,7 +23,7 @@ from incrowd.methods.learning.rehearsal import rehearse
 from incrowd.methods.learning.steps import CountByTarget, CountGrid, MoveCenters
 from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
-from incrowd.methods.learning.trees import Candidates, Cuts
+from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
 from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
@@ -245,7 +245,7 @@ def test_rows_of_a_record_are_dealt_one_by_one() -> None:
 
 def test_drawn_trees_are_the_same_for_everyone() -> None:
     """Whatever library or machine draws them: certificates of earlier versions are held against them."""
-    first = Candidates.of([4, 3, 2], [True, False, False]).drawn(2, 2)
+    first = SplitCandidates.of([4, 3, 2], [True, False, False]).drawn(2, 2)
     assert [each.to_json() for each in first] == [
         {"columns": [1, 0, 0], "codes": [0, 3, 1]},
         {"columns": [1, 1, 2], "codes": [0, 1, 0]},
@@ -254,7 +254,7 @@ def test_drawn_trees_are_the_same_for_everyone() -> None:
 
 def test_paths_say_in_words_who_is_in_a_leaf(tmp_path: Path) -> None:
     model = incrowd.learn_model(rows(50), policy("tree", tmp_path)).model
-    cuts = Cuts(np.array([1, 0, 0]), np.array([0, 8, 8]))
+    cuts = TreeSplits(np.array([1, 0, 0]), np.array([0, 8, 8]))
     assert list(cuts.paths(model.columns)) == [
         f"side is left; x before {model.columns[0].labels[8]}",
         f"side is left; x from {model.columns[0].labels[8]} on",

@@ -16,7 +16,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind, More, Unit
+from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
 from incrowd.methods.tabulation.cell_key import KeyNoise
@@ -36,7 +36,7 @@ KIND = Column("kind", hierarchy=Flat(Categories(("x", "y"))), **KEPT)
 PAY = Column("pay", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 10**6)))
 WHO = Column("who", Role.IDENTIFIER)
 SCHEMA = Schema((AREA, SEX, KIND, PAY, WHO))
-RECORDS = Schema(SCHEMA.columns, Unit(Kind.PERSON, column="who", more=More.REFUSE))
+RECORDS = Schema(SCHEMA.columns, Unit(Kind.PERSON, column="who", more=ExtraRowsRule.REFUSE))
 
 
 def rows(number: int = 90) -> pa.Table:

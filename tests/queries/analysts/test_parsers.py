@@ -14,11 +14,11 @@ import sqlglot.parser
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 ROOT = Path(__file__).parents[3]
-TERMS = Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+TERMS = QueryTerms(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 ODD = (
     "SELECT", "SELECT COUNT(", "SELECT COUNT(*) FROM", "SELECT CAST(x AS", "SELECT x[", "SELECT CASE WHEN",
     "SELECT " + "INTERVAL " * 500 + "1", "SELECT x" + "[1]" * 900, "SELECT CAST(x AS " + "ARRAY<" * 900,

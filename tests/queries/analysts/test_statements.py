@@ -22,12 +22,12 @@ from incrowd.noise.system import SystemCoins
 from incrowd.queries.catalog import Relation
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Interpreted, Question, Terms
+from incrowd.queries.question import Interpreted, QueryTerms, Question
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)
 """At least this share of the statements is answered."""
-SURE = {True: Terms(epsilon=Fraction(10**6)), False: Terms(epsilon=Fraction(10**6), delta=Fraction(1, 10**6))}
+SURE = {True: QueryTerms(epsilon=Fraction(10**6)), False: QueryTerms(epsilon=Fraction(10**6), delta=Fraction(1, 10**6))}
 """Where groups are known and where they are not: counts have no noise then, and sums less than is compared."""
 PEOPLE = 100
 WORDS = ("I21", "J13 sepsis", "J18", "lead Engineer", "developer", "/shop/a", "/home", "spring-5", "J2")

@@ -25,7 +25,7 @@ from incrowd.queries.combined_measurement import CombinedMeasurement, combined_a
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Combination, Terms
+from incrowd.queries.question import Combination, QueryTerms
 from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital
@@ -94,7 +94,7 @@ def several_pairs(seed: int) -> Iterator[SeveralPair]:
             continue
         if isinstance(asked, Combination):
             unit = next(CATALOG[name].unit for name in asked.parts[0].tables if CATALOG[name].private)
-            measured = measure(asked, unit, Terms(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+            measured = measure(asked, unit, QueryTerms(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
             assert isinstance(measured, CombinedMeasurement)
             both = _neighbors(chance, measured.measurements[0])
             parts = (Pair(sql, max_groups, each, queries_of(each), *both) for each in measured.measurements)
@@ -178,11 +178,11 @@ def _zeros(table: pa.Table) -> Iterable[dict[str, Any]]:
     return [{n: v + 0.0 if isinstance(v, float) else v for n, v in row.items()} for row in table.to_pylist()]
 
 
-def _terms(chance: random.Random, *, known: bool) -> Terms:
+def _terms(chance: random.Random, *, known: bool) -> QueryTerms:
     delta = Fraction(1, 10**6) if not known or chance.random() < 0.2 else Fraction(0)
     if chance.random() < 0.2:
-        return Terms(rho=Fraction(1, 10), delta=delta)
-    return Terms(epsilon=Fraction(1), delta=delta)
+        return QueryTerms(rho=Fraction(1, 10), delta=delta)
+    return QueryTerms(epsilon=Fraction(1), delta=delta)
 
 
 def _neighbors(chance: random.Random, measured: Measurement) -> tuple[Database, Database]:

@@ -23,8 +23,8 @@ from incrowd.queries.combined_measurement import Measured, measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
-from incrowd.queries.question import Question, Terms
-from incrowd.workflows.ask.desk import Answered, Asking, Desk
+from incrowd.queries.question import QueryTerms, Question
+from incrowd.workflows.ask.desk import Answered, QueryRequest, QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
 
@@ -32,7 +32,7 @@ from tests.queries.hostile.worlds import CANARIES, Worlds
 class Watched:
     """A warehouse of which is noted what was read, and how long the ledger was when it was read."""
 
-    desk: Desk
+    desk: QueryService
     collected: list[pa.Table] = field(default_factory=list)
     entries: list[int] = field(default_factory=list)
 
@@ -64,28 +64,28 @@ class Seen:
         return "answered" if self.error is None else f"{type(self.error).__name__}: {self.error}"
 
 
-def entries(desk: Desk) -> int:
+def entries(desk: QueryService) -> int:
     """Return how many entries the ledger has."""
     return desk.ledger.chain.head().sequence
 
 
-def planned(desk: Desk, sql: str) -> Measured | Exception:
+def planned(desk: QueryService, sql: str) -> Measured | Exception:
     """Return how a question is answered, with a delta where groups are not declared; or why it is not."""
     try:
         question = interpret(sql, desk.catalog)
         parts = (question,) if isinstance(question, Question) else question.parts
         delta = Fraction(0) if all(part.public_keys for part in parts) else Fraction(1, 10**6)
-        return measure(question, desk.catalog["people"].unit, Terms(epsilon=Fraction(1), delta=delta))
+        return measure(question, desk.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         return found
 
 
-def look(desk: Desk, sql: str, terms: Terms) -> Seen:
+def look(desk: QueryService, sql: str, terms: QueryTerms) -> Seen:
     """Ask a question in one world and note everything about it."""
     watched, before = Watched(desk), entries(desk)
     answered, error = None, None
     try:
-        answered = replace(desk, warehouse=cast("Warehouse", watched)).ask(Asking(sql, terms))
+        answered = replace(desk, warehouse=cast("Warehouse", watched)).ask(QueryRequest(sql, terms))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
     now = entries(desk)
@@ -107,7 +107,7 @@ def judged(worlds: Worlds, sql: str) -> Verdict:
     One that is not even planned in one world is asked in the other alone.
     """
     plan = planned(worlds.without, sql)
-    terms = (not isinstance(plan, Exception) and plan.terms) or Terms(epsilon=Fraction(1))
+    terms = (not isinstance(plan, Exception) and plan.terms) or QueryTerms(epsilon=Fraction(1))
     here = look(worlds.with_victim, sql, terms)
     there = Seen(error=plan) if isinstance(plan, Exception) else look(worlds.without, sql, terms)
     found = [f"the worlds differ: {here.kind!r}, {there.kind!r}"] if here.kind != there.kind else []

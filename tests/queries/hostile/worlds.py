@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.engines.sql.engine import Limits
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 
 VICTIM = 7731
@@ -79,8 +79,8 @@ _WORDS = pa.table(
 class Worlds:
     """Desks over neighboring tables: for the unit of privacy, one desk with the victim and one without."""
 
-    with_victim: Desk
-    without: Desk
+    with_victim: QueryService
+    without: QueryService
 
 
 @contextmanager

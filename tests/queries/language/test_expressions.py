@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.core.domain import Type
 from incrowd.queries.language import understand
-from incrowd.queries.language.extent import Extent, among, hull, listed, whole
+from incrowd.queries.language.extent import ExpressionDomain, among, hull, listed, whole
 from incrowd.queries.language.trees import fixed
 from incrowd.queries.question import AggregateKind
 from tests.queries.language.hospital import CATALOG, opened
@@ -170,7 +170,7 @@ def test_values_outside_a_domain_follow_the_rules_of_their_column() -> None:
 
 
 def test_extents_join_and_map() -> None:
-    assert hull([whole(1, 2), Extent(Type.DECIMAL, Fraction(1, 2), Fraction(3))], optional=True).ends == (
+    assert hull([whole(1, 2), ExpressionDomain(Type.DECIMAL, Fraction(1, 2), Fraction(3))], optional=True).ends == (
         Fraction(1, 2),
         Fraction(3),
     )

@@ -15,11 +15,11 @@ from incrowd.queries.answer import Answer
 from incrowd.queries.language import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL, TOTALED
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from tests.queries.language.hospital import CATALOG, opened
 
 VISITS = [(place, place % 100, 1.5, ("heart", "lung")[place % 3 == 0], None, True, "n", 1) for place in range(90)]
-TERMS = Terms(epsilon=Fraction(1))
+TERMS = QueryTerms(epsilon=Fraction(1))
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads import domain, planning
 from incrowd.queries.workloads.atoms import Blocks
@@ -83,7 +83,7 @@ def catalog_of(unit: Unit) -> Catalog:
 def planned(texts: Sequence[str], unit: Unit = Unit(), delta: Fraction | int = 0) -> Batch:  # noqa: B008 - a value
     catalog = catalog_of(unit)
     questions = [understand(text, catalog) for text in texts]
-    return batch(questions, unit, Terms(epsilon=Fraction(1), delta=Fraction(delta)), catalog)
+    return batch(questions, unit, QueryTerms(epsilon=Fraction(1), delta=Fraction(delta)), catalog)
 
 
 def people(number: int, seed: int = 3) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ JOINED = "FROM visits JOIN wards ON visits.ward = wards.ward"
 
 def test_joined_rows_are_counted_by_their_keys_for_all_rows_of_a_person() -> None:
     texts = [f"SELECT floor, COUNT(*) AS n {JOINED} GROUP BY floor", f"SELECT COUNT(*) AS n {JOINED}"]
-    paid, unit = Terms(epsilon=Fraction(1)), HOSPITAL["visits"].unit
+    paid, unit = QueryTerms(epsilon=Fraction(1)), HOSPITAL["visits"].unit
     (shared,) = batch([understand(text, HOSPITAL) for text in texts], unit, paid, HOSPITAL).workloads
     assert [part.measurement.sums.rows for part in shared.parts] == [2] * len(shared.parts)
     assert isinstance(shared.over, KeyTables)
@@ -270,7 +270,7 @@ def test_what_is_paid_is_spent_and_never_more() -> None:
 @pytest.mark.parametrize("number", [2, 5, 9])
 def test_a_set_is_never_worse_than_equal_shares(number: int, delta: Fraction | int) -> None:
     texts = RANGES[-number:]
-    catalog, terms = catalog_of(Unit()), Terms(epsilon=Fraction(1), delta=Fraction(delta))
+    catalog, terms = catalog_of(Unit()), QueryTerms(epsilon=Fraction(1), delta=Fraction(delta))
     questions = [understand(text, catalog) for text in texts]
     together = batch(questions, Unit(), terms, catalog)
     shares = batch(questions, Unit(), terms)
@@ -305,7 +305,7 @@ def test_domains_of_many_sets_of_columns_are_no_more_work_than_one(monkeypatch: 
     """Of conditions about pairs of columns each pair has a domain, as long as these together are not too large."""
     column = Column("a", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 59)), missing=Missing.DROP)
     schema = Schema(tuple(replace(column, name=name) for name in "abc"))
-    catalog, paid = Catalog((Relation("t", schema, "t", ready=True),)), Terms(epsilon=Fraction(1))
+    catalog, paid = Catalog((Relation("t", schema, "t", ready=True),)), QueryTerms(epsilon=Fraction(1))
     pairs = [("a", "b", (3, 9)), ("b", "c", (3, 9)), ("a", "c", (3, 9, 30))]
     texts = [f"SELECT COUNT(*) AS n FROM t WHERE {x} > {k} AND {y} > {k}" for x, y, least in pairs for k in least]
     questions = [understand(text, catalog) for text in texts]

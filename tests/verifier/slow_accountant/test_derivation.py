@@ -34,7 +34,7 @@ from incrowd.errors import DoesNotCompose, InvalidParameter, SampleReused
 from incrowd.queries.batch import batch
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.verifier.slow_accountant import concentration, derive
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.workflows.policy.policy import load_policy
@@ -80,18 +80,18 @@ def test_what_every_method_is_charged_is_derived_and_a_little_less_is_refuted(me
 
 
 TERMS = [
-    Terms(epsilon=Fraction(1)),
-    Terms(epsilon=Fraction(1), delta=SMALL),
-    Terms(rho=Fraction(1, 50), delta=SMALL),
+    QueryTerms(epsilon=Fraction(1)),
+    QueryTerms(epsilon=Fraction(1), delta=SMALL),
+    QueryTerms(rho=Fraction(1, 50), delta=SMALL),
 ]
 
 
-def measured(sql: str, terms: Terms) -> Measurement:
+def measured(sql: str, terms: QueryTerms) -> Measurement:
     question = understand(sql, CATALOG)
     return measurement(question, CATALOG[question.tables[0]].unit, terms)
 
 
-def promises(terms: Terms) -> list[Guarantee]:
+def promises(terms: QueryTerms) -> list[Guarantee]:
     """Return what every question promises on these terms; those that need a delta are left out where there is none."""
     made = []
     for sql in QUESTIONS:
@@ -101,7 +101,7 @@ def promises(terms: Terms) -> list[Guarantee]:
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=["pure", "approximate", "concentrated"])
-def test_what_every_question_is_charged_is_derived(terms: Terms) -> None:
+def test_what_every_question_is_charged_is_derived(terms: QueryTerms) -> None:
     made = promises(terms)
     assert len(made) > 40
     assert all(confirmed(promise.loss, promise.unit, promise.delta) for promise in made)
@@ -112,7 +112,7 @@ def test_what_every_question_is_charged_is_derived(terms: Terms) -> None:
 def test_questions_that_are_paid_together_are_derived(first: int, number: int, delta: Fraction) -> None:
     asked = [understand(sql, CATALOG) for sql in QUESTIONS if delta or "GROUP BY" not in sql]
     rows = [question for question in asked if question.tables == ("rows",)]
-    terms = Terms(epsilon=Fraction(1), delta=delta)
+    terms = QueryTerms(epsilon=Fraction(1), delta=delta)
     promise = batch(rows[first : first + number], CATALOG["rows"].unit, terms).plan.promise
     assert confirmed(promise.loss, promise.unit, promise.delta)
 

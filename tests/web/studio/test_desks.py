@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.workflows.export.formats import Holder, exported
+from incrowd.workflows.export.formats import PublisherInfo, exported
 from incrowd.workflows.local.survey_file import load_survey
 from tests.coins import SeededCoins
 from tests.web.studio.desks import ODD, desks, leave
@@ -111,7 +111,7 @@ def test_a_certificate_that_names_files_elsewhere_is_no_release(desk: Visitor) -
 @pytest.mark.parametrize("to", ["croissant", "ddi", "dp-registry"])
 def test_a_release_is_sent_in_the_forms_of_others(desk: Visitor, to: str) -> None:
     shown = settled(desk, f"/verify?release=out&to={to}&curator=City+Hospital")
-    expected = exported(desk.folder / "out", to, Holder("City Hospital")).content
+    expected = exported(desk.folder / "out", to, PublisherInfo("City Hospital")).content
     assert expected.decode().startswith(shown["export"]["text"])
     assert shown["commands"][1].endswith("--curator 'City Hospital'")
     reply = desk.post("/verify/export", {"release": "out", "to": to, "curator": "City Hospital"})

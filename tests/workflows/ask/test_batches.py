@@ -12,7 +12,7 @@ from incrowd.accounting.budget import Allowance, Amount
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import InvalidParameter, QuestionRefused, Refused, SourceUnreadable
 from incrowd.queries.batch import Batch
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.workflows.ask import desk as desk_module
 from incrowd.workflows.ask.asking import AskingTogether
 from incrowd.workflows.ask.batches import plan_together
@@ -24,7 +24,7 @@ MEAN, MEANS = "SELECT AVG(age) AS a FROM people", "SELECT sex, AVG(age) AS a FRO
 
 
 def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> AskingTogether:
-    return AskingTogether(questions, Terms(epsilon=Fraction(epsilon)), analyst)
+    return AskingTogether(questions, QueryTerms(epsilon=Fraction(epsilon)), analyst)
 
 
 def test_each_question_has_its_answer_in_its_place_and_the_same_again_is_free(tmp_path: Path) -> None:

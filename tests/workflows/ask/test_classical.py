@@ -14,9 +14,9 @@ import pytest
 
 from incrowd.errors import BudgetExceeded, QuestionRefused, Refused
 from incrowd.queries.classical.protections import Audited, PerturbedCopy, Protection, RandomSample, SizeControl
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.workflows.ask.classical import ask_classical
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 
 STAFF = pa.table(
@@ -31,7 +31,7 @@ TEACHING = {"unbounded": "made-up people, for a lecture"}
 
 
 @contextmanager
-def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table = STAFF) -> Iterator[Desk]:
+def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table = STAFF) -> Iterator[QueryService]:
     pq.write_table(staff, folder / "staff.parquet")
     told = {
         "incrowd": 1,
@@ -50,7 +50,7 @@ def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table 
         yield desk
 
 
-def value(desk: Desk, sql: str, protection: Protection) -> float:
+def value(desk: QueryService, sql: str, protection: Protection) -> float:
     found = ask_classical(desk, sql, protection).value
     assert found is not None
     return found
@@ -131,7 +131,7 @@ def test_nothing_private_is_answered_beside_classical_answers(tmp_path: Path) ->
         assert "tracker" in answer.broken_by
         assert desk.ledger.standing("staff").totals.unbounded == 1
         with pytest.raises(BudgetExceeded):
-            desk.ask(Asking("SELECT COUNT(*) FROM staff", Terms(epsilon=Fraction(1))))
+            desk.ask(QueryRequest("SELECT COUNT(*) FROM staff", QueryTerms(epsilon=Fraction(1))))
         assert desk.ledger.check().ok
 
 

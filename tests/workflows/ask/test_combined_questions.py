@@ -16,10 +16,10 @@ import pytest
 from incrowd.core.steps.step import walk
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 from incrowd.queries import work
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.work import unit_steps
-from incrowd.workflows.ask.desk import Asking, AskingTogether
+from incrowd.workflows.ask.desk import AskingTogether, QueryRequest
 from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.publish import Destination
@@ -32,7 +32,7 @@ BY_SEX, BY_TOWN = (f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for
 UNION = f"{BY_SEX} UNION ALL SELECT 'all', COUNT(*) FROM people ORDER BY n DESC"
 OPEN = f"SELECT t.town, t.n, t.n / (SELECT COUNT(*) FROM people) AS part FROM ({BY_TOWN}) t ORDER BY part"
 COLUMNS = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "bounds": [0, 120]}, "town": {}}
-PAID = {UNION: Terms(epsilon=Fraction(2)), OPEN: Terms(epsilon=Fraction(2), delta=Fraction(1, 10**7))}
+PAID = {UNION: QueryTerms(epsilon=Fraction(2)), OPEN: QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))}
 
 
 @pytest.fixture(scope="module", params=PAID)
@@ -42,12 +42,12 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     pq.write_table(ROWS.append_column("town", pa.array(["A", "A", "B", "C"] * 50)), folder / "people.parquet")
     sql, paid = request.param, PAID[request.param]
     with desk_of(folder, columns=COLUMNS, budget={"epsilon": 5, "delta": "1e-6"}) as desk:
-        price = desk.price(Asking(sql, paid))
+        price = desk.price(QueryRequest(sql, paid))
         assert float(price.cost.epsilon) == pytest.approx(2, rel=0.01)
         assert {each.output for each in price.expected} <= {"n", "part"}
-        answered = desk.ask(Asking(sql, paid))
+        answered = desk.ask(QueryRequest(sql, paid))
         assert answered.cost == price.cost
-        again = desk.ask(Asking(sql.lower(), paid))
+        again = desk.ask(QueryRequest(sql.lower(), paid))
         assert again.repeated
         assert again.answer == answered.answer
         assert desk.standing("people").totals.charges == 1
@@ -115,21 +115,23 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         before = desk.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="asked alone"):
-            desk.ask_batch(AskingTogether((UNION, BY_SEX), Terms(epsilon=Fraction(1))))
+            desk.ask_batch(AskingTogether((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
-            desk.ask(Asking(UNION, Terms(error=Fraction(5))))
+            desk.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
         with pytest.raises(InvalidParameter, match="different types"):
-            desk.ask(Asking(f"{BY_SEX} UNION ALL SELECT 1, COUNT(*) FROM people", Terms(epsilon=Fraction(1))))
+            desk.ask(
+                QueryRequest(f"{BY_SEX} UNION ALL SELECT 1, COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1)))
+            )
         assert desk.ledger.chain.head() == before
 
 
 def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_of(tmp_path) as desk:
-        alone = desk.prepare(Asking(BY_SEX, Terms(epsilon=Fraction(1))))
-        both = desk.prepare(Asking(UNION, Terms(epsilon=Fraction(1))))
+        alone = desk.prepare(QueryRequest(BY_SEX, QueryTerms(epsilon=Fraction(1))))
+        both = desk.prepare(QueryRequest(UNION, QueryTerms(epsilon=Fraction(1))))
         steps = [sum(unit_steps(each, desk.catalog) for each in asked.planned.statistics) for asked in (alone, both)]
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
-        desk.prepare(Asking(f"{BY_SEX} LIMIT 1", Terms(epsilon=Fraction(1))))
+        desk.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(QuestionRefused, match="take long"):
-            desk.prepare(Asking(f"{UNION} LIMIT 1", Terms(epsilon=Fraction(1))))
+            desk.prepare(QueryRequest(f"{UNION} LIMIT 1", QueryTerms(epsilon=Fraction(1))))

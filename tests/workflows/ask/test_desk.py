@@ -21,9 +21,9 @@ from incrowd.core.codec import public_text
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Limits
 from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceInvalid, SourceUnreadable
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.workflows.ask.answers import StoredAnswer
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.certificates import certificate
 
@@ -43,7 +43,7 @@ def told(folder: Path, **changes: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Iterator[Desk]:
+def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Iterator[QueryService]:
     path = folder / "people.parquet"
     if not path.exists():
         pq.write_table(ROWS, path)
@@ -51,8 +51,8 @@ def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Itera
         yield desk
 
 
-def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **terms: Any) -> Asking:
-    return Asking(sql, Terms(epsilon=Fraction(epsilon), **terms), analyst)
+def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **terms: Any) -> QueryRequest:
+    return QueryRequest(sql, QueryTerms(epsilon=Fraction(epsilon), **terms), analyst)
 
 
 def test_an_answer_at_hand_is_given_again_without_another_thread_of_work(tmp_path: Path) -> None:

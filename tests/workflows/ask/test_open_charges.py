@@ -14,9 +14,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.postgres import postgres_at
 from incrowd.workflows.ask.asking import Answered
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.ask.open_charges import SameQuestion
-from incrowd.workflows.ask.prepared import BegunAnswer, PreparedQuestion
+from incrowd.workflows.ask.prepared import PendingAnswer, PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
 from tests.postgres_tables import ask
 from tests.workflows.ask.test_desk import ROWS, asking, desk_of, told
@@ -26,7 +26,7 @@ def open_names(folder: Path) -> list[str]:
     return [line for path in (folder / ".desks").glob("*.open") for line in path.read_text().split()]
 
 
-def killed(folder: Path, left: list[BegunAnswer[Answered]], *, kept: bool) -> str:
+def killed(folder: Path, left: list[PendingAnswer[Answered]], *, kept: bool) -> str:
     """Leave what a process leaves that was killed after its charge, or after its answer was kept."""
     with desk_of(folder) as desk:
         prepared = desk.prepare(asking())
@@ -51,7 +51,7 @@ def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) 
         (release,) = open_names(tmp_path)
         assert not desk.ledger.conclusions(release)
         with desk_of(tmp_path) as other:
-            assert isinstance(other, Desk)
+            assert isinstance(other, QueryService)
             assert not desk.ledger.conclusions(release), "the other desk is at work"
         begun.finish()
         desk.open.settle()
@@ -90,7 +90,7 @@ def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
-    left = list[BegunAnswer[Answered]]()
+    left = list[PendingAnswer[Answered]]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)

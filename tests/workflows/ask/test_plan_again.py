@@ -16,9 +16,9 @@ from incrowd.accounting.budget import Allowance, Amount
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
-from incrowd.workflows.ask.desk import Asking
+from incrowd.workflows.ask.desk import QueryRequest
 from incrowd.workflows.ask.publication import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
@@ -33,9 +33,9 @@ def published(folder: Path, sql: str, **terms: str) -> Path:
     """An answer in a folder, about people some of whom live in a town that nobody declared."""
     pq.write_table(ROWS.append_column("town", pa.array(["A", "A", "B", "C"] * 50)), folder / "people.parquet")
     columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "bounds": [0, 120]}, "town": {}}
-    paid = Terms(epsilon=Fraction(1), **{name: Fraction(value) for name, value in terms.items()})
+    paid = QueryTerms(epsilon=Fraction(1), **{name: Fraction(value) for name, value in terms.items()})
     with desk_of(folder, columns=columns) as desk:
-        publish_answer(desk.ask(Asking(sql, paid)), desk.ledger, Destination(folder / "out", "csv"))
+        publish_answer(desk.ask(QueryRequest(sql, paid)), desk.ledger, Destination(folder / "out", "csv"))
         assert verify(folder / "out", ledger=desk.ledger).passed
     return folder / "out"
 
@@ -73,12 +73,12 @@ WRITTEN = (
 @pytest.mark.parametrize("sql", WRITTEN)
 def test_what_analysts_write_is_certified_and_planned_again(tmp_path: Path, sql: str) -> None:
     with desk_of(tmp_path, queries={"today": "2025-12-31"}) as desk:
-        answered = desk.ask(Asking(sql, Terms(epsilon=Fraction(1))))
+        answered = desk.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(1))))
         assert "CURRENT_DATE" not in answered.certificate.steps[0].sentence
         publish_answer(answered, desk.ledger, Destination(tmp_path / "out", "csv"))
         found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
         assert found.passed, found
-        again = desk.ask(Asking(sql.lower(), Terms(epsilon=Fraction(1))))
+        again = desk.ask(QueryRequest(sql.lower(), QueryTerms(epsilon=Fraction(1))))
         assert again.repeated
 
 
@@ -105,18 +105,18 @@ def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) ->
 
 @pytest.mark.parametrize("terms", [{"epsilon": "1/10"}, {"rho": "1/100", "delta": "1e-7"}, {"error": "50"}])
 def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> None:
-    paid = Terms(**{name: Fraction(value) for name, value in terms.items()})
+    paid = QueryTerms(**{name: Fraction(value) for name, value in terms.items()})
     with desk_of(tmp_path) as desk:
         desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.carve("people", "gauss", "0.01", "1e-7")
         before = desk.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="rho alone"):
-            desk.ask(Asking("SELECT COUNT(*) FROM people", paid, account="gauss"))
+            desk.ask(QueryRequest("SELECT COUNT(*) FROM people", paid, account="gauss"))
         assert desk.ledger.chain.head() == before
 
 
 def test_no_analyst_draws_on_an_account_beyond_his_allowance(tmp_path: Path) -> None:
-    asked = Asking("SELECT COUNT(*) FROM people", Terms(rho=Fraction(1, 200)), "ann", account="gauss")
+    asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), "ann", account="gauss")
     with desk_of(tmp_path) as desk:
         desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
@@ -130,7 +130,7 @@ def test_no_analyst_draws_on_an_account_beyond_his_allowance(tmp_path: Path) -> 
 
 
 def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:
-    asked = Asking("SELECT COUNT(*) FROM people", Terms(rho=Fraction(1, 200)), account="gauss")
+    asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), account="gauss")
     with desk_of(tmp_path, queries={"most_epsilon": "0.1"}) as desk:
         desk.ledger.register(desk.bonds["people"].declaration)
         desk.ledger.carve("people", "gauss", "0.01", "1e-7")

@@ -19,9 +19,9 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.work import unit_steps
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.queries.slow import KIN
 from tests.queries.test_work import passed
@@ -48,7 +48,7 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module", params=["parquet", "csv"])
-def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
     folder: Path = tmp_path_factory.mktemp("ready")
     if request.param == "parquet":
         pq.write_table(table(), folder / "visits.parquet")
@@ -77,7 +77,7 @@ def multiset(found: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True), key=repr)
 
 
-def test_rows_are_ready_as_the_tree_makes_them(desk: Desk) -> None:
+def test_rows_are_ready_as_the_tree_makes_them(desk: QueryService) -> None:
     ready = desk.catalog["visits"]
     trees = [table_rows(each, Context(desk.catalog, None)).query for each in (ready, replace(ready, ready=False))]
     first, second = (multiset(desk.warehouse.collect(tree)) for tree in trees)
@@ -85,23 +85,23 @@ def test_rows_are_ready_as_the_tree_makes_them(desk: Desk) -> None:
     assert len(first) == ROWS * (PEOPLE + 1)
 
 
-def test_they_hang_on_no_question_and_are_read_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_hang_on_no_question_and_are_read_once(desk: QueryService, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.load()
     monkeypatch.setattr(Warehouse, "_read", lambda *_: pytest.fail("the rows were read again"))
-    answer = desk.ask(Asking("SELECT COUNT(*) AS n FROM visits", Terms(epsilon=Fraction(1000)))).answer
+    answer = desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", QueryTerms(epsilon=Fraction(1000)))).answer
     assert abs(answer.columns[0].values[0].as_py() - ROWS * (PEOPLE + 1)) <= 6
 
 
 @pytest.mark.parametrize("number", [number for number in range(len(KIN)) if number % 3 == 0])
-def test_rows_beyond_those_of_a_person_pass_no_operator(desk: Desk, number: int) -> None:
+def test_rows_beyond_those_of_a_person_pass_no_operator(desk: QueryService, number: int) -> None:
     """Whoever brings three thousand rows makes nobody's question longer than six would."""
     desk.load()
-    asking = Asking(KIN[number], Terms(epsilon=Fraction(1, 100)))
+    asking = QueryRequest(KIN[number], QueryTerms(epsilon=Fraction(1, 100)))
     with suppress(QuestionRefused):  # what is too much work for one person is refused
         check_passed(desk, desk.prepare(asking).planned.statistics)
 
 
-def check_passed(desk: Desk, statistics: Sequence[exp.Query]) -> None:
+def check_passed(desk: QueryService, statistics: Sequence[exp.Query]) -> None:
     assert isinstance(desk.warehouse, Warehouse)
     for tree in statistics:
         found = desk.warehouse.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()

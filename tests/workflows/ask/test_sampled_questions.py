@@ -14,12 +14,12 @@ from incrowd.core.steps.samples import COINS
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import QueryRequest
 from tests.workflows.ask.test_desk import desk_of
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM people GROUP BY sex"
-PAID = Terms(epsilon=Fraction(2), rate=Fraction(1, 2))
+PAID = QueryTerms(epsilon=Fraction(2), rate=Fraction(1, 2))
 
 
 def test_every_statistic_is_collected_from_one_and_the_same_sample(
@@ -37,7 +37,7 @@ def test_every_statistic_is_collected_from_one_and_the_same_sample(
     monkeypatch.setattr(Warehouse, "collect_together", watched)
     with desk_of(tmp_path) as desk:
         seen.clear()
-        answered = desk.ask(Asking(SQL, PAID))
+        answered = desk.ask(QueryRequest(SQL, PAID))
         assert passes[-1] == 2
         assert len(seen) == 1
         assert seen[0] is not None
@@ -47,7 +47,7 @@ def test_every_statistic_is_collected_from_one_and_the_same_sample(
         assert abs(found["F"] - 100) < 80  # of 100 rows about 50 are in the sample
         assert answered.certificate.claims[0].kind == "pure differential privacy"
         seen.clear()
-        desk.ask(Asking("SELECT COUNT(*) AS n FROM people", Terms(epsilon=Fraction(1, 2))))
+        desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", QueryTerms(epsilon=Fraction(1, 2))))
         assert seen == [None]
 
 
@@ -57,14 +57,14 @@ def test_a_sample_in_front_of_people_is_refused_before_the_charge(tmp_path: Path
     with desk_of(tmp_path, dataset=people, columns=columns) as desk:
         before = desk.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="secret sample"):
-            desk.ask(Asking("SELECT COUNT(*) AS n FROM people", PAID))
+            desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", PAID))
         assert desk.ledger.chain.head() == before
 
 
 def test_a_sampled_answer_says_that_its_coins_must_stay_secret(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
-        certificate = desk.ask(Asking(SQL, PAID)).certificate
+        certificate = desk.ask(QueryRequest(SQL, PAID)).certificate
         assert COINS in certificate.guarantee.assumes
         assert str(COINS) in certificate.claims[0].assumed
-        plain = desk.ask(Asking(SQL, Terms(epsilon=Fraction(1)))).certificate
+        plain = desk.ask(QueryRequest(SQL, QueryTerms(epsilon=Fraction(1)))).certificate
         assert COINS not in plain.guarantee.assumes

@@ -18,7 +18,7 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
 from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.ask.desk import AskingTogether
@@ -38,7 +38,7 @@ MEAN = "SELECT AVG(age) AS m FROM people"
 
 
 def together(*texts: str, epsilon: str = "1", delta: str = "0") -> AskingTogether:
-    return AskingTogether(texts, Terms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
+    return AskingTogether(texts, QueryTerms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
 
 
 def test_strategy_gain_and_errors_are_told_before_anything_is_spent(

@@ -19,10 +19,10 @@ from incrowd.engines.settings import Spark
 from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.engines.sql.spark import SparkWarehouse
 from incrowd.errors import IncrowdError
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.work import unit_steps
-from incrowd.workflows.ask.asking import Asking
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.asking import QueryRequest
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests import spark
 from tests.postgres_tables import ask, load
@@ -33,7 +33,7 @@ from tests.workflows.ask.test_slow_questions import outcome
 LONG = 5000
 ON_SPARK = Spark(master=spark.MASTER, config=spark.CONFIG)
 NEIGHBORS = (True, False)
-TERMS = Terms(epsilon=Fraction(1, 1000))
+TERMS = QueryTerms(epsilon=Fraction(1, 1000))
 SOME = (*KIN[: -len(WRITTEN) : 3], *WRITTEN)
 ON_CLUSTER = (KIN[0], WRITTEN[1], WRITTEN[6], WRITTEN[12])
 """A join with long texts, quantiles, a membership and a union: each takes Spark a second."""
@@ -74,7 +74,7 @@ def policy(folder: Path, source: str, **queries: Any) -> Path:
 
 
 @contextmanager
-def in_postgres(folder: Path, address: str) -> Iterator[tuple[Desk, Desk]]:
+def in_postgres(folder: Path, address: str) -> Iterator[tuple[QueryService, QueryService]]:
     """Open desks for two tables of a database that differ in one person."""
     sources = [load(address, f"visits_{int(victim)}", table(victim=victim)) for victim in NEIGHBORS]
     files = [
@@ -86,7 +86,7 @@ def in_postgres(folder: Path, address: str) -> Iterator[tuple[Desk, Desk]]:
 
 
 @contextmanager
-def on_spark(folder: Path) -> Iterator[tuple[Desk, Desk]]:
+def on_spark(folder: Path) -> Iterator[tuple[QueryService, QueryService]]:
     files = []
     for victim in NEIGHBORS:
         path = folder / f"{victim}.parquet"
@@ -106,17 +106,17 @@ def passed_postgres(plan: dict[str, Any]) -> Iterator[float]:
         yield from passed_postgres(child)
 
 
-def bound(desk: Desk, sql: str) -> object:
+def bound(desk: QueryService, sql: str) -> object:
     """Return how much work a question is at most, or why it is refused."""
     try:
-        return desk.prepare(Asking(sql, TERMS)).steps
+        return desk.prepare(QueryRequest(sql, TERMS)).steps
     except IncrowdError as problem:
         return str(problem)
 
 
-def check_bound(desk: Desk, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
+def check_bound(desk: QueryService, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
     """Raise AssertionError if more rows pass an operator than the bound on a question's work allows."""
-    for tree in desk.prepare(Asking(sql, TERMS)).planned.statistics:
+    for tree in desk.prepare(QueryRequest(sql, TERMS)).planned.statistics:
         assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1), sql
 
 

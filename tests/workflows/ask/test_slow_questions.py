@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web.settings import Settings
 from incrowd.web.timing import shown_after
-from incrowd.workflows.ask.asking import Asking
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.asking import QueryRequest
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.queries.slow import ATTACK, KIN
 
@@ -47,7 +47,7 @@ def policy(folder: Path, rows: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Desk]]:
+def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QueryService, QueryService]]:
     home = tmp_path_factory.mktemp("slow")
     files = (policy(home / "with", OTHERS + VICTIM * 6), policy(home / "without", OTHERS))
     with ExitStack() as stack:
@@ -55,10 +55,10 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Desk, Desk
         yield first, second
 
 
-def outcome(desk: Desk, sql: str) -> tuple[object, ...]:
+def outcome(desk: QueryService, sql: str) -> tuple[object, ...]:
     """Return how much work a question is, when its reply shows, and of which kind it is."""
     try:
-        prepared = desk.prepare(Asking(sql, Terms(epsilon=Fraction(1, 1000))))
+        prepared = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000))))
         shown = shown_after(prepared.steps, Settings())
         columns = prepared.begin().finish().answer.columns
         return prepared.steps, shown, [column.name for column in columns], [len(column.values) for column in columns]
@@ -67,12 +67,14 @@ def outcome(desk: Desk, sql: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("sql", KIN)
-def test_bound_time_and_reply_are_the_same_with_and_without_a_person(desks: tuple[Desk, Desk], sql: str) -> None:
+def test_bound_time_and_reply_are_the_same_with_and_without_a_person(
+    desks: tuple[QueryService, QueryService], sql: str
+) -> None:
     first, second = (outcome(desk, sql) for desk in desks)
     assert first == second
 
 
-def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple[Desk, Desk]) -> None:
+def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple[QueryService, QueryService]) -> None:
     spent = [desk.budget(None) for desk in desks]
     for desk in desks:
         kind, words = outcome(desk, ATTACK)
@@ -80,8 +82,12 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple
     assert [desk.budget(None) for desk in desks] == spent
 
 
-def test_texts_are_read_as_far_as_declared(desks: tuple[Desk, Desk]) -> None:
-    asked = desks[0].prepare(Asking("SELECT MAX(LENGTH(note)) AS n FROM visits", Terms(epsilon=Fraction(1)))).planned
+def test_texts_are_read_as_far_as_declared(desks: tuple[QueryService, QueryService]) -> None:
+    asked = (
+        desks[0]
+        .prepare(QueryRequest("SELECT MAX(LENGTH(note)) AS n FROM visits", QueryTerms(epsilon=Fraction(1))))
+        .planned
+    )
     (query,) = asked.statistics
     found = desks[0].warehouse.collect(query).to_pylist()
     assert max(row["_place"] for row in found) <= 210

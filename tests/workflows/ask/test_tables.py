@@ -15,8 +15,8 @@ from incrowd.core.table import Engine
 from incrowd.engines.settings import Spark
 from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.errors import InvalidParameter, QuestionFailed, QuestionRefused, Refused, SourceUnreadable
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests import spark
 from tests.postgres_tables import ask, load
@@ -36,9 +36,9 @@ def told(folder: Path, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def asked(desk: Desk, sql: str = COUNT, **terms: Any) -> dict[object, float]:
+def asked(desk: QueryService, sql: str = COUNT, **terms: Any) -> dict[object, float]:
     """Return the counts of an answer."""
-    answer = desk.ask(Asking(sql, Terms(epsilon=Fraction(4), **terms))).answer
+    answer = desk.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(4), **terms))).answer
     return {row["sex"]: row["n"] for row in answer.rows()}
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking, AskingTogether, Desk, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import AskingTogether, QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from tests.postgres_tables import ask, load
 from tests.texts import broken_texts
@@ -25,7 +25,7 @@ AGES = "SELECT COUNT(*) AS n FROM people WHERE age < 200"
 
 
 @contextmanager
-def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[Desk]:
+def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[QueryService]:
     policy = {
         "incrowd": 1,
         "dataset": {"name": "people"},
@@ -38,11 +38,11 @@ def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[Desk]:
         yield desk
 
 
-def asking(sql: str, rate: Fraction | None = None) -> Asking:
-    return Asking(sql, Terms(epsilon=Fraction(1000), rate=rate), None)
+def asking(sql: str, rate: Fraction | None = None) -> QueryRequest:
+    return QueryRequest(sql, QueryTerms(epsilon=Fraction(1000), rate=rate), None)
 
 
-def charged(desk: Desk) -> int:
+def charged(desk: QueryService) -> int:
     return sum(entry.kind == "charge" for entry in desk.ledger.entries())
 
 
@@ -69,7 +69,7 @@ def test_rows_that_can_no_longer_be_read_cost_nothing(
         with pytest.raises(SourceUnreadable, match="line"):
             desk.ask(asking(COUNT, rate))
         with pytest.raises(SourceUnreadable, match="line"):
-            desk.ask_batch(AskingTogether((COUNT, AGES), Terms(epsilon=Fraction(1)), None))
+            desk.ask_batch(AskingTogether((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
         assert charged(desk) == 0
 
 

@@ -20,7 +20,7 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.control import ControlGroup, attacked
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, Terms, release_to, share_of
+from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
 from incrowd.workflows.report.render import render_internal
 from tests.policies import with_ledger, written
 
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("habits")
     csv.write_csv(habits(), place / "rows.csv")
     policy = load_policy(written(with_ledger(POLICY, place), place))
-    release_to(str(place / "rows.csv"), policy, Destination(place / "out", "csv"), None, Terms(share_of("25%")))
+    release_to(str(place / "rows.csv"), policy, Destination(place / "out", "csv"), None, ReleaseTerms(share_of("25%")))
     return place
 
 

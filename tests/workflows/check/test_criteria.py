@@ -22,7 +22,7 @@ from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
 from incrowd.workflows.check.check import CheckedColumns, CheckResult, check
-from incrowd.workflows.check.criteria import CriterionFinding, Wanted
+from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import released_levels
@@ -118,7 +118,7 @@ def test_what_falls_short_is_what_counting_row_by_row_finds(way: str, table: lis
     everywhere = Counter(row[1] for row in table)
     classes = {q: Counter(ill for other, ill in table if other == q) for q, _ in table}
     short = sum(here.total() for here in classes.values() if not holds(here, everywhere))
-    found = finding(check(opened(table), Wanted(sensitive=wanted), ASKED, load_policy(TREE)), criterion)
+    found = finding(check(opened(table), CheckCriteria(sensitive=wanted), ASKED, load_policy(TREE)), criterion)
     assert found.short == short
     assert found.passed is (short == 0)
 
@@ -134,7 +134,9 @@ def test_what_is_short_is_what_a_method_would_leave_out(way: str, table: list[Ro
     counts = LocalEngine().count(source, as_is(source, ("q", "ill")))
     partition = Partition.of(counts, ["q"], ["ill"])
     met = All(tuple(wanted.criteria("ill", "equal"))).met(partition)
-    assert finding(check(source, Wanted(sensitive=wanted), ASKED), criterion).short == int(partition.sizes[~met].sum())
+    assert finding(check(source, CheckCriteria(sensitive=wanted), ASKED), criterion).short == int(
+        partition.sizes[~met].sum()
+    )
 
 
 @given(ROWS, st.lists(st.sampled_from("abcd"), max_size=30))
@@ -148,7 +150,7 @@ def test_a_population_and_all_classes_together_are_counted(table: list[Row], oth
         def open(self, source: object, *given: Any) -> Any:
             return open_source(frame["behind"]) if source == "behind" else super().open(source, *given)
 
-    wanted = Wanted(
+    wanted = CheckCriteria(
         average_risk=Fraction(1, 4),
         unique=Unique(Fraction(1, 10), 100),
         population=Population("behind", k=4, presence=Presence(Fraction(1, 2), Fraction(1, 10))),
@@ -170,7 +172,7 @@ def test_a_population_and_all_classes_together_are_counted(table: list[Row], oth
 def test_what_was_released_passes_what_the_file_can_show_of_its_policy(policy: dict[str, Any], tmp_path: Path) -> None:
     folder = published(policy, tmp_path)
     loaded, levels = load_policy(tmp_path / "policy.yaml"), released_levels(str(folder))
-    verdict = check(open_source(folder / "data.parquet"), Wanted(), CheckedColumns(levels=levels), loaded)
+    verdict = check(open_source(folder / "data.parquet"), CheckCriteria(), CheckedColumns(levels=levels), loaded)
     failed = {each.criterion for each in verdict.findings if each.passed is False}
     if policy is not SUPPRESSED:
         assert failed == set()
@@ -185,19 +187,21 @@ def test_what_was_released_passes_what_the_file_can_show_of_its_policy(policy: d
 
 def test_the_rows_themselves_do_not_pass(tmp_path: Path) -> None:
     published(SUPPRESSED, tmp_path)
-    verdict = check(open_source(rows()), Wanted(), CheckedColumns(), load_policy(tmp_path / "policy.yaml"))
+    verdict = check(open_source(rows()), CheckCriteria(), CheckedColumns(), load_policy(tmp_path / "policy.yaml"))
     assert not verdict.passed
     assert criteria.RELEASED not in {each.criterion for each in verdict.findings}
-    recoded = check(open_source(rows()), Wanted(), CheckedColumns(recoded=True), load_policy(tmp_path / "policy.yaml"))
+    recoded = check(
+        open_source(rows()), CheckCriteria(), CheckedColumns(recoded=True), load_policy(tmp_path / "policy.yaml")
+    )
     assert finding(recoded, criteria.MAPPED).found is not None
 
 
 def test_what_is_named_takes_the_place_of_what_the_policy_demands() -> None:
     policy = load_policy(TREE)
     table: list[Row] = [("a", "flu"), ("a", "cough"), ("b", "flu"), ("b", "flu")]
-    assert check(opened(table), Wanted(), CheckedColumns(), policy).passed
-    assert not check(opened(table), Wanted(l=2), CheckedColumns(), policy).passed
-    assert finding(check(opened(table), Wanted(k=3), CheckedColumns(), policy), criteria.CROWDS).expected == 3
+    assert check(opened(table), CheckCriteria(), CheckedColumns(), policy).passed
+    assert not check(opened(table), CheckCriteria(l=2), CheckedColumns(), policy).passed
+    assert finding(check(opened(table), CheckCriteria(k=3), CheckedColumns(), policy), criteria.CROWDS).expected == 3
 
 
 def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
@@ -206,7 +210,7 @@ def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
     near: list[Row] = [("a", "flu"), ("b", "cough")]
     far: list[Row] = [("a", "flu"), ("b", "plague")]
     found = [
-        finding(check(opened(each), Wanted(), CheckedColumns(), policy), criteria.HIERARCHICAL).found
+        finding(check(opened(each), CheckCriteria(), CheckedColumns(), policy), criteria.HIERARCHICAL).found
         for each in (near, far)
     ]
     assert found == [pytest.approx(0.25), pytest.approx(0.5)]
@@ -214,19 +218,19 @@ def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
 
 def test_a_population_without_a_quasi_identifier_is_refused(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(pa.table({"other": ["a"]}), tmp_path / "people.csv")
-    wanted = Wanted(population=Population(str(tmp_path / "people.csv"), k=2))
+    wanted = CheckCriteria(population=Population(str(tmp_path / "people.csv"), k=2))
     with pytest.raises(UnknownColumn):
         check(opened([("a", "flu")]), wanted, CheckedColumns(("q",)))
 
 
 def test_more_rows_than_people_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="does not fit"):
-        check(opened([("a", "flu")] * 3), Wanted(unique=Unique(Fraction(1, 2), 2)), CheckedColumns(("q",)))
+        check(opened([("a", "flu")] * 3), CheckCriteria(unique=Unique(Fraction(1, 2), 2)), CheckedColumns(("q",)))
 
 
 def test_an_empty_table_passes_everything(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(pa.table({"q": ["a"]}), tmp_path / "people.csv")
-    wanted = Wanted(
+    wanted = CheckCriteria(
         average_risk=Fraction(1, 4),
         unique=Unique(Fraction(1, 10), 100),
         population=Population(str(tmp_path / "people.csv"), k=4, presence=Presence(Fraction(1, 2))),

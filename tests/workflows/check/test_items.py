@@ -13,7 +13,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.itemsets.written import WrittenSets
 from incrowd.workflows.check.check import CheckedColumns, check
-from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.hierarchies.check import outside
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import release
@@ -38,7 +38,7 @@ def slowly(table: pa.Table, k_over: list[str], m: int) -> int:
 @pytest.mark.parametrize("lists", [True, False])
 def test_a_table_is_checked_as_it_is(*, lists: bool) -> None:
     table = rows(lists=lists).select(["sex", "bought"])
-    verdict = check(LOCAL.open(table), Wanted(), CheckedColumns(), load_policy(LOADED))
+    verdict = check(LOCAL.open(table), CheckCriteria(), CheckedColumns(), load_policy(LOADED))
     found = {finding.criterion: finding for finding in verdict.findings}
     assert verdict.rows == len(table)
     assert found["columns"].passed
@@ -50,17 +50,19 @@ def test_a_released_table_passes_and_others_with_a_rare_combination_fail(tmp_pat
     policy = changed(LOADED, release__k=30)
     made = release(rows(), with_ledger(policy, tmp_path)).result.to_arrow()
     pyarrow.csv.write_csv(made, tmp_path / "made.csv")
-    passed = check(LOCAL.open(str(tmp_path / "made.csv")), Wanted(), CheckedColumns(), load_policy(policy))
+    passed = check(LOCAL.open(str(tmp_path / "made.csv")), CheckCriteria(), CheckedColumns(), load_policy(policy))
     assert passed.passed
     assert passed.findings[1].found is not None
     assert passed.findings[1].found >= 30
-    assert not check(LOCAL.open(rows().drop(["zip", "age"])), Wanted(), CheckedColumns(), load_policy(policy)).passed
+    assert not check(
+        LOCAL.open(rows().drop(["zip", "age"])), CheckCriteria(), CheckedColumns(), load_policy(policy)
+    ).passed
 
 
 def test_recoded_items_outside_the_domain_are_one_item() -> None:
     table = pa.table({"sex": ["F", "F"], "bought": ["soap", "salt"]})
-    plain = check(LOCAL.open(table), Wanted(), CheckedColumns(), load_policy(LOADED))
-    recoded = check(LOCAL.open(table), Wanted(), CheckedColumns(recoded=True), load_policy(LOADED))
+    plain = check(LOCAL.open(table), CheckCriteria(), CheckedColumns(), load_policy(LOADED))
+    recoded = check(LOCAL.open(table), CheckCriteria(), CheckedColumns(recoded=True), load_policy(LOADED))
     assert [finding.found for finding in plain.findings] == [0, 1]
     assert [finding.found for finding in recoded.findings] == [2]
 
@@ -90,7 +92,7 @@ def test_items_that_are_not_declared_are_named_one_by_one(*, lists: bool) -> Non
 
 def test_without_rows_nothing_is_found() -> None:
     empty = pa.table({"sex": pa.array([], pa.string()), "bought": pa.array([], pa.string())})
-    verdict = check(LOCAL.open(empty), Wanted(), CheckedColumns(), load_policy(LOADED))
+    verdict = check(LOCAL.open(empty), CheckCriteria(), CheckedColumns(), load_policy(LOADED))
     assert verdict.findings[1].found is None
     assert verdict.passed
 
@@ -100,4 +102,4 @@ def test_without_rows_nothing_is_found() -> None:
 )
 def test_other_criteria_are_refused(wanted: dict[str, Any], asked: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match="its own k and m"):
-        check(LOCAL.open(rows()), Wanted(**wanted), CheckedColumns(**asked), load_policy(LOADED))
+        check(LOCAL.open(rows()), CheckCriteria(**wanted), CheckedColumns(**asked), load_policy(LOADED))

@@ -7,7 +7,7 @@ import pytest
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.check.check import CheckedColumns, check
-from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.check.verdict import verdict
 from incrowd.workflows.profile.profile import identities_of
 from tests.workflows.check.harmless import TABLES, harmless
@@ -27,7 +27,7 @@ def test_a_table_with_a_planted_identifier_does_not_pass(kind: str, country: str
 @pytest.mark.parametrize("kind", [kind for kind, _, _ in PLANTED])
 def test_nor_does_it_pass_when_other_columns_are_named(kind: str) -> None:
     table = planted(kind, "DE")
-    found = check(open_source(table), Wanted(k=5), CheckedColumns(("band",)))
+    found = check(open_source(table), CheckCriteria(k=5), CheckedColumns(("band",)))
     assert not found.passed
     assert found.unexamined == (table.column_names[1], "group")
     assert list(found.identities) == [table.column_names[1]]
@@ -43,8 +43,10 @@ def test_a_harmless_table_is_not_blamed_for_identifiers(domain: str) -> None:
 
 def test_what_a_criterion_is_about_is_judged_by_its_values_alone() -> None:
     table = pa.table({"customer_no": ["1", "2"] * 6, "x": ["a@example.org", "b@example.org"] * 6})
-    assert check(open_source(table.select(["customer_no"])), Wanted(k=5), CheckedColumns(("customer_no",))).passed
-    assert not check(open_source(table), Wanted(k=5), CheckedColumns(("customer_no", "x"))).passed
+    assert check(
+        open_source(table.select(["customer_no"])), CheckCriteria(k=5), CheckedColumns(("customer_no",))
+    ).passed
+    assert not check(open_source(table), CheckCriteria(k=5), CheckedColumns(("customer_no", "x"))).passed
 
 
 def test_one_address_in_a_long_column_is_enough() -> None:

@@ -11,7 +11,7 @@ from incrowd.core.steps.consent import MOVED, ConsentGate, gate_of
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, Published, release, release_to
+from incrowd.workflows.release.publish import Destination, PublishedRelease, release, release_to
 from tests.consents import FORM, GATED, Consented, consented, known_people
 from tests.policies import changed, written
 
@@ -24,7 +24,7 @@ def on(monkeypatch: pytest.MonkeyPatch, day: str) -> None:
     monkeypatch.setattr(Registry, "clock", lambda _: f"{day}T12:00:00.000000Z")
 
 
-def out(made: Consented, name: str, **changes: Any) -> Published:
+def out(made: Consented, name: str, **changes: Any) -> PublishedRelease:
     policy = load_policy(written(changed(FORM, **{"consent__calendar": DAYS, **changes}), made.policy.folder))
     folder = made.policy.folder.parent / "out"
     folder.mkdir(exist_ok=True)

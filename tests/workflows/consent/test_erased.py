@@ -15,7 +15,7 @@ from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, Published, release_to
+from incrowd.workflows.release.publish import Destination, PublishedRelease, release_to
 from tests.consents import FORM, GATED, Consented, consented
 from tests.policies import changed, written
 
@@ -44,7 +44,7 @@ def arriving(rows: pa.Table, cell: str, *ids: str) -> pa.Table:
     return pa.concat_tables([rows, pa.table(more)])
 
 
-def out(made: Consented, name: str, rows: pa.Table, policy: Any = None) -> Published:
+def out(made: Consented, name: str, rows: pa.Table, policy: Any = None) -> PublishedRelease:
     folder = made.policy.folder.parent / "out"
     folder.mkdir(exist_ok=True)
     return release_to(rows, policy or made.policy, Destination(folder / name, "csv"))

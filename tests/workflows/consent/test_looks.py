@@ -14,7 +14,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.governance.consent.event import Decided
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.attack.given import Given
+from incrowd.workflows.attack.given import AttackInput
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.plan.explore import explore
 from incrowd.workflows.release.learn import learn_to
@@ -50,7 +50,7 @@ def test_an_assessment_and_an_attack_are_about_people_who_consented_then(tmp_pat
     alone = assess(published.folder, made.policy, TAKING_PART)
     assert found.rows == len(HALF)
     assert found.to_json() == alone.to_json()
-    people, _ = Given(published.folder, None, made.policy)._everybody(open_source(ROWS))
+    people, _ = AttackInput(published.folder, None, made.policy)._everybody(open_source(ROWS))
     assert people.num_rows == len(HALF)
 
 

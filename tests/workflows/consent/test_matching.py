@@ -16,7 +16,7 @@ from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.decisions import decide, receipt
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.subject import subject_report
-from incrowd.workflows.consent.subject_desk import SubjectDesk, issue_token
+from incrowd.workflows.consent.subject_desk import DataSubjectService, issue_token
 from tests.consents import GATED, MAY, PURPOSE, Consented, consented, subjects_of
 from tests.policies import changed
 
@@ -100,7 +100,7 @@ def test_a_person_is_told_of_a_withdrawal_that_was_recorded_for_an_id_written_al
 
 
 def test_the_door_answers_alike_for_ids_that_are_known_and_that_are_not(made: Consented) -> None:
-    door = SubjectDesk((made.policy,))
+    door = DataSubjectService((made.policy,))
     left, nobody = (door.withdraw(issue_token(made.policy, each)).report for each in ("B000001", "D000001"))
     assert replace(left, as_of="") == replace(nobody, as_of="")
     door.withdraw(issue_token(made.policy, "b2"))  # the holder wrote another id than the data
@@ -116,5 +116,5 @@ def test_a_withdrawal_by_a_clock_that_went_back_still_follows_the_consent(
         monkeypatch.setattr(f"incrowd.workflows.consent.{place}", lambda _: behind)
     token = issue_token(made.policy, "Zoë")
     decide(made.policy, "B000001", Decided.WITHDRAW)
-    SubjectDesk((made.policy,)).withdraw(token)
+    DataSubjectService((made.policy,)).withdraw(token)
     assert taking_part(made, *IDS) == ["B000002"]

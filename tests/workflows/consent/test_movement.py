@@ -14,7 +14,7 @@ from incrowd.errors import Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, Published, release_to
+from incrowd.workflows.release.publish import Destination, PublishedRelease, release_to
 from tests.consents import FORM, GATED, Consented, consented, known_people
 from tests.policies import changed, written
 
@@ -25,7 +25,7 @@ FEMALE_YOUNG = [
 ]
 
 
-def out(made: Consented, name: str, rows: pa.Table = ROWS, policy: Any = None) -> Published:
+def out(made: Consented, name: str, rows: pa.Table = ROWS, policy: Any = None) -> PublishedRelease:
     folder = made.policy.folder.parent / "out"
     folder.mkdir(exist_ok=True)
     return release_to(rows, policy or made.policy, Destination(folder / name, "csv"))

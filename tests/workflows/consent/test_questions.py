@@ -17,10 +17,10 @@ from incrowd.core.steps.consent import gate_of
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.ask.asking import Asking, AskingTogether
-from incrowd.workflows.ask.desk import Desk, open_desk
+from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
+from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import verify
@@ -30,19 +30,19 @@ from tests.policies import changed, written
 ROWS = known_people()
 HALF = [f"p{number}" for number in range(0, 600, 2)]
 COUNT = "SELECT COUNT(*) AS n FROM people"
-MANY = Terms(epsilon=Fraction(5000))
+MANY = QueryTerms(epsilon=Fraction(5000))
 RICH = changed(QUESTIONS, budget={"epsilon": 10**6, "delta": 0})
 
 
 @contextmanager
-def desk(made: Consented, data: object = ROWS) -> Iterator[Desk]:
+def desk(made: Consented, data: object = ROWS) -> Iterator[QueryService]:
     with open_desk([made.policy], data) as opened:
         yield opened
 
 
-def count(opened: Desk, epsilon: int = 5000) -> int:
+def count(opened: QueryService, epsilon: int = 5000) -> int:
     """Ask for so much that the answer is off by one with a chance below e^-2500."""
-    return first(opened.ask(Asking(COUNT, Terms(epsilon=Fraction(epsilon)))).answer)
+    return first(opened.ask(QueryRequest(COUNT, QueryTerms(epsilon=Fraction(epsilon)))).answer)
 
 
 def first(answer: Answer) -> int:
@@ -70,14 +70,14 @@ def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp
         made.decide(Decided.WITHDRAW, HALF[:50])
         assert count(opened, 5001) == len(HALF) - 50
         assert count(opened, 5000) == len(HALF)  # the declared version is the same, and so is the answer
-        assert opened.ask(Asking(COUNT, MANY)).repeated
+        assert opened.ask(QueryRequest(COUNT, MANY)).repeated
 
 
 def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
     with desk(made) as opened:
         together = opened.ask_batch(AskingTogether((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
-        alone = opened.ask(Asking(COUNT, MANY)).certificate
+        alone = opened.ask(QueryRequest(COUNT, MANY)).certificate
     women = sum(row["sex"] == "F" and row["id"] in set(HALF) for row in ROWS.to_pylist())
     found = [first(answer) for answer in together.answers]
     assert sorted(found) == sorted([len(HALF), women])
@@ -128,7 +128,7 @@ def test_tables_of_the_same_people_are_gated_too_and_public_ones_are_not(tmp_pat
     }
     policy = load_policy(written(changed(RICH, tables=tables), folder))
     with open_desk([policy], ROWS) as opened:
-        answer = opened.ask(Asking("SELECT COUNT(*) AS n FROM visits", MANY)).answer
+        answer = opened.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", MANY)).answer
         assert first(answer) == 3
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.admission import Admission, admit, eligible
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit, eligible
 from tests.consents import GATED, Consented, consented
 
 
-def admission_of(made: Consented) -> Admission:
+def admission_of(made: Consented) -> ConsentSnapshot:
     admission = admit(made.policy)
     assert admission is not None
     return admission

@@ -17,15 +17,15 @@ from incrowd.core.steps.consent import CONSENTERS, IN_THE_TABLE, MOVED, OWN_DECI
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.governance.consent.registry import Registry, SnapshotMark
+from incrowd.governance.consent.registry import Registry, RegistrySnapshot
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.outsiders import divided
-from incrowd.workflows.release.perform import Payer, perform
-from incrowd.workflows.release.publish import Destination, Published, Terms, release, release_to
+from incrowd.workflows.release.perform import ChargeTarget, perform
+from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.consents import FORM, GATED, PURPOSE, Consented, consented, known_people
 from tests.policies import PEOPLE, changed, tuples
@@ -35,13 +35,13 @@ ROWS = known_people()
 HALF = [f"p{number}" for number in range(0, 600, 2)]
 
 
-def out(made: Consented, name: str = "out", rows: pa.Table = ROWS, **terms: Any) -> Published:
+def out(made: Consented, name: str = "out", rows: pa.Table = ROWS, **terms: Any) -> PublishedRelease:
     folder = made.policy.folder.parent / "out"
     folder.mkdir(exist_ok=True)
-    return release_to(rows, made.policy, Destination(folder / name, "csv"), None, Terms(**terms))
+    return release_to(rows, made.policy, Destination(folder / name, "csv"), None, ReleaseTerms(**terms))
 
 
-def released(published: Published) -> pa.Table:
+def released(published: PublishedRelease) -> pa.Table:
     return published.release.result.to_arrow()
 
 
@@ -69,7 +69,7 @@ def test_the_certificate_tells_purpose_time_and_mark_and_verifies(tmp_path: Path
     assert gate is not None
     assert gate.settled
     assert (gate.purpose, gate.as_of) == (PURPOSE, None)
-    assert made.registry.holds(SnapshotMark(gate.nonce or "", gate.mark or ""))
+    assert made.registry.holds(RegistrySnapshot(gate.nonce or "", gate.mark or ""))
     text = (published.folder / "certificate.json").read_text()
     head = made.registry.chain.head()
     assert head.hash not in text
@@ -142,7 +142,7 @@ def test_a_plan_whose_gate_was_never_read_is_not_performed(tmp_path: Path) -> No
     made = consented(GATED, tmp_path, HALF)
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite")
     with pytest.raises(Refused, match="who consented was not read"):
-        perform(made.policy.plan, None, ledger, Payer("people", "x"))
+        perform(made.policy.plan, None, ledger, ChargeTarget("people", "x"))
 
 
 def test_a_withdrawal_changes_the_next_release_and_never_the_past_one(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_restored_registry_is_found_against_the_last_certificate_before_a_char
     with pytest.raises(Refused, match="an old copy was restored"):
         release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"))
     assert Ledger.open(made.policy.ledger_address).standing("people").totals.charges == charged == 2
-    release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"), None, Terms(anyway=True))
+    release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"), None, ReleaseTerms(anyway=True))
 
 
 def test_a_clock_that_went_back_lets_nobody_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

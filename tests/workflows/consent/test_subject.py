@@ -14,7 +14,7 @@ from incrowd.governance.consent.event import Decided
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.subject import subject_report
-from incrowd.workflows.consent.subject_desk import SubjectDesk, issue_token
+from incrowd.workflows.consent.subject_desk import DataSubjectService, issue_token
 from incrowd.workflows.release.publish import release
 from tests.consents import FORM, GATED, consented, known_people
 from tests.web.serving import Browser, FakeDesk, server
@@ -66,7 +66,7 @@ def made(tmp_path: Path) -> Any:
 
 def client_of(made: Any, tmp_path: Path, asked: bool = True) -> Browser:
     books = server(tmp_path / "books").books
-    subjects = SubjectDesk((made.policy,)) if asked else None
+    subjects = DataSubjectService((made.policy,)) if asked else None
     return Browser(app(FakeDesk(), books, Settings(pace=0.0, logins=1000), None, subjects))
 
 
@@ -102,7 +102,7 @@ def test_whoever_has_no_token_learns_nothing(made: Any, tmp_path: Path, token: s
 def test_numbers_for_everybody_do_not_tell_that_somebody_withdrew(made: Any, tmp_path: Path) -> None:
     client = client_of(made, tmp_path)
     before = client.get("/metrics").text
-    SubjectDesk((made.policy,)).withdraw(issue_token(made.policy, "p7"))
+    DataSubjectService((made.policy,)).withdraw(issue_token(made.policy, "p7"))
     client.post("/consent", data={"token": issue_token(made.policy, "p8")})
     assert client.get("/metrics").text == before
 
@@ -110,6 +110,6 @@ def test_numbers_for_everybody_do_not_tell_that_somebody_withdrew(made: Any, tmp
 def test_a_token_of_another_dataset_or_past_its_end_is_refused(made: Any) -> None:
     late = issue_token(made.policy, "p7", days=-1)
     with pytest.raises(AccessDenied, match="ask the holder"):
-        SubjectDesk((made.policy,)).view(late)
+        DataSubjectService((made.policy,)).view(late)
     with pytest.raises(AccessDenied, match="ask the holder"):
-        SubjectDesk(()).view(issue_token(made.policy, "p7"))
+        DataSubjectService(()).view(issue_token(made.policy, "p7"))

@@ -16,11 +16,11 @@ from ruamel.yaml import YAML
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.export.ddi import NAMESPACE
-from incrowd.workflows.export.formats import FORMATS, Holder, export, exported
+from incrowd.workflows.export.formats import FORMATS, PublisherInfo, export, exported
 from tests.released import Folder, release_into
 
 FORMS = [name for name in FORMATS if name != "onnx"]
-WHO = Holder("City Hospital", "https://example.org/licence", "https://example.org/data")
+WHO = PublisherInfo("City Hospital", "https://example.org/licence", "https://example.org/data")
 
 
 @pytest.fixture(scope="module", params=["csv", "parquet"])
@@ -28,7 +28,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return release_into(tmp_path_factory.mktemp("exported") / "release", request.param)
 
 
-def text(made: Folder, form: str, holder: Holder = WHO) -> str:
+def text(made: Folder, form: str, holder: PublisherInfo = WHO) -> str:
     return exported(made.out, form, holder).content.decode()
 
 
@@ -173,7 +173,7 @@ def test_the_public_part_alone_is_read_and_what_is_unknown_is_said(made: Folder,
     alone.out.mkdir()
     for file in made.out.iterdir():
         (alone.out / file.name).write_bytes(file.read_bytes())
-    nothing = Holder()
+    nothing = PublisherInfo()
     assert text(alone, form, nothing) == text(made, form, nothing)
     assert "--curator" in exported(alone.out, form, nothing).notes[0]
     assert not exported(alone.out, form, WHO).notes
@@ -213,7 +213,7 @@ def test_names_and_values_cannot_break_out_of_a_form(tmp_path: Path) -> None:
     assert next(ET.fromstring(text(made, "ddi")).iter(f"{{{NAMESPACE}}}titl")).text == name
     assert json.loads(text(made, "croissant"))["name"] == name
     assert YAML(typ="safe").load(text(made, "dp-registry"))["deployment"]["basic"]["name"] == name
-    told = Holder(curator="no \x00 text, and < & >")
+    told = PublisherInfo(curator="no \x00 text, and < & >")
     assert next(ET.fromstring(text(made, "ddi", told)).iter(f"{{{NAMESPACE}}}AuthEnty")).text == (
         "no \ufffd text, and < & >"
     )

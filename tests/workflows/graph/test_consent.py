@@ -17,7 +17,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.graph.assess import assess_graph
 from incrowd.workflows.graph.profile import graph_of, profile_graph
@@ -71,7 +71,7 @@ def test_a_neighbor_is_gated_to_the_same_graph_or_to_a_neighbor(tmp_path: Path) 
         pairs = [(names[a], names[b]) for a, b in graph.ends.tolist()]
         for some in subsets(names):
             subjects = frozenset(map(planned.key.pseudonym, some))
-            admission = Admission(planned.gate, planned.key, subjects)
+            admission = ConsentSnapshot(planned.gate, planned.key, subjects)
             whole = taking_part(made, names, pairs, admission)
             for leaver in names:
                 others = [name for name in names if name != leaver]
@@ -86,7 +86,7 @@ def subsets(names: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def taking_part(
-    made: Consented, names: list[str], pairs: list[tuple[str, str]], admission: Admission
+    made: Consented, names: list[str], pairs: list[tuple[str, str]], admission: ConsentSnapshot
 ) -> tuple[set[str], set[tuple[str, str]]]:
     """Return the nodes and edges of a graph behind the gate."""
     nodes = pa.table({"id": names, "club": ["a"] * len(names)})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.tree import Tree, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, tree
 from incrowd.core.schema import Column
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
@@ -31,7 +31,7 @@ lines = st.lists(st.lists(words, min_size=1, max_size=4).map(tuple), min_size=1,
 def test_a_file_has_no_faults_exactly_if_it_can_be_used(table: list[tuple[str, ...]]) -> None:
     found = [problem for problem in faults(table) if problem.what != "no label"]
     try:
-        Tree(tuple(table))
+        TreeHierarchy(tuple(table))
     except InvalidParameter:
         assert found
     else:
@@ -87,7 +87,7 @@ def test_pasting_what_is_suggested_makes_the_hierarchy_complete() -> None:
     rows = open_source(pa.table({"city": ["kyoto", "Pariss", "Xanadu", "Rome"]}))
     found = outside(rows, [Column("city", hierarchy=PLACES)])
     assert all(problem.paste is not None for problem in found)
-    whole = Tree((*PLACES.rows, *(problem.paste for problem in found if problem.paste is not None)))
+    whole = TreeHierarchy((*PLACES.rows, *(problem.paste for problem in found if problem.paste is not None)))
     assert outside(rows, [Column("city", hierarchy=whole)]) == ()
 
 

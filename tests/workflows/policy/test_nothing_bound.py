@@ -12,7 +12,7 @@ from incrowd.errors import BudgetExceeded, Refused
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.ledger import find_book, record_look
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.policy.sources import SourceBook
+from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.release.publish import release
 from tests.policies import PEOPLE, people, with_ledger
 
@@ -64,5 +64,5 @@ def test_a_look_binds_no_unit_budget_or_source(tmp_path: Path, verb: str) -> Non
     assert record_look(weak, verb)
     book = Ledger.open(weak.ledger_address)
     assert not book.knows("people")
-    assert not SourceBook.of(weak).path.exists()
+    assert not FingerprintFile.of(weak).path.exists()
     release(people(), policy(tmp_path, budget={"epsilon": 2, "delta": "1e-3"}))

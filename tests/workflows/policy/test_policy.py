@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from incrowd.accounting.budget import Budget
 from incrowd.core.domain import Categories, Dates, Numbers
 from incrowd.core.schema import Missing, Role
-from incrowd.core.unit import Adjacency, Kind, More, Unit
+from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
@@ -108,7 +108,7 @@ def test_a_policy_says_what_it_means() -> None:
     policy = load_policy(HOSPITAL)
     schema = policy.schema
     assert policy.name == "discharges-2025"
-    assert schema.unit == Unit(Kind.PERSON, column="patient", more=More.DROP)
+    assert schema.unit == Unit(Kind.PERSON, column="patient", more=ExtraRowsRule.DROP)
     assert schema["age"].domain == Numbers(0, 99)
     assert schema["sex"].domain == Categories(("F", "M"))
     assert schema["discharged"].domain == Dates("2025-01-01", "2025-12-31")

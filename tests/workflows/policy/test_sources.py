@@ -22,13 +22,13 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
-from incrowd.queries.question import Terms
-from incrowd.workflows.ask.desk import Asking, open_desk
+from incrowd.queries.question import QueryTerms
+from incrowd.workflows.ask.desk import QueryRequest, open_desk
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.policy.sources import DatasetMarks, MarkedSource, SourceBook
+from incrowd.workflows.policy.sources import DatasetFingerprints, FingerprintFile, MarkedSource
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -70,10 +70,12 @@ def course(folder: Path, *tables: pa.Table) -> tuple[list[str], list[dict[str, A
         place = folder / "people.parquet"
         pq.write_table(table, place)
         with open_desk([load_policy(policy)], place) as desk:
-            desk.price(Asking("SELECT COUNT(*) FROM people", Terms(epsilon=Fraction(1, 3))))
+            desk.price(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1, 3))))
         found.append(release(place, policy).certificate)
         with open_desk([load_policy(policy)], place) as desk:
-            asked = Asking(f"SELECT COUNT(*) FROM people WHERE age > {number}", Terms(epsilon=Fraction(1, 3)))
+            asked = QueryRequest(
+                f"SELECT COUNT(*) FROM people WHERE age > {number}", QueryTerms(epsilon=Fraction(1, 3))
+            )
             found.append(desk.ask(asked).certificate)
     return [entry.kind for entry in ledger_of(folder).entries()], [public_numbers(each) for each in found]
 
@@ -116,7 +118,7 @@ def test_opening_a_desk_binds_no_unit_budget_or_source(tmp_path: Path) -> None:
     with open_desk([load_policy(changed(wider, dataset__name="others"))], people()):
         assert ledger_of(tmp_path).chain.head() == head
     with open_desk([load_policy(wider)], people()) as desk:
-        desk.ask(Asking("SELECT COUNT(*) FROM people", Terms(epsilon=Fraction(1))))
+        desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
     with pytest.raises(IncrowdError, match="one unit of privacy"), open_desk([load_policy(policy)], people()):
         pytest.fail("it opened")
 
@@ -215,7 +217,7 @@ def test_rows_without_their_person_column_are_still_known(tmp_path: Path) -> Non
 def test_questions_and_releases_recognize_each_other(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
     with open_desk([load_policy(policy)], people()) as desk:
-        desk.ask(Asking("SELECT COUNT(*) FROM people", Terms(epsilon=Fraction(1))))
+        desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
     with pytest.raises(Refused, match="already known as dataset people"):
         release(people().to_pandas(), changed(policy, dataset__name="others"))
     with (
@@ -309,7 +311,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_a_charge(tmp_path: Path)
 
 def test_a_refused_charge_of_a_new_name_does_not_stand_in_the_way_of_others(tmp_path: Path) -> None:
     """A name that the ledger never heard of cannot be named by same_people_as, so nobody is asked about it."""
-    book = SourceBook(tmp_path / "sources.json")
+    book = FingerprintFile(tmp_path / "sources.json")
     release(people(seed=3), with_ledger(PEOPLE, tmp_path, dataset__name="known"))
     marks = LOCAL.marks(LOCAL.open(people()), load_policy(PEOPLE).schema, book.key())
     book.bind(ledger_of(tmp_path).id, "unheard of", (MarkedSource(None, marks),))
@@ -317,13 +319,13 @@ def test_a_refused_charge_of_a_new_name_does_not_stand_in_the_way_of_others(tmp_
 
 
 def test_old_contents_make_room_for_new_ones() -> None:
-    marks = DatasetMarks()
+    marks = DatasetFingerprints()
     for number in range(40):
-        marks = marks.with_source(None, SourceMarks(f"{number:064x}"))
+        marks = marks.with_source(None, SourceFingerprint(f"{number:064x}"))
     assert marks.contents == tuple(f"{number:064x}" for number in range(24, 40))
-    again = DatasetMarks.from_json(marks.to_json())
+    again = DatasetFingerprints.from_json(marks.to_json())
     assert again.contents == marks.contents
-    assert len(json.dumps(marks.to_json())) == len(json.dumps(DatasetMarks().to_json()))
+    assert len(json.dumps(marks.to_json())) == len(json.dumps(DatasetFingerprints().to_json()))
 
 
 BINDER = """
@@ -347,7 +349,7 @@ def test_processes_that_write_at_once_lose_no_marks(tmp_path: Path) -> None:
     keys = {process.communicate()[0] for process in running}
     assert all(process.returncode == 0 for process in running)
     assert len(keys) == 1
-    assert len(SourceBook(path).datasets("ledger")) == 40
+    assert len(FingerprintFile(path).datasets("ledger")) == 40
     assert sorted(each.name for each in path.parent.iterdir()) == [".sources.lock", "sources.json"]
 
 

@@ -20,7 +20,7 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import date_rule, number_rule
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Goal, Origin
+from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin
 from incrowd.workflows.profile.profile import profile
 from tests.coins import SeededCoins
 
@@ -42,7 +42,7 @@ TABLE = pa.table(
 
 
 MICRODATA = DraftRequest()
-CLASSIC = DraftRequest(Goal.CLASSIC)
+CLASSIC = DraftRequest(DraftGoal.CLASSIC)
 
 
 def drafted(table: pa.Table, tmp_path: Path, wish: DraftRequest = MICRODATA) -> Policy:
@@ -82,7 +82,7 @@ def test_a_draft_is_the_same_for_other_people_of_the_same_kind(tmp_path: Path) -
 
 def test_neither_rows_nor_people_are_counted_in_a_draft(tmp_path: Path) -> None:
     table = pa.table({"rider": [f"R{n % 137:05d}" for n in range(1507)], "age": [str(n % 50) for n in range(1507)]})
-    for goal in Goal:
+    for goal in DraftGoal:
         made = draft(profile(open_source(table)), Origin("data.csv"), DraftRequest(goal))
         assert made.person is not None
         assert (made.person.people, made.person.most_rows) == (137, 11)

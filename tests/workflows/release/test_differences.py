@@ -15,7 +15,7 @@ from incrowd.core.steps.around import REFUSABLE, Compare
 from incrowd.errors import Refused
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, Published, Terms, release, release_to
+from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -31,11 +31,11 @@ def read(folder: Path, **changes: Any) -> Policy:
     return load_policy(written(with_ledger(changed(CROWDS, **changes), folder), folder))
 
 
-def out(policy: Policy, name: str, table: pa.Table = ROWS, **terms: Any) -> Published:
-    return release_to(table, policy, Destination(policy.folder / name, "csv"), None, Terms(**terms))
+def out(policy: Policy, name: str, table: pa.Table = ROWS, **terms: Any) -> PublishedRelease:
+    return release_to(table, policy, Destination(policy.folder / name, "csv"), None, ReleaseTerms(**terms))
 
 
-def steps(published: Published) -> list[type]:
+def steps(published: PublishedRelease) -> list[type]:
     return [type(step) for step in published.release.certificate.steps]
 
 

@@ -27,7 +27,7 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.outsiders import divided, held_out_of
 from incrowd.workflows.release.prepare import TakingPart, prepare
-from incrowd.workflows.release.publish import Destination, Published, Terms, release_to, share_of
+from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release_to, share_of
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import caught, forgeries
@@ -37,9 +37,9 @@ from tests.statistics.alarm import FALSE_ALARM
 TENTH = Fraction(1, 10)
 
 
-def held(plain: dict[str, Any], folder: Path, share: Fraction = TENTH) -> tuple[Published, Any]:
+def held(plain: dict[str, Any], folder: Path, share: Fraction = TENTH) -> tuple[PublishedRelease, Any]:
     policy = load_policy(written(with_ledger(plain, folder), folder))
-    return release_to(rows(), policy, Destination(folder / "out", "csv"), None, Terms(share)), policy
+    return release_to(rows(), policy, Destination(folder / "out", "csv"), None, ReleaseTerms(share)), policy
 
 
 @pytest.mark.parametrize("method", POLICIES)

@@ -22,7 +22,7 @@ from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.release.perform import Payer, perform
+from incrowd.workflows.release.perform import ChargeTarget, perform
 
 SCHEMA = Schema((Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M")))),))
 SAFE = Safe({}, Target(Fraction(1, 10**4), Fraction(1)), Fraction(1, 2))
@@ -59,7 +59,7 @@ def table(when_read: Callable[[], None]) -> Table:
 def test_the_charge_is_on_disk_when_the_first_row_is_read(ledger: Ledger, sqlite: str) -> None:
     seen = list[list[str]]()
     rows = table(lambda: seen.append(charges(Ledger.open(sqlite))))
-    performed = perform(SAFE.plan(SCHEMA), rows, ledger, Payer("people", "one"))
+    performed = perform(SAFE.plan(SCHEMA), rows, ledger, ChargeTarget("people", "one"))
     assert seen == [["one"]]
     assert performed.entry.charged[0].promise == SAFE.plan(SCHEMA).promise
     assert isinstance(performed.output, Microdata)
@@ -67,13 +67,13 @@ def test_the_charge_is_on_disk_when_the_first_row_is_read(ledger: Ledger, sqlite
 
 
 def test_a_charge_that_is_refused_leaves_the_rows_unread(ledger: Ledger) -> None:
-    perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, Payer("people", "one"))
+    perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, ChargeTarget("people", "one"))
 
     def read() -> None:
         pytest.fail("the rows were read")
 
     with pytest.raises(BudgetExceeded):
-        perform(SAFE.plan(SCHEMA), table(read), ledger, Payer("people", "two"))
+        perform(SAFE.plan(SCHEMA), table(read), ledger, ChargeTarget("people", "two"))
     assert charges(ledger) == ["one"]
 
 
@@ -82,11 +82,11 @@ def test_a_crash_while_reading_loses_budget(ledger: Ledger) -> None:
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        perform(SAFE.plan(SCHEMA), table(crash), ledger, Payer("people", "one"))
+        perform(SAFE.plan(SCHEMA), table(crash), ledger, ChargeTarget("people", "one"))
     assert charges(ledger) == ["one"]
     assert ledger.conclusions("one") == (None,), "nothing came of it, and the ledger says so"
     with pytest.raises(BudgetExceeded):
-        perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, Payer("people", "two"))
+        perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, ChargeTarget("people", "two"))
 
 
 def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,5 +98,5 @@ def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch)
         return released(self, table, coins)
 
     monkeypatch.setattr(Safe, "release", watched)
-    perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, Payer("people", "one"))
+    perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, ChargeTarget("people", "one"))
     assert [type(coins) for coins in given] == [SystemCoins]

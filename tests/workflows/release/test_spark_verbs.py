@@ -21,7 +21,7 @@ from incrowd.engines.settings import Local, Spark
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.check.check import CheckedColumns, check
-from incrowd.workflows.check.criteria import Wanted
+from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.profile.profile import profile
@@ -73,7 +73,9 @@ def test_a_profile_is_the_same(kind: str, spark_engine: Engine, request: pytest.
 @pytest.mark.parametrize("recoded", [False, True], ids=["as it is", "recoded"])
 def test_a_check_finds_the_same(recoded: bool, parts: Path, policy: Policy, spark_engine: Engine) -> None:
     def checked(engine: Engine) -> object:
-        return check(engine.open(parts), Wanted(k=3), CheckedColumns(("age", "sex"), (), recoded), policy, engine)
+        return check(
+            engine.open(parts), CheckCriteria(k=3), CheckedColumns(("age", "sex"), (), recoded), policy, engine
+        )
 
     assert checked(spark_engine) == checked(LOCAL)
 

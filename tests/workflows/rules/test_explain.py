@@ -10,11 +10,11 @@ from incrowd.core.loss import Crowd, Sampled, Syntactic
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.rules.explain import explain
-from incrowd.workflows.rules.rule import Rounding, Rule, SmallCounts, Zeros
+from incrowd.workflows.rules.rule import Rounding, Rule, SmallCountRule, Zeros
 from tests.plans import steps_json
 
 TENTH = Fraction(1, 10)
-ZEROED = Rule(8, SmallCounts.ZERO, base=5)
+ZEROED = Rule(8, SmallCountRule.ZERO, base=5)
 RANDOM = Rule(base=3, rounding=Rounding.RANDOM)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.rules.rule import Rounding, Rule, SmallCounts, Zeros
+from incrowd.workflows.rules.rule import Rounding, Rule, SmallCountRule, Zeros
 
 
 def published(rule: Rule, count: int) -> frozenset[int | str]:
@@ -102,7 +102,7 @@ def test_a_second_table_breaks_the_crowd() -> None:
 
 def test_zeros_that_show_break_the_crowd() -> None:
     assert not Rule(5, zeros=Zeros.SHOWN).protects
-    assert not Rule(5, small_counts=SmallCounts.LABEL, zeros=Zeros.SHOWN).protects
+    assert not Rule(5, small_counts=SmallCountRule.LABEL, zeros=Zeros.SHOWN).protects
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_zeros_that_show_break_the_crowd() -> None:
         ({"base": 1}, "rounded to a whole number"),
         ({"threshold": 5, "rounding": Rounding.UP}, "not to what"),
         ({"threshold": 5, "round_first": True}, "not to what"),
-        ({"threshold": 5, "small_counts": SmallCounts.ZERO, "zeros": Zeros.SHOWN}, "look like empty cells"),
+        ({"threshold": 5, "small_counts": SmallCountRule.ZERO, "zeros": Zeros.SHOWN}, "look like empty cells"),
         ({"base": 5, "zeros": Zeros.SHOWN}, "look like empty cells"),
         ({"base": 5, "secondary": True}, "but not which"),
         ({"threshold": 5, "tables": 0}, "number of tables"),
@@ -126,6 +126,6 @@ def test_a_rule_that_contradicts_itself_is_refused(fields: dict[str, object], me
 
 
 def test_a_rule_says_all_that_it_was_told() -> None:
-    rule = Rule(5, SmallCounts.LABEL, Zeros.SHOWN, 5, Rounding.RANDOM, totals=True, secondary=True, tables=3)
+    rule = Rule(5, SmallCountRule.LABEL, Zeros.SHOWN, 5, Rounding.RANDOM, totals=True, secondary=True, tables=3)
     for words in ("below 5", "a label", "shown as 0", "at random", "of 5", "totals", "further cells", "3 tables"):
         assert words in rule.words

@@ -16,7 +16,7 @@ import pytest
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
-from incrowd.core.steps.step import Grounds, Step, claims_of, fold
+from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.verifier.judge import numbers_of
@@ -75,7 +75,7 @@ def forge(honest: Certificate, name: str, number: Any) -> dict[str, Any]:
     short = name in ("depth", "tables")  # here the loss itself, or the sentence, takes too long to be made
     unit, delta = honest.guarantee.unit, honest.guarantee.delta
     promise = honest.guarantee if short else attempted(lambda: fold(steps, unit, delta), honest.guarantee)
-    claims = attempted(lambda: claims_of(Grounds(promise, steps, numbers_of(honest.claims))), honest.claims)
+    claims = attempted(lambda: claims_of(ClaimBasis(promise, steps, numbers_of(honest.claims))), honest.claims)
     if not short:
         plain["guarantee"] = promise.to_json()
         plain["claims"] = [claim.to_json() for claim in claims]

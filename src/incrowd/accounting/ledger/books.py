@@ -14,7 +14,7 @@ from incrowd.accounting.budget import Allowance, Budget
 from incrowd.accounting.ledger.charging import carved, charged, repeated
 from incrowd.accounting.ledger.datasets import Sets, Values, known_dataset, name, registered, terms_of
 from incrowd.errors import InvalidParameter, Refused, UnsupportedVersion
-from incrowd.store.link import Link
+from incrowd.store.link import ChainEntry
 
 Body = Mapping[str, Any]
 
@@ -83,6 +83,6 @@ def consequence(kind: str, at: str, body: Body, values: Values) -> Sets:
     return meaning(values, {**body, "at": at})
 
 
-def derive(link: Link, values: Values) -> Sets:
+def derive(link: ChainEntry, values: Values) -> Sets:
     """Return what a stored entry must set, given the values before it."""
     return consequence(link.kind, link.at, link.body, values)

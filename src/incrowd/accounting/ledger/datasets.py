@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.standing import DatasetTerms, Standing, Totals
+from incrowd.accounting.ledger.standing import BudgetStatus, DatasetTerms, Totals
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
 from incrowd.store.link import Key
@@ -85,9 +85,9 @@ def totals_of(values: Values, root: str) -> Totals:
     return Totals.from_json(values(("spent", root)))
 
 
-def standing_of(values: Values, root: str) -> Standing:
+def standing_of(values: Values, root: str) -> BudgetStatus:
     """Return terms and totals of a registered dataset."""
-    return Standing(root, terms_of(values, root), totals_of(values, root))
+    return BudgetStatus(root, terms_of(values, root), totals_of(values, root))
 
 
 def after(values: Values, sets: Sets) -> Values:

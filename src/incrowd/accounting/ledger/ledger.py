@@ -30,7 +30,7 @@ from incrowd.accounting.ledger.request import (
     repeating,
     signed,
 )
-from incrowd.accounting.ledger.standing import Entry, Overview, Standing, Unfinished, overview, unfinished
+from incrowd.accounting.ledger.standing import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
 from incrowd.accounting.ledger.tally import SpentTally
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
@@ -92,7 +92,7 @@ class Ledger:
             raise LedgerCorrupted("the ledger's first entry is not one that this version makes.")
         return bytes.fromhex(first.body["secret"])
 
-    def register(self, declaration: Declaration) -> Standing:
+    def register(self, declaration: Declaration) -> BudgetStatus:
         """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""
         return _or_raise(self.chain.transact(lambda writer: register(writer, registering(declaration))))
 
@@ -156,7 +156,7 @@ class Ledger:
 
     def preview(
         self, promises: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
-    ) -> tuple[Standing, ...]:
+    ) -> tuple[BudgetStatus, ...]:
         """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
         request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
         if request.refusal:
@@ -189,7 +189,7 @@ class Ledger:
         body = {"dataset": name(dataset, "a dataset"), "verb": name(verb, "a verb")}
         return self._enter(Request("look", body, ()))
 
-    def standing(self, dataset: str | Declaration) -> Standing:
+    def standing(self, dataset: str | Declaration) -> BudgetStatus:
         """Return how a dataset stands now; one that is declared, how it would stand if it were known from now on."""
         return self.chain.remember(
             ("standing", dataset), lambda reader: standing_of(*_as_declared(reader.value, dataset))
@@ -216,7 +216,7 @@ class Ledger:
         """Return how everything stands now."""
         return self.chain.read(overview)
 
-    def unfinished(self) -> tuple[Unfinished, ...]:
+    def unfinished(self) -> tuple[ChargeWithoutRelease, ...]:
         """Return the charges of which nothing came; every entry is read for it."""
         return unfinished(self.entries())
 
@@ -256,7 +256,7 @@ def enter(writer: Writer, request: Request) -> Entry | Refused:
     return Entry.of(link, _standings(writer.value, request.datasets))
 
 
-def register(writer: Writer, request: Request) -> Standing | Refused:
+def register(writer: Writer, request: Request) -> BudgetStatus | Refused:
     """Write what is new about a dataset, if anything is, and return how it stands."""
     try:
         sets = _consequence(writer.value, writer.at, request)
@@ -281,7 +281,7 @@ def _refused(writer: Writer, request: Request, refusal: Refused) -> Refused:
     return refusal
 
 
-def _foreseen(values: Values, at: str, request: Request) -> tuple[Standing, ...]:
+def _foreseen(values: Values, at: str, request: Request) -> tuple[BudgetStatus, ...]:
     for declaration in request.declared:
         values = after(values, registered(values, declaration.to_json()))
     return _standings(after(values, consequence(request.kind, at, request.body, values)), request.datasets)
@@ -294,7 +294,7 @@ def _as_declared(values: Values, dataset: str | Declaration) -> tuple[Values, st
     return values, known_dataset(values, dataset)
 
 
-def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[Standing, ...]:
+def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[BudgetStatus, ...]:
     roots = dict.fromkeys(known_dataset(values, dataset) for dataset in datasets)
     return tuple(standing_of(values, root) for root in roots)
 

@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.unit import Unit
-from incrowd.store.link import Anchor, Key, Link
+from incrowd.store.link import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Reader
 
 INFINITY = Decimal("Infinity")
@@ -70,11 +70,11 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BudgetStatus:
     """Terms and totals of a dataset at one moment.
 
     >>> terms = DatasetTerms(Unit(), budget=Budget.of(3, "1e-7"))
-    >>> Standing("births", terms, Totals(spent=Amount.up(1, 0))).left
+    >>> BudgetStatus("births", terms, Totals(spent=Amount.up(1, 0))).left
     Amount(epsilon=Decimal('2'), delta=Decimal('1E-7'))
     """
 
@@ -149,10 +149,10 @@ class Entry:
     at: str
     kind: str
     body: Mapping[str, Any]
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[BudgetStatus, ...] = ()
 
     @classmethod
-    def of(cls, link: Link, standings: tuple[Standing, ...] = ()) -> Entry:
+    def of(cls, link: ChainEntry, standings: tuple[BudgetStatus, ...] = ()) -> Entry:
         """Return the entry that a link of the chain holds."""
         return cls(link.anchor, link.at, link.kind, link.body, standings)
 
@@ -168,7 +168,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class ChargeWithoutRelease:
     """A charge of which nothing came: it was concluded so, or its process is still at work or was killed."""
 
     charge: Entry
@@ -187,7 +187,7 @@ class Unfinished:
         return {**told, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
 
 
-def unfinished(entries: Iterable[Entry]) -> tuple[Unfinished, ...]:
+def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
     """Return the charges of which nothing came, in order; what was concluded last holds."""
     charges: dict[str, Entry] = {}
     outcomes: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def unfinished(entries: Iterable[Entry]) -> tuple[Unfinished, ...]:
         elif entry.kind == "conclude":
             outcomes[entry.body["release"]] = entry.body["certificate"]
     lost = ((name, charge) for name, charge in charges.items() if outcomes.get(name) is None)
-    return tuple(Unfinished(charge, name in outcomes) for name, charge in lost)
+    return tuple(ChargeWithoutRelease(charge, name in outcomes) for name, charge in lost)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Overview:
     """One moment of a ledger; `shared` names datasets that use another's budget, `looks` counts looks at the rows."""
 
     head: Anchor
-    datasets: tuple[Standing, ...]
+    datasets: tuple[BudgetStatus, ...]
     shared: Mapping[str, str]
     shares: tuple[AnalystShare, ...]
     accounts: tuple[Account, ...]
@@ -265,7 +265,9 @@ def overview(reader: Reader) -> Overview:
     return Overview(
         reader.head,
         tuple(
-            Standing(root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root]))
+            BudgetStatus(
+                root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root])
+            )
             for root in roots
         ),
         {key[1]: value["root"] for key, value in datasets.items() if value["root"] != key[1]},

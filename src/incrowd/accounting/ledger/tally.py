@@ -8,7 +8,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.standing import Totals
-from incrowd.store.link import Key, Link
+from incrowd.store.link import ChainEntry, Key
 from incrowd.store.tally import Sums
 
 _FEW = 32
@@ -35,7 +35,7 @@ class SpentTally:
             amount = amount.plus(each.spent)
         return _plain(amount, sum(each.charges for each in found), len(found), sum(each.unbounded for each in found))
 
-    def after(self, totals: Sums, link: Link) -> Sums:
+    def after(self, totals: Sums, link: ChainEntry) -> Sums:
         """Return what was spent after one more entry."""
         paid = [link.body] if link.kind == "carve" else link.body["parts"] if link.kind == "charge" else []
         finite = [part for part in paid if part["epsilon"] != INFINITE]

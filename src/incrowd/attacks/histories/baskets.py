@@ -10,10 +10,10 @@ import pyarrow as pa
 from incrowd.attacks.candidates import NONE, Codes
 from incrowd.attacks.finding import Finding
 from incrowd.attacks.histories.events import Histories
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 
 
-def baskets(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def baskets(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Look for the one published history that holds all of a few known items.
 
     Knows: a few items of a person: goods bought, words searched for, places visited.  Items that were made coarser

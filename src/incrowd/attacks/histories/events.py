@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import CodedColumns, Codes, Match, match, together
+from incrowd.attacks.candidates import CodedColumns, Codes, ColumnMatch, match, together
 from incrowd.attacks.cover import numbers, spans, texts
 from incrowd.attacks.finding import Finding, Rate, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.errors import InvalidParameter
 
 _CELLS, _PAIRS = 1 << 22, 1 << 22
@@ -41,7 +41,7 @@ class Histories:
     published events as labels.
     """
 
-    item: Match
+    item: ColumnMatch
     published: Codes
     people: Codes
     inside: int
@@ -50,7 +50,7 @@ class Histories:
     table: pa.Table
 
     @classmethod
-    def of(cls, published: Published, knowledge: Knowledge, outsiders: pa.Table | None) -> Histories:
+    def of(cls, published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None) -> Histories:
         """Read events on both sides."""
         if knowledge.item is None:
             raise InvalidParameter(
@@ -66,7 +66,7 @@ class Histories:
         whose, first = CodedColumns.of(everyone.column(_WHOSE)), people.num_rows
         inside = np.unique(whose.codes[:first])
         rank = np.argsort(np.argsort(~np.isin(np.arange(len(whose.texts)), inside), kind="stable"), kind="stable")
-        item = match(Published(held, published.lookups), everyone, knowledge.item)
+        item = match(PublishedTable(held, published.lookups), everyone, knowledge.item)
         parts = []
         for name in knowledge.known:
             if name not in (knowledge.item, knowledge.person) and name in held.column_names:
@@ -203,7 +203,7 @@ def _long(table: pa.Table, knowledge: Knowledge, mark: str = "") -> pa.Table:
     return long.filter(pc.not_equal(items, ""))
 
 
-def _labels(item: Match) -> Codes:
+def _labels(item: ColumnMatch) -> Codes:
     """Return for each person's event a label that covers its item, −1 if none does."""
     first = item.cover.starts[:-1]
     some = np.diff(item.cover.starts) > 0

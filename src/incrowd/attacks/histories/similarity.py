@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from incrowd.attacks.candidates import NONE, Codes
 from incrowd.attacks.finding import Finding
 from incrowd.attacks.histories.events import Histories
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 
 ECCENTRICITY = 1.5
 Numbers = NDArray[np.float64]
 
 
-def similarity(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def similarity(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Score every published history by how like a person's few known events it is, and take the best if it stands out.
 
     Knows: a few events of a person, their numbers and days only about (off by up to the slack).  An item that few have

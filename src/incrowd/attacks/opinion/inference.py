@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from incrowd.attacks.candidates import match
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.opinion.nearest import nearest_rows
 from incrowd.attacks.trial import Trial
 
 
-def inference(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def inference(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Take the secret of the nearest published row for the person's.
 
     Knows: some columns of a person.  Success: the secret of the published row nearest in these columns is the person's

@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from incrowd.attacks.candidates import distinct, match
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.opinion.nearest import nearest
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
 
-def linkability(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def linkability(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Join two halves of people's records through the published row that is nearest to each half.
 
     Knows: of a person the known columns; of the same person, among others, the remaining published columns, without a

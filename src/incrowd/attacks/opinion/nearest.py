@@ -14,14 +14,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import Codes, Match, distinct
+from incrowd.attacks.candidates import Codes, ColumnMatch, distinct
 from incrowd.attacks.cover import ends_of, numbers
 
 _CELLS = 1 << 22
 Numbers = NDArray[np.float64]
 
 
-def nearest(columns: Sequence[Match], neighbors: int) -> Codes:
+def nearest(columns: Sequence[ColumnMatch], neighbors: int) -> Codes:
     """Return for each person the places of the nearest distinct published rows, the nearest first.
 
     Among rows equally far the order of their labels decides, never where they stand.
@@ -41,7 +41,7 @@ def nearest(columns: Sequence[Match], neighbors: int) -> Codes:
     return found[person_of]
 
 
-def nearest_rows(part: Sequence[Match], whole: Sequence[Match], neighbors: int) -> Codes:
+def nearest_rows(part: Sequence[ColumnMatch], whole: Sequence[ColumnMatch], neighbors: int) -> Codes:
     """Return for each person the published rows nearest in a part of the columns; among equals, by the whole record."""
     _, which = distinct([each.labels.codes for each in part])
     order = np.lexsort([*(each.labels.codes for each in reversed(list(whole))), which])
@@ -61,13 +61,13 @@ def _least(far: Numbers, wanted: int) -> Codes:
 class _Apart:
     """How far apart values and labels of one column are: numbers by their difference, others by whether they fit."""
 
-    column: Match
+    column: ColumnMatch
     values: Numbers
     low: Numbers
     high: Numbers
 
     @classmethod
-    def of(cls, column: Match) -> _Apart:
+    def of(cls, column: ColumnMatch) -> _Apart:
         each = numbers(column.labels.texts).tolist()
         pairs = [ends_of(label) or (number, number) for label, number in zip(column.labels.texts, each, strict=True)]
         low, high = np.array(pairs, float).reshape(-1, 2).T

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import Match, match
+from incrowd.attacks.candidates import ColumnMatch, match
 from incrowd.attacks.cover import numbers
 from incrowd.attacks.finding import Finding, Rate, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 
 _COLUMNS, _DESCRIPTIONS, _PEOPLE = 4, 500, 200_000
@@ -19,7 +19,7 @@ _WORK = 1 << 28
 Hits = NDArray[np.bool_]
 
 
-def singling_out(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def singling_out(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Describe people by a few columns of published rows, and count descriptions that one person alone fits.
 
     Knows: nothing of anybody beforehand.  A description takes up to four columns of a published row: labels as they
@@ -54,7 +54,7 @@ Description = tuple[tuple[str, int], ...]
 class _Described:
     """A column, and for numbers the median of what was published."""
 
-    column: Match
+    column: ColumnMatch
     values: NDArray[np.float64]
     labels: NDArray[np.float64]
     median: float | None

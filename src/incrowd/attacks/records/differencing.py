@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from incrowd.attacks.candidates import NONE, CandidateSearch, CodedColumns, Codes, distinct
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
 
-def differencing(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def differencing(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Read the record of somebody who left, or came, from the cells that changed between two releases.
 
     Knows: some columns of a person, and that the person is in one of the two releases and not in the other;
@@ -35,7 +35,7 @@ def differencing(published: Published, knowledge: Knowledge, outsiders: pa.Table
     return trial.finding("differencing", Risk.LINKABILITY, hits, blind, _story(trial, hits, said))
 
 
-def _changed(one: Published, other: Published) -> Published:
+def _changed(one: PublishedTable, other: PublishedTable) -> PublishedTable:
     """Return the cells whose counts differ, each once."""
     columns = [name for name in one.columns if name in other.columns]
     if not columns:
@@ -52,7 +52,7 @@ def _changed(one: Published, other: Published) -> Published:
     first = np.unique(cell, return_index=True)[1]
     if not counts.any():
         raise InvalidParameter("the two releases have the same rows: there is no difference to read.")
-    return Published(both.take(first[counts != 0]), one.lookups)
+    return PublishedTable(both.take(first[counts != 0]), one.lookups)
 
 
 def _as_text(table: pa.Table, columns: list[str]) -> pa.Table:

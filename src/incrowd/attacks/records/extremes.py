@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, Match
+from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, ColumnMatch
 from incrowd.attacks.cover import ends_of, numbers
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
 
-def extremes(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def extremes(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Take the upper end of the range that a person is in for the person's value.
 
     Knows: some columns of a person, but not the one that is published as a range (the secret, or else one of the
@@ -56,7 +56,7 @@ def _end(label: str) -> float:
     return math.nan if ends is None or label.endswith((")", "[")) else ends[1]
 
 
-def _labels(trial: Trial, known: tuple[str, ...], column: Match) -> Codes:
+def _labels(trial: Trial, known: tuple[str, ...], column: ColumnMatch) -> Codes:
     """Return the label of the range that each person is in, the commonest if several fit, −1 if none does."""
     if not known:
         return np.full(trial.everyone.num_rows, NONE)
@@ -64,7 +64,7 @@ def _labels(trial: Trial, known: tuple[str, ...], column: Match) -> Codes:
     return search.commonest(column.labels.codes, trial.published.weights)
 
 
-def _commonest(trial: Trial, column: Match, ends: NDArray[np.float64]) -> int:
+def _commonest(trial: Trial, column: ColumnMatch, ends: NDArray[np.float64]) -> int:
     rows = np.flatnonzero(np.isfinite(ends[column.labels.codes]))
     often = np.bincount(column.labels.codes[rows], trial.published.weights[rows])
     return int(rows[column.labels.codes[rows] == often.argmax()][0])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import NONE, Codes, Match
+from incrowd.attacks.candidates import NONE, Codes, ColumnMatch
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.core.words import counted
 
 
-def homogeneity(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def homogeneity(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Read the secret where all rows that fit a person show the same one.
 
     Knows: some columns of a person; the published method with its parameters.  Success: every published row that fits
@@ -31,7 +31,7 @@ def homogeneity(published: Published, knowledge: Knowledge, outsiders: pa.Table 
     return _finding(trial, "homogeneity", secret, said)
 
 
-def skewness(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def skewness(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Guess the commonest secret among the rows that fit a person.
 
     Knows: some columns of a person; the published method with its parameters.  Success: the commonest secret of the
@@ -49,14 +49,14 @@ def skewness(published: Published, knowledge: Knowledge, outsiders: pa.Table | N
     return _finding(trial, "skewness", secret, np.where(said == NONE, overall, said))
 
 
-def _finding(trial: Trial, name: str, secret: Match, said: Codes) -> Finding:
+def _finding(trial: Trial, name: str, secret: ColumnMatch, said: Codes) -> Finding:
     hits = secret.fits(said)
     overall = secret.labels.codes[trial.commonest_row(trial.secret)]
     blind = secret.fits(np.full(len(said), overall))
     return trial.finding(name, Risk.INFERENCE, hits, blind, _story(trial, hits & ~blind, secret, said))
 
 
-def _story(trial: Trial, hits: Hits, secret: Match, said: Codes) -> tuple[str, ...]:
+def _story(trial: Trial, hits: Hits, secret: ColumnMatch, said: Codes) -> tuple[str, ...]:
     person = trial.victim(hits)
     if person is None:
         return ()

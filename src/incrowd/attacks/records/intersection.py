@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from incrowd.attacks.candidates import NONE, Codes
 from incrowd.attacks.cover import spans
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
 
-def intersection(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def intersection(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Read the secret that is possible in every one of several releases about the same people.
 
     Knows: some columns of a person, and that the person is in every release.  Success: one secret alone occurs among

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import NONE, Codes, Match, match
+from incrowd.attacks.candidates import NONE, Codes, ColumnMatch, match
 from incrowd.attacks.cover import ends_of, numbers
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
@@ -19,7 +19,7 @@ _TREES, _LABELS, _ROWS = 60, 40, 20_000
 Numbers = NDArray[np.float64]
 
 
-def learning(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def learning(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Learn from the published rows how the secret follows from the known columns, and say it of people.
 
     Knows: some columns of a person.  Success: the model's guess is the person's secret; of a secret number that a mask
@@ -49,7 +49,7 @@ def learning(published: Published, knowledge: Knowledge, outsiders: pa.Table | N
     return trial.finding("learning", Risk.INFERENCE, hits, blind, story)
 
 
-def _numbers(trial: Trial, secret: Match, rows: Numbers, people: Numbers) -> Finding:
+def _numbers(trial: Trial, secret: ColumnMatch, rows: Numbers, people: Numbers) -> Finding:
     """Learn a secret number, and judge how near the guesses are."""
     shown = numbers(secret.labels.texts)[secret.labels.codes]
     used = np.flatnonzero((trial.published.weights > 0) & np.isfinite(shown))
@@ -74,7 +74,7 @@ def _story(trial: Trial, hits: Hits, said: NDArray[np.str_]) -> tuple[str, ...]:
     )
 
 
-def _features(column: Match, weights: Codes) -> tuple[Numbers, Numbers]:
+def _features(column: ColumnMatch, weights: Codes) -> tuple[Numbers, Numbers]:
     """Return a column as numbers, of the published rows and of people: its middle, or one number for each label."""
     labels = column.labels.texts
     middles = np.array([_middle(label) for label in labels.tolist()])
@@ -88,7 +88,7 @@ def _features(column: Match, weights: Codes) -> tuple[Numbers, Numbers]:
     return rows, (theirs[:, None] == common[None, :]).astype(float)
 
 
-def _labels_of_people(column: Match, weights: Codes) -> Codes:
+def _labels_of_people(column: ColumnMatch, weights: Codes) -> Codes:
     """Return the commonest label that covers each person's value, −1 if none does."""
     often = np.bincount(column.labels.codes, weights, len(column.labels.texts))
     cover = column.cover

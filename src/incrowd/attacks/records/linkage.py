@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from incrowd.attacks.candidates import NONE, Codes, codes_of
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.masked import NearestSearch
 from incrowd.attacks.trial import Hits, Trial, first_rows
 from incrowd.core.words import counted
 
 
-def linkage(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def linkage(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Link people to published records by what is known of them.
 
     Knows: some columns of a named person, as a voter list has them; the published method with its parameters.  In

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import CodedColumns, Match, distinct, match
+from incrowd.attacks.candidates import CodedColumns, ColumnMatch, distinct, match
 from incrowd.attacks.finding import Finding, Rate, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
@@ -20,7 +20,7 @@ _LABELS = 1000
 Numbers = NDArray[np.float64]
 
 
-def membership(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def membership(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Decide for each person whether the published frequencies were made with them, by the likelihood ratio.
 
     Knows: all published columns of a person, and the frequencies in the population, taken from a third of the
@@ -98,7 +98,7 @@ def _attributes(trial: Trial) -> tuple[Numbers, Numbers]:
     return np.hstack(records), np.concatenate(pool)
 
 
-def _covered(column: Match) -> Numbers:
+def _covered(column: ColumnMatch) -> Numbers:
     found = np.zeros((len(column.values.texts), len(column.labels.texts)))
     found[np.repeat(np.arange(len(found)), np.diff(column.cover.starts)), column.cover.labels] = 1.0
     return found[column.values.codes]

@@ -10,16 +10,16 @@ from math import comb
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import NONE, CodedColumns, Codes, Match, distinct
+from incrowd.attacks.candidates import NONE, CodedColumns, Codes, ColumnMatch, distinct
 from incrowd.attacks.finding import Finding, Risk
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Hits, Trial
 from incrowd.errors import InvalidParameter
 
 _LARGE = 300
 
 
-def minimality(published: Published, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
+def minimality(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
     """Conclude from the mere fact of generalization which of the merged groups broke l-diversity.
 
     Knows: the known columns of *everybody* in the data as they were before, and that the algorithm generalizes no more
@@ -82,7 +82,7 @@ class _Merged:
     secrets: Codes
 
 
-def _said(trial: Trial, everyone: Trial, secret: Match) -> Codes:
+def _said(trial: Trial, everyone: Trial, secret: ColumnMatch) -> Codes:
     """Return the secret that is concluded for each person, −1 where nothing is."""
     search = everyone.search
     own = np.full(len(search.targets), NONE)
@@ -144,7 +144,7 @@ def _common_codes(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Codes, 
     return both.codes[: len(one)], both.codes[len(one) :]
 
 
-def _story(trial: Trial, hits: Hits, secret: Match, said: Codes) -> tuple[str, ...]:
+def _story(trial: Trial, hits: Hits, secret: ColumnMatch, said: Codes) -> tuple[str, ...]:
     person = trial.victim(hits)
     if person is None:
         return ()

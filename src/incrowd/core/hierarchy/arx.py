@@ -9,7 +9,7 @@ from typing import Literal
 
 from incrowd.core.domain import DECLARED, Provenance
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.errors import InvalidParameter
 
 _OTHERS = {",": "a comma", "\t": "a tab", "|": "a bar", ";": "a semicolon"}
@@ -40,9 +40,9 @@ class ArxTable:
     rows: tuple[tuple[str, ...], ...]
     style: ArxStyle = ArxStyle()
 
-    def hierarchy(self, provenance: Provenance = DECLARED) -> Tree:
+    def hierarchy(self, provenance: Provenance = DECLARED) -> TreeHierarchy:
         """Return the hierarchy these lines declare."""
-        return Tree(self.rows, provenance)
+        return TreeHierarchy(self.rows, provenance)
 
     def text(self) -> str:
         """Return the content of the file."""

@@ -21,10 +21,10 @@ Branch: TypeAlias = "Mapping[str, Branch] | Sequence[str]"
 
 
 @dataclass(frozen=True)
-class Tree(Hierarchy):
+class TreeHierarchy(Hierarchy):
     """One row per value: the value, then its label on each level; a last level of nothing but `*` is not repeated.
 
-    >>> places = Tree((("Paris", "France", "Europe"), ("Lyon", "France", "Europe"), ("Kyoto", "Japan", "Asia")))
+    >>> places = TreeHierarchy((("Nice", "France", "Europe"), ("Lyon", "France", "Europe"), ("Kyoto", "Japan", "Asia")))
     >>> places.labels(1), places.labels(2), places.labels(3)
     (('France', 'Japan'), ('Europe', 'Asia'), ('*',))
     """
@@ -108,7 +108,7 @@ class Tree(Hierarchy):
         return next((row[level] for row in self.rows if row[0] == value), None)
 
 
-def tree(branch: Branch, provenance: Provenance = DECLARED) -> Tree:
+def tree(branch: Branch, provenance: Provenance = DECLARED) -> TreeHierarchy:
     """Build the hierarchy of a nested mapping whose innermost lists are the values.
 
     A value with fewer levels above it than another keeps its topmost label on the rest.
@@ -118,10 +118,10 @@ def tree(branch: Branch, provenance: Provenance = DECLARED) -> Tree:
     """
     paths = list(_paths(branch, ()))
     width = max((len(path) for path in paths), default=0)
-    return Tree(tuple(path + (path[-1],) * (width - len(path)) for path in paths), provenance)
+    return TreeHierarchy(tuple(path + (path[-1],) * (width - len(path)) for path in paths), provenance)
 
 
-def ordered(values: Sequence[str], sizes: Sequence[int], provenance: Provenance = DECLARED) -> Tree:
+def ordered(values: Sequence[str], sizes: Sequence[int], provenance: Provenance = DECLARED) -> TreeHierarchy:
     """Group values that have an order, so many consecutive ones per group; finest level first.
 
     >>> ordered(["none", "primary", "secondary", "college", "doctorate"], (2, 4)).rows[2:]
@@ -135,7 +135,7 @@ def ordered(values: Sequence[str], sizes: Sequence[int], provenance: Provenance 
         if coarse <= fine or coarse % fine:
             raise InvalidParameter(f"groups of {coarse} do not consist of groups of {fine}: take multiples, growing.")
     names = [[_group(values, place, size) for size in sizes] for place in range(len(values))]
-    return Tree(tuple((value, *above) for value, above in zip(values, names, strict=True)), provenance)
+    return TreeHierarchy(tuple((value, *above) for value, above in zip(values, names, strict=True)), provenance)
 
 
 def _paths(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.steps.rows import Recode, recoded
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ OPEN = "those that occur"
 UNKNOWN = "not known before rows are read"
 
 
-class Listing(StrEnum):
+class ListedBins(StrEnum):
     """Which bins are listed in what is released."""
 
     ALL = "all"
@@ -34,7 +34,7 @@ class Listing(StrEnum):
 class RecodeToBins(Recode):
     """Each row is recoded by itself, by declared rules, into the labels of its bin; nothing is claimed of labels."""
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:  # noqa: ARG002 - counts of bins are no rows of anyone
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - counts of bins are no rows of anyone
         """Claim nothing: what is published is how many rows a label has."""
         return ()
 
@@ -72,7 +72,7 @@ class Count(Step):
     kind: ClassVar[str] = "count"
     title: ClassVar[str] = "Count"
 
-    listed: Listing
+    listed: ListedBins
     columns: tuple[BinColumn, ...]
 
     @property
@@ -95,7 +95,7 @@ class Count(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         bins = "the bins that occur" if self.size is None else f"{self.size:,} bins"
-        part = "" if self.listed is Listing.ALL else f" Listed in the release: {self.listed}."
+        part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed}."
         return f"Each row falls into one of {bins}; how many there are in each is counted.{part}"
 
 
@@ -126,6 +126,6 @@ class PublishCounts(Step):
         return f"Bins are in the order of the {self.by}, so that their order says nothing.{rounds}{flags}"
 
 
-def counted(cells: Cells, columns: Iterable[BinColumn], listed: Listing) -> tuple[RecodeToBins, Count]:
+def counted(cells: Cells, columns: Iterable[BinColumn], listed: ListedBins) -> tuple[RecodeToBins, Count]:
     """Return the steps that recode rows into bins and count them."""
     return RecodeToBins(tuple(map(recoded, cells.recodings))), Count(listed, tuple(columns))

@@ -10,7 +10,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Pure, Sequence
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import BLIND, Grounds, Promise, Step
+from incrowd.core.steps.step import BLIND, ClaimBasis, Promise, Step
 from incrowd.core.steps.suppression import COIN, COUNTED, RARE, Suppress, tight_curve
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
@@ -90,7 +90,7 @@ class RecodingChoice(PrivateChoice):
 class SuppressChosen(Suppress):
     """Suppression of tuples that a private choice made: nobody is known to blend, but what is rare is dropped."""
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of choice and release together, and that nothing published is rare."""
         same = self.anonymity(grounds)
         if grounds.promise.syntactic:
@@ -162,7 +162,7 @@ class SuppressAfterLook(Suppress):
 
     kind: ClassVar[str] = "suppress at levels by a private look"
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of this release alone, and that nothing published is rare."""
         same = self.anonymity(grounds)
         if grounds.promise.syntactic:

@@ -12,7 +12,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.loss import Crowd
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.steps.suppression import (
     BLENDING,
     COIN,
@@ -74,7 +74,7 @@ class SmallCounts(Step):
             return inner
         return Promise(self.crowd, (self.source,), assumptions(unit), (self.curve,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
         if grounds.promise.syntactic:
             return ()
@@ -84,7 +84,7 @@ class SmallCounts(Step):
             return (*survey_claims(self.k, survey, grounds), *crowds)
         return (*(self._sampled(sample, grounds) if sample is not None else ()), *crowds)
 
-    def _blending(self, grounds: Grounds) -> Blending:
+    def _blending(self, grounds: ClaimBasis) -> Blending:
         return Blending(
             k=self.k,
             epsilon=self.crowd.epsilon,
@@ -94,7 +94,7 @@ class SmallCounts(Step):
             not_protected=(GROUPS, _MEMBERS, _OVERLAP, _SUMS),
         )
 
-    def _sampled(self, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
+    def _sampled(self, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
         unit, noise = grounds.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
         shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": grounds.epsilon}
         shared |= {"delta": grounds.promise.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}

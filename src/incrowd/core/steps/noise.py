@@ -15,7 +15,7 @@ from incrowd.core.steps.samples import SecretSample
 from incrowd.core.terms import Condition, Theorem
 
 if TYPE_CHECKING:
-    from incrowd.core.steps.step import Grounds
+    from incrowd.core.steps.step import ClaimBasis
 
 EVERY_BIN = Condition("every-bin-noisy", "every bin of the partition gets noise of its own, the empty ones too")
 DECLARED = Condition("written-bins-declared", "the bins in the written output are those of the declaration")
@@ -56,7 +56,7 @@ def noise_claim(
     noise: str,
     scale: Fraction,
     epsilon: Decimal | Fraction,
-    grounds: Grounds,
+    grounds: ClaimBasis,
     conditions: tuple[Condition, Condition] = (EVERY_BIN, DECLARED),
 ) -> PurePrivacy | ApproximatePrivacy:
     """Return the claim of counts with noise: differential privacy, by the theorem of the promise.

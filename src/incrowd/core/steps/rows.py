@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import pseudonymity
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Theorem
-from incrowd.core.unit import More
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
@@ -27,8 +27,8 @@ PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each with
 _ALONE = Theorem("counted-several-rows", "counted in the output; people with more rows than one blend with nobody")
 _RULES = {
     None: "at random among a person's own",
-    More.DROP: "people with more are left out",
-    More.REFUSE: "a source in which anyone has more is refused",
+    ExtraRowsRule.DROP: "people with more are left out",
+    ExtraRowsRule.REFUSE: "a source in which anyone has more is refused",
 }
 
 
@@ -45,7 +45,7 @@ class KeepRows(Step):
 
     column: str
     rows: int
-    more: More | None = None
+    more: ExtraRowsRule | None = None
 
     @property
     def rule(self) -> str:
@@ -56,9 +56,9 @@ class KeepRows(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         rows, known = counted(self.rows, "row"), f"known by the column “{self.column}”"
-        if self.more is More.DROP:
+        if self.more is ExtraRowsRule.DROP:
             return f"All rows of people with more than {rows} are left out; people are {known}."
-        if self.more is More.REFUSE:
+        if self.more is ExtraRowsRule.REFUSE:
             return (
                 f"Nobody, {known}, has more than {rows}: a source in which anyone has is refused, so publication shows "
                 "that this check passed."
@@ -153,7 +153,7 @@ class Recode(Step):
             return inner
         return Promise(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that names stand under pseudonyms, where some do."""
         return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), grounds.unit)
 

@@ -13,7 +13,7 @@ from incrowd.core.codec import encode, pick
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, Syntactic
 from incrowd.core.terms import Assumption, Exposure, Theorem
-from incrowd.core.unit import Kind, More, Unit
+from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 
 BLIND = Assumption("chosen-without-rows", "recoding, levels and parameters were chosen without looking at the rows")
@@ -58,7 +58,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Grounds:
+class ClaimBasis:
     """What claims rest on: the folded promise, the steps, and the numbers that an accountant computed."""
 
     promise: Guarantee
@@ -111,7 +111,7 @@ class Step:
         """Return the promise of this step and all that follow, given that of those that follow."""
         return inner
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
         """Return what this step lets be claimed."""
         return ()
 
@@ -176,12 +176,12 @@ def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
     return inner
 
 
-def claims_of(grounds: Grounds) -> tuple[Claim, ...]:
+def claims_of(grounds: ClaimBasis) -> tuple[Claim, ...]:
     """Return all claims of a promise, the strongest first; each leaves open what a check of the source shows."""
     made = sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
     for step in grounds.steps:
         made = [step.amend(claim) for claim in made]
-    if grounds.unit.more is not More.REFUSE:
+    if grounds.unit.more is not ExtraRowsRule.REFUSE:
         return tuple(made)
     return tuple(replace(claim, not_protected=(*claim.not_protected, PASSED)) for claim in made)
 

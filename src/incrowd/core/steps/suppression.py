@@ -20,9 +20,9 @@ from incrowd.core.claims.privacy import (
 from incrowd.core.loss import Crowd
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import COINS, DRAWN_BEFORE, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
-from incrowd.core.unit import Adjacency, More
+from incrowd.core.unit import Adjacency, ExtraRowsRule
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -99,7 +99,7 @@ class Suppress(Step):
             return inner
         return Promise(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
         same = self.anonymity(grounds)
         if grounds.promise.syntactic:
@@ -110,7 +110,7 @@ class Suppress(Step):
             return (*survey_claims(self.k, survey, grounds), *crowds)
         return (*(sample_claims(self.k, sample, grounds) if sample is not None else ()), *crowds)
 
-    def anonymity(self, grounds: Grounds) -> Anonymity:
+    def anonymity(self, grounds: ClaimBasis) -> Anonymity:
         """Claim that nothing published is rare, which anyone can recount."""
         return anonymity(self.k, grounds.need(Recode).names, grounds.unit, people(self.k, grounds.unit))
 
@@ -120,7 +120,7 @@ def people(k: int, unit: Unit) -> int | None:
     return math.ceil(k / unit.max_rows) if unit.max_rows > 1 else None
 
 
-def blends(grounds: Grounds) -> bool:
+def blends(grounds: ClaimBasis) -> bool:
     """Whether people of one cell could stand in for each other.
 
     They could not where one row among several is kept of someone, nor where each is drawn with a chance of their own:
@@ -131,12 +131,12 @@ def blends(grounds: Grounds) -> bool:
 
 def one_row(unit: Unit) -> tuple[Precondition, ...]:
     """Return why nobody has a second row, where the unit says what becomes of people with more."""
-    if unit.more is More.DROP:
+    if unit.more is ExtraRowsRule.DROP:
         return proved(_PEOPLE_WITH_MORE_LEFT_OUT)
-    return checked(_NOBODY_HAS_MORE) if unit.more is More.REFUSE else ()
+    return checked(_NOBODY_HAS_MORE) if unit.more is ExtraRowsRule.REFUSE else ()
 
 
-def blending(k: int, grounds: Grounds) -> Blending:
+def blending(k: int, grounds: ClaimBasis) -> Blending:
     """Claim that everyone blends with k people or is ignored; it needs no secret coins."""
     return Blending(
         k=k,
@@ -148,7 +148,7 @@ def blending(k: int, grounds: Grounds) -> Blending:
     )
 
 
-def sample_claims(k: int, sample: SecretSample, grounds: Grounds) -> tuple[Claim, ...]:
+def sample_claims(k: int, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
     """Claim what suppression on a secret sample promises, by the tight curve and by the published formulas."""
     unit, conditions = grounds.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(grounds.unit) | {COINS}))
     shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": unit}
@@ -186,7 +186,7 @@ def publishable(epsilon: Any, rate: Fraction) -> bool:
     return float(epsilon) >= -math.log1p(-float(rate)) * (1 + 1e-12)
 
 
-def survey_claims(k: int, survey: Survey, grounds: Grounds) -> tuple[Claim, ...]:
+def survey_claims(k: int, survey: Survey, grounds: ClaimBasis) -> tuple[Claim, ...]:
     """Claim what a biased sample adds to a crowd: differential privacy, and zero-knowledge in two forms."""
     unit = grounds.unit
     rates = {"low": survey.low, "high": survey.high, "irregular": survey.irregular, "max_rate": survey.max_rate}
@@ -210,7 +210,7 @@ def survey_claims(k: int, survey: Survey, grounds: Grounds) -> tuple[Claim, ...]
     )
 
 
-def _survey_conditions(survey: Survey, grounds: Grounds) -> tuple[Precondition, ...]:
+def _survey_conditions(survey: Survey, grounds: ClaimBasis) -> tuple[Precondition, ...]:
     here = _INDEPENDENT_OWN_COINS
     before = _NOTHING_ELSE_FROM_THESE_ROWS
     drawn = proved(here) if isinstance(survey, DrawnHere) else checked(before)

@@ -19,10 +19,10 @@ CellLabels = tuple[str | None, ...]
 
 
 @dataclass
-class People:
+class PersonIds:
     """Who has a row, each named by the one way in which their id is written.
 
-    >>> found = People(Column("id"))
+    >>> found = PersonIds(Column("id"))
     >>> found.add(pa.record_batch({"id": ["ann", None, "ann"]}))
     >>> found.names
     {'ann'}
@@ -35,7 +35,7 @@ class People:
         """Learn from some rows."""
         self.names.update(name for name in _names(batch, self.person) if name is not None)
 
-    def merge(self, other: People) -> None:
+    def merge(self, other: PersonIds) -> None:
         """Learn who was met elsewhere."""
         self.names |= other.names
 

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
-from incrowd.core.table import Admitting, Rows
+from incrowd.core.table import PersonFilter, Rows
 from incrowd.engines.local.contributions import ids_of
 
 
 @dataclass(frozen=True, eq=False)
-class Admitted:
+class PseudonymFilter:
     """Whose rows take part: people whose pseudonym is among some; a row without a person takes part nowhere.
 
     >>> key = SubjectKey(bytes(32))
-    >>> ann = Admitted(Column("id"), key, frozenset({key.pseudonym("ann")}))
+    >>> ann = PseudonymFilter(Column("id"), key, frozenset({key.pseudonym("ann")}))
     >>> ann.of(pa.array(["ann", "bob", None, "ann"])).tolist()
     [True, False, False, True]
     """
@@ -52,13 +52,13 @@ class Consenting:
     >>> from incrowd.engines.readers.sources import open_source
     >>> key = SubjectKey(bytes(32))
     >>> source = open_source(pa.table({"id": ["ann", "bob"], "zip": ["021", "945"]}))
-    >>> rows = Consenting(source, Admitted(Column("id"), key, frozenset({key.pseudonym("bob")})))
+    >>> rows = Consenting(source, PseudonymFilter(Column("id"), key, frozenset({key.pseudonym("bob")})))
     >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
     [[{'zip': '945'}]]
     """
 
     source: Rows
-    admitted: Admitting
+    admitted: PersonFilter
     whose: tuple[str, ...] = ()
 
     @property

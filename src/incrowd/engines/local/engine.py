@@ -14,10 +14,10 @@ from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout, grouped, translated
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, IN_ENGINE, Admitting, Kept, Learned, Progress, Rows, SourceOptions
-from incrowd.core.unit import More
+from incrowd.core.table import DEFAULTS, IN_ENGINE, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
@@ -27,7 +27,7 @@ from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, RowKeys
 from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
 from incrowd.engines.readers.reader import TypedReader
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.row_marks import RowMarks
+from incrowd.engines.row_marks import RowFingerprints
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 _NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
@@ -91,9 +91,9 @@ class LocalEngine:
             return rows
         return KeyedRows(rows, RowKeys(cells))
 
-    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
         """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
-        gathered, learner, findings = RowMarks(schema, key), None, None
+        gathered, learner, findings = RowFingerprints(schema, key), None, None
         if isinstance(rows, KeyedRows):
             learner, rows = MarksAndKeys(schema, gathered, rows.keys), rows.source
         checks = source_checks(rows, schema) if isinstance(rows, Source) else checks_of(schema)
@@ -102,11 +102,11 @@ class LocalEngine:
         if findings is None:
             raise SourceInvalid(_NO_TEXT)
         findings.raise_if_any()
-        if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+        if schema.unit.more is ExtraRowsRule.REFUSE and schema.unit.column is not None:
             refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
         return gathered.marks()
 
-    def admitted(self, rows: Rows, whose: Admitting) -> Consenting:
+    def admitted(self, rows: Rows, whose: PersonFilter) -> Consenting:
         """Return the rows of admitted people alone, filtered as they are read."""
         return Consenting(rows, whose)
 
@@ -121,7 +121,7 @@ class LocalEngine:
             raise SourceInvalid(_NO_TEXT)
         return content
 
-    def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+    def count(self, rows: Rows, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that every one of `kept` keeps.
 
         Cells with fewer than `at_least` rows are left out.  Memory is a few batches, and either 4 bytes per cell (up
@@ -148,7 +148,7 @@ class LocalEngine:
                     tally.add(codes, encoder.sizes)
             return _counts(encoder, tally, at_least)
 
-    def _count_keys(self, keys: RowKeys, kept: Sequence[Kept], at_least: int) -> Counts:
+    def _count_keys(self, keys: RowKeys, kept: Sequence[RowFilter], at_least: int) -> Counts:
         start = 0
         with Disk() as disk:
             tally = CountTally(self.limits, keys.encoder.sizes, disk)
@@ -202,7 +202,7 @@ def _keys_of(rows: Rows, cells: Cells) -> RowKeys | None:
     return None
 
 
-def _chosen(kept: Sequence[Kept], start: int, stop: int) -> NDArray[np.intp] | None:
+def _chosen(kept: Sequence[RowFilter], start: int, stop: int) -> NDArray[np.intp] | None:
     """Return which rows of a batch take part, or None if all do."""
     if not kept:
         return None

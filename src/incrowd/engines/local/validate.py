@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress, Rows
     from incrowd.core.unit import Unit
-    from incrowd.engines.row_marks import RowMarks
+    from incrowd.engines.row_marks import RowFingerprints
 
 
 _WORDS = {
@@ -240,7 +240,7 @@ def validate(
     checks: Mapping[str, Check],
     *,
     progress: Progress | None = None,
-    marks: RowMarks | MarksAndKeys | None = None,
+    marks: RowFingerprints | MarksAndKeys | None = None,
 ) -> Findings:
     """Read the checked columns once: structure, encoding, and whether each value can be read as declared.
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.schema import Column
-from incrowd.engines.local.cell_people import People
+from incrowd.engines.local.cell_people import PersonIds
 from incrowd.engines.spark.places import hashed, people
 from incrowd.engines.spark.reading import PartitionReading, Slice
 from incrowd.engines.spark.rows import SparkOrigin, SparkRows
@@ -26,7 +26,7 @@ from incrowd.engines.spark.summaries import learn
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from incrowd.core.table import Admitting
+    from incrowd.core.table import PersonFilter
     from incrowd.engines.spark.pieces import FilePieces
 
 
@@ -98,9 +98,9 @@ class ConsentingOrigin:
         return frame, AdmittedReading(reading, tuple(columns), self.person, self.key, self.admitted)
 
 
-def admitted(rows: SparkRows, whose: Admitting) -> SparkRows:
+def admitted(rows: SparkRows, whose: PersonFilter) -> SparkRows:
     """Return the rows of admitted people: one pass names all people here, and those who may take part go back."""
     person, key = whose.person, secrets.token_bytes(32)
-    found = learn(rows, [person.name], partial(People, person)).names
+    found = learn(rows, [person.name], partial(PersonIds, person)).names
     known = frozenset(hashed(key, name) for name in whose.among(found))
     return replace(rows, origin=ConsentingOrigin(rows.origin, person, key, known), counted=False)

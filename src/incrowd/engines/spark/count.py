@@ -25,7 +25,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from incrowd.core.table import Kept
+    from incrowd.core.table import RowFilter
     from incrowd.engines.spark.rows import SparkRows
 
 LIMITS = CountingLimits(dense=2**22, buffered=2**18, held=2**20)
@@ -40,7 +40,7 @@ class Counting:
 
     reading: PartitionReading
     cells: Cells
-    kept: tuple[Kept, ...]
+    kept: tuple[RowFilter, ...]
     limits: CountingLimits = LIMITS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -63,7 +63,7 @@ class Counting:
         yield _batch(self.cells, tuples.empty_cell_arrays(self.cells, 1), pa.array([read]))
 
 
-def picked(rows: Slice, kept: Sequence[Kept]) -> NDArray[np.intp] | None:
+def picked(rows: Slice, kept: Sequence[RowFilter]) -> NDArray[np.intp] | None:
     """Return which rows every one of `kept` keeps, or None if there is nothing to choose by."""
     if not kept:
         return None
@@ -72,7 +72,7 @@ def picked(rows: Slice, kept: Sequence[Kept]) -> NDArray[np.intp] | None:
     return np.flatnonzero(np.logical_and.reduce([rows.places.chosen(each) for each in kept]))
 
 
-def count(rows: SparkRows, cells: Cells, kept: Sequence[Kept], at_least: int) -> Counts:
+def count(rows: SparkRows, cells: Cells, kept: Sequence[RowFilter], at_least: int) -> Counts:
     """Count in one pass the rows that every one of `kept` keeps; cells with too few are dropped on the workers."""
     limits = [each for each in kept if isinstance(each, PersonLimit)]
     others = tuple(each for each in kept if not isinstance(each, PersonLimit))
@@ -91,7 +91,7 @@ def count(rows: SparkRows, cells: Cells, kept: Sequence[Kept], at_least: int) ->
     return _summed(rows, cells, counted, at_least)
 
 
-def _limited(rows: SparkRows, cells: Cells, limit: PersonLimit, others: tuple[Kept, ...]) -> DataFrame:
+def _limited(rows: SparkRows, cells: Cells, limit: PersonLimit, others: tuple[RowFilter, ...]) -> DataFrame:
     """Return the rows of each person that stay, before anything is summed up."""
     frame, reading = rows.selected(tuple(dict.fromkeys((*cells.reads, limit.column.name))))
     work: Work = Limiting(reading, cells, limit, others)

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, Admitting, Kept, Learned, Progress, Rows, SourceOptions
+from incrowd.core.table import DEFAULTS, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.spark.consenting import admitted
 from incrowd.engines.spark.count import count
@@ -63,7 +63,7 @@ class SparkEngine:
         del cells
         return rows
 
-    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+    def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
         """Raise if rows cannot be told apart or read as declared; return their marks, gathered by every task."""
         opened = on_cluster(rows)
         with explained():
@@ -72,7 +72,7 @@ class SparkEngine:
                 progress(opened.rows, opened.rows)
         return marks
 
-    def admitted(self, rows: Rows, whose: Admitting) -> SparkRows:
+    def admitted(self, rows: Rows, whose: PersonFilter) -> SparkRows:
         """Return the rows of admitted people alone: one job names all people here, later ones leave the others out."""
         with explained():
             return admitted(on_cluster(rows), whose)
@@ -82,7 +82,7 @@ class SparkEngine:
         with explained():
             return content_digest(on_cluster(rows))
 
-    def count(self, rows: Rows, cells: Cells, *kept: Kept, at_least: int = 1) -> Counts:
+    def count(self, rows: Rows, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
         """Count in one job, in each cell, the rows that every one of `kept` keeps.
 
         Each task counts its own rows in some tens of megabytes and sends keys with counts; cells with fewer than

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from incrowd.core.coins import Coins
-    from incrowd.core.table import Kept
+    from incrowd.core.table import RowFilter
     from incrowd.engines.spark.rows import SparkRows
 
 
@@ -127,7 +127,7 @@ class Limiting:
     reading: PartitionReading
     cells: Cells
     limit: PersonLimit
-    kept: tuple[Kept, ...]
+    kept: tuple[RowFilter, ...]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the rows of a partition, and last how many rows were read."""

@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.schema import Column
-    from incrowd.core.table import Kept
+    from incrowd.core.table import RowFilter
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Positions:
         starts = [0, *ends.tolist()]
         yield from zip(starts, [*ends.tolist(), len(self.numbers)], strict=True)
 
-    def chosen(self, kept: Kept) -> NDArray[np.bool_]:
+    def chosen(self, kept: RowFilter) -> NDArray[np.bool_]:
         """Return which of the rows are kept."""
         mask = np.zeros(len(self.numbers), np.bool_)
         for start, stop in self.runs():
@@ -64,7 +64,7 @@ class Ids:
 
     words: NDArray[np.uint64]
 
-    def chosen(self, kept: Kept) -> NDArray[np.bool_]:
+    def chosen(self, kept: RowFilter) -> NDArray[np.bool_]:
         """Return which of the rows are kept."""
         of = getattr(kept, "of", None)
         if of is None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.core.marks import SourceMarks
-from incrowd.core.unit import More
+from incrowd.core.marks import SourceFingerprint
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.local.validate import (
     EXPECTED_ONLY,
     BadCells,
@@ -25,7 +25,7 @@ from incrowd.engines.local.validate import (
 )
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
-from incrowd.engines.row_marks import RowMarks
+from incrowd.engines.row_marks import RowFingerprints
 from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged
@@ -48,7 +48,7 @@ _TYPES = (*[pa.string()] * 4, pa.bool_(), pa.int64(), pa.list_(pa.int64()), pa.b
 _Bad = dict[str, Any]
 
 
-def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
+def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceFingerprint:
     """Return the marks of rows; raise if they could not be told apart, or hold what cannot be read as declared."""
     if not rows.origin.stable:
         raise InvalidParameter(
@@ -57,10 +57,10 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
         )
     rows.origin.check_ids()
     before = rows.origin.stamps()
-    empty = partial(RowMarks, schema, key)
+    empty = partial(RowFingerprints, schema, key)
     found = _found(rows, uncertain_checks(schema, rows.origin.types), empty)
     _findings(found, checks_of(schema)).raise_if_any()
-    if schema.unit.more is More.REFUSE and schema.unit.column is not None:
+    if schema.unit.more is ExtraRowsRule.REFUSE and schema.unit.column is not None:
         refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
     unchanged(rows.origin.pieces, before)  # the files are listed for good: whatever reads them later holds to this
     gathered = empty()
@@ -70,7 +70,7 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceMarks:
     return gathered.marks()
 
 
-def _found(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], RowMarks]) -> list[_Bad]:
+def _found(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], RowFingerprints]) -> list[_Bad]:
     work: Work
     columns = tuple(dict.fromkeys((*checks, *empty().columns)))
     if isinstance(rows.origin, TextFiles):
@@ -112,7 +112,7 @@ class Validating:
 
     reading: PartitionReading
     checks: Mapping[str, Check]
-    empty: Callable[[], RowMarks]
+    empty: Callable[[], RowFingerprints]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the first problems, how many there are, and the marks of the rows."""
@@ -135,7 +135,7 @@ class TextValidating:
 
     texts: Texts
     checks: Mapping[str, Check]
-    empty: Callable[[], RowMarks]
+    empty: Callable[[], RowFingerprints]
     several: bool
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

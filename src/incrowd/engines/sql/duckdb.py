@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
-from incrowd.core.table import Admitting
+from incrowd.core.table import PersonFilter
 from incrowd.engines.columns import quote
 from incrowd.engines.interruption import within
 from incrowd.engines.local.consenting import Consenting
@@ -62,7 +62,7 @@ class Warehouse:
     loaded: set[str] = field(default_factory=set)
     failed: dict[str, SourceUnreadable] = field(default_factory=dict)
     """What could not be read, and why: a source that has not changed since is not read again."""
-    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    admitted: Mapping[str, PersonFilter] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
     coded: Coded = field(default_factory=dict)
     """What of tables as they are ready is held by codes."""
@@ -78,7 +78,7 @@ class Warehouse:
         del sampled
         asked_tables(query, self.names)
 
-    def admitting(self, admitted: Mapping[str, Admitting]) -> Warehouse:
+    def admitting(self, admitted: Mapping[str, PersonFilter]) -> Warehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 

@@ -17,7 +17,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Rows
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Admitting, Opened, Progress
+    from incrowd.core.table import Opened, PersonFilter, Progress
 
 FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
 SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
@@ -72,7 +72,7 @@ class SampledTable:
     sample: Sample
 
 
-class Asked(Protocol):
+class QueryTables(Protocol):
     """Tables that can be asked by SQL trees, from many threads; the same trees have the same answers everywhere."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
@@ -81,7 +81,7 @@ class Asked(Protocol):
         It is asked before anything is charged.
         """
 
-    def admitting(self, admitted: Mapping[str, Admitting]) -> Asked:
+    def admitting(self, admitted: Mapping[str, PersonFilter]) -> QueryTables:
         """Return the same tables, of which some show the rows of admitted people alone, by a semi-join on their ids.
 
         Ids come to this process, which decides on them; all that goes back is which of them take part.

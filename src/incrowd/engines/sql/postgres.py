@@ -16,7 +16,7 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column
-from incrowd.core.unit import More
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.core.words import counted
 from incrowd.engines.columns import quote
 from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_outage, is_postgres, run
@@ -43,7 +43,7 @@ from incrowd.errors import (
 )
 
 if TYPE_CHECKING:
-    from incrowd.core.table import Admitting, SourceOptions
+    from incrowd.core.table import PersonFilter, SourceOptions
 
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
@@ -144,7 +144,7 @@ class PostgresWarehouse:
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
-    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    admitted: Mapping[str, PersonFilter] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
@@ -161,7 +161,7 @@ class PostgresWarehouse:
         """What a tree is to the server; the same tree is rewritten once."""
         return lru_cache(_TEXTS)(self._text)
 
-    def admitting(self, admitted: Mapping[str, Admitting]) -> PostgresWarehouse:
+    def admitting(self, admitted: Mapping[str, PersonFilter]) -> PostgresWarehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 
@@ -286,7 +286,7 @@ def _require_refusing(tables: Mapping[str, StoredTable]) -> None:
     """
     for name, stored in tables.items():
         unit = stored.schema.unit
-        if unit.column is not None and unit.more is not More.REFUSE:
+        if unit.column is not None and unit.more is not ExtraRowsRule.REFUSE:
             raise InvalidParameter(
                 f"with pushdown the database numbers the rows of each person in table {name} for each question, and "
                 "those who ask a server can measure how long that takes. Make a table or materialized view with at "

@@ -49,7 +49,7 @@ from incrowd.errors import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from incrowd.core.table import Admitting
+    from incrowd.core.table import PersonFilter
 
 _FIELDS = {
     Type.INTEGER: "bigint",
@@ -82,7 +82,7 @@ class SparkWarehouse:
     views: Mapping[str, str]
     seen: Mapping[str, tuple[Stamp, ...]]
     limits: Limits
-    admitted: Mapping[str, Admitting] = field(default_factory=dict)
+    admitted: Mapping[str, PersonFilter] = field(default_factory=dict)
     """Tables of which only the rows of some people are seen."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
@@ -93,7 +93,7 @@ class SparkWarehouse:
             )
         self._text(query)
 
-    def admitting(self, admitted: Mapping[str, Admitting]) -> SparkWarehouse:
+    def admitting(self, admitted: Mapping[str, PersonFilter]) -> SparkWarehouse:
         """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
 from incrowd.governance.access.credentials import fingerprint, hashed, matches, new_token
-from incrowd.governance.access.grant import Decision, Grant, Holder, checked_until, written
+from incrowd.governance.access.grant import AccessDecision, Grant, User, checked_until, written
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
-from incrowd.store.link import Key, Link
+from incrowd.store.link import ChainEntry, Key
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
@@ -23,7 +23,7 @@ Values = Callable[[Key], Any]
 
 
 @dataclass(frozen=True)
-class Issued:
+class NewToken:
     """A token that was just made: shown once, and nowhere kept."""
 
     token: str
@@ -31,7 +31,7 @@ class Issued:
 
 
 @dataclass(frozen=True)
-class Access:
+class AccessList:
     """The book of access beside a ledger; it keeps no transaction open.
 
     Whose a token is, is remembered until anything is written to the book: what was revoked does not work any more.
@@ -39,10 +39,10 @@ class Access:
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
     >>> from incrowd.governance.access.grant import AccessRole
-    >>> officer = Decision("data protection officer", "doctoral project")
+    >>> officer = AccessDecision("data protection officer", "doctoral project")
     >>> with TemporaryDirectory() as folder:
-    ...     access = Access.create(f"sqlite:///{folder}/ledger.sqlite")
-    ...     issued = access.grant(Holder("ann", AccessRole.ANALYST), access.now() + timedelta(days=90), officer)
+    ...     access = AccessList.create(f"sqlite:///{folder}/ledger.sqlite")
+    ...     issued = access.grant(User("ann", AccessRole.ANALYST), access.now() + timedelta(days=90), officer)
     ...     before = access.whose(issued.token).holder.name
     ...     _ = access.revoke(issued.grant.id, officer)
     ...     access.whose(issued.token)
@@ -53,12 +53,12 @@ class Access:
     chain: Chain
 
     @classmethod
-    def create(cls, ledger: str) -> Access:
+    def create(cls, ledger: str) -> AccessList:
         """Make the book beside the ledger at an address unless it is there already, and open it."""
         return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
-    def open(cls, ledger: str) -> Access:
+    def open(cls, ledger: str) -> AccessList:
         """Open the book beside the ledger at an address."""
         return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
@@ -66,38 +66,38 @@ class Access:
         """Return the time by the book: never earlier than its newest entry, so no token comes back to life."""
         return self.chain.now()
 
-    def grant(self, holder: Holder, until: datetime, by: Decision, session: bool = False) -> Issued:
+    def grant(self, holder: User, until: datetime, by: AccessDecision, session: bool = False) -> NewToken:
         """Give a new token to somebody, until a moment at most 366 days ahead."""
         until, token = checked_until(until, self.now()), new_token()
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
-        return Issued(token, new)
+        return NewToken(token, new)
 
-    def rotate(self, number: str, until: datetime, by: Decision) -> Issued:
+    def rotate(self, number: str, until: datetime, by: AccessDecision) -> NewToken:
         """Replace a token by a new one with the same id; the old one stops working at once."""
         until, token = checked_until(until, self.now()), new_token()
         body = {"id": number, "fingerprint": fingerprint(token), "until": written(until), **vars(by)}
-        return Issued(token, self.chain.transact(lambda writer: _rotated(writer, body)))
+        return NewToken(token, self.chain.transact(lambda writer: _rotated(writer, body)))
 
-    def revoke(self, number: str, by: Decision) -> Grant:
+    def revoke(self, number: str, by: AccessDecision) -> Grant:
         """End a token for good."""
         return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
 
-    def dismiss(self, name: str, by: Decision) -> tuple[Grant, ...]:
+    def dismiss(self, name: str, by: AccessDecision) -> tuple[Grant, ...]:
         """End all tokens, sessions and the password of somebody."""
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
-    def set_password(self, holder: Holder, password: str, by: Decision) -> None:
+    def set_password(self, holder: User, password: str, by: AccessDecision) -> None:
         """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
         self.chain.transact(lambda writer: _password(writer, body))
 
-    def login(self, name: str, password: str, until: datetime) -> Issued:
+    def login(self, name: str, password: str, until: datetime) -> NewToken:
         """Open a session for somebody who knows his password; an unknown name takes as long as a wrong password."""
         stored = self.chain.read(lambda reader: reader.value(("password", name)))
         if not matches(stored and stored["hash"], password) or stored is None:
             raise AccessDenied("the name or the password is wrong.")
-        return self.grant(Holder.from_json(stored), until, Decision(name, "session"), session=True)
+        return self.grant(User.from_json(stored), until, AccessDecision(name, "session"), session=True)
 
     def whose(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
@@ -164,7 +164,7 @@ def _working(writer: Writer, name: str) -> list[Grant]:
     return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
 
 
-def _dismissed(writer: Writer, name: str, by: Decision) -> tuple[Grant, ...]:
+def _dismissed(writer: Writer, name: str, by: AccessDecision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
         raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
@@ -192,7 +192,7 @@ def _all(reader: Reader) -> tuple[Grant, ...]:
     return tuple(map(Grant.from_json, reader.values(("grant",)).values()))
 
 
-def derive(link: Link, values: Values) -> Sets:
+def derive(link: ChainEntry, values: Values) -> Sets:
     """Return what an entry must set; the check of the book compares it with what it sets."""
     return consequence(link.kind, link.body, values)
 

@@ -25,7 +25,7 @@ class AccessRole(StrEnum):
     AUDITOR = "auditor"
 
 
-class Right(StrEnum):
+class Permission(StrEnum):
     """One thing that somebody may do."""
 
     READ = "read"  # what is declared about the tables, the price of a question, what is left, certificates
@@ -36,29 +36,29 @@ class Right(StrEnum):
 
 
 _RIGHTS = {
-    AccessRole.OWNER: frozenset({Right.READ, Right.ASK, Right.PUBLISH, Right.ADMIT}),
-    AccessRole.CURATOR: frozenset({Right.READ, Right.ASK, Right.PUBLISH}),
-    AccessRole.ANALYST: frozenset({Right.READ, Right.ASK}),
-    AccessRole.AUDITOR: frozenset({Right.READ, Right.AUDIT}),
+    AccessRole.OWNER: frozenset({Permission.READ, Permission.ASK, Permission.PUBLISH, Permission.ADMIT}),
+    AccessRole.CURATOR: frozenset({Permission.READ, Permission.ASK, Permission.PUBLISH}),
+    AccessRole.ANALYST: frozenset({Permission.READ, Permission.ASK}),
+    AccessRole.AUDITOR: frozenset({Permission.READ, Permission.AUDIT}),
 }
 
 
-def rights(role: AccessRole) -> frozenset[Right]:
+def rights(role: AccessRole) -> frozenset[Permission]:
     """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
 
     >>> sorted(rights(AccessRole.ANALYST))
     [<Right.ASK: 'ask'>, <Right.READ: 'read'>]
-    >>> Right.AUDIT in rights(AccessRole.OWNER), Right.ASK in rights(AccessRole.AUDITOR)
+    >>> Permission.AUDIT in rights(AccessRole.OWNER), Permission.ASK in rights(AccessRole.AUDITOR)
     (False, False)
     """
     return _RIGHTS[role]
 
 
 @dataclass(frozen=True)
-class Holder:
+class User:
     """Somebody with a role, for some datasets or for all (None); the ledger knows an analyst by the same name.
 
-    >>> Holder("ann", AccessRole.ANALYST, ("births",)).may_use(["births", "deaths"])
+    >>> User("ann", AccessRole.ANALYST, ("births",)).may_use(["births", "deaths"])
     False
     """
 
@@ -75,7 +75,7 @@ class Holder:
         if self.datasets is not None and not all(self.datasets):
             raise InvalidParameter("a dataset's name is empty: name the datasets, or none of them for all.")
 
-    def may(self, right: Right) -> bool:
+    def may(self, right: Permission) -> bool:
         """Whether the role has a right."""
         return right in rights(self.role)
 
@@ -83,19 +83,19 @@ class Holder:
         """Whether all these datasets are his to ask about."""
         return self.datasets is None or set(datasets) <= set(self.datasets)
 
-    def covers(self, other: Holder) -> bool:
+    def covers(self, other: User) -> bool:
         """Whether the other has no dataset that this one has not."""
         return self.datasets is None or (other.datasets is not None and self.may_use(other.datasets))
 
-    def may_admit(self, other: Holder) -> bool:
+    def may_admit(self, other: User) -> bool:
         """Whether tokens of the other are his to make and end: within his datasets, and never those of an auditor.
 
         Who admits people does not choose who reads the log of it.
 
-        >>> Holder("olga", AccessRole.OWNER).may_admit(Holder("eve", AccessRole.AUDITOR))
+        >>> User("olga", AccessRole.OWNER).may_admit(User("eve", AccessRole.AUDITOR))
         False
         """
-        return self.may(Right.ADMIT) and self.covers(other) and not other.may(Right.AUDIT)
+        return self.may(Permission.ADMIT) and self.covers(other) and not other.may(Permission.AUDIT)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the book stores."""
@@ -103,7 +103,7 @@ class Holder:
         return {"holder": self.name, "role": str(self.role), "datasets": datasets}
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Holder:
+    def from_json(cls, plain: Mapping[str, Any]) -> User:
         """Read what `to_json` wrote."""
         datasets = plain["datasets"]
         return cls(plain["holder"], AccessRole(plain["role"]), None if datasets is None else tuple(datasets))
@@ -114,7 +114,7 @@ class Grant:
     """A token that was given out: whose it is, until when it works, and whether it was revoked."""
 
     id: str
-    holder: Holder
+    holder: User
     until: datetime
     fingerprint: str
     session: bool = False
@@ -137,14 +137,14 @@ class Grant:
     def from_json(cls, plain: Mapping[str, Any]) -> Grant:
         """Read what `to_json` wrote."""
         until, rest = datetime.fromisoformat(plain["until"]), (plain["session"], plain["revoked"])
-        return cls(plain["id"], Holder.from_json(plain), until, plain["fingerprint"], *rest)
+        return cls(plain["id"], User.from_json(plain), until, plain["fingerprint"], *rest)
 
 
 @dataclass(frozen=True)
-class Decision:
+class AccessDecision:
     """Who decided something, and why; kept in the book.
 
-    >>> Decision("data protection officer", " ")
+    >>> AccessDecision("data protection officer", " ")
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: write who decides and why, for those who will read the book.
     """

@@ -19,7 +19,7 @@ _RECORDED = "It is recorded all the same: rows under this id stay out until a co
 
 
 @dataclass(frozen=True)
-class Match:
+class IdMatch:
     """Whom a decision against reaches: the person of the id, others whose ids are written alike, and the purposes."""
 
     exact: bool
@@ -78,7 +78,7 @@ class Consents:
     >>> found = Consents.among([ann])
     >>> found.add([ConsentEvent("b" * 32, Decided.GIVE, "research", "2026", alike="c" * 32).to_row()])
     >>> found.match(ann, "research/births")
-    Match(exact=False, others=1, purpose=True, in_use=('research',))
+    IdMatch(exact=False, others=1, purpose=True, in_use=('research',))
     """
 
     subjects: frozenset[str]
@@ -110,12 +110,12 @@ class Consents:
             self.add(rows)
         return self
 
-    def match(self, person: Subject, purpose: str) -> Match:
+    def match(self, person: Subject, purpose: str) -> IdMatch:
         """Return whom a decision of a person against a purpose reaches."""
         exact = person.pseudonym in self.given
         others = [each for each in self.alike.get(person.alike, set()) - {person.pseudonym} if self._met(each, purpose)]
         met = self._met(person.pseudonym, purpose) if exact else bool(others)
-        return Match(exact, len(others), met, tuple(sorted(self.in_use)))
+        return IdMatch(exact, len(others), met, tuple(sorted(self.in_use)))
 
     def _met(self, subject: str, purpose: str) -> bool:
         """Whether somebody ever consented to a purpose, a wider or a narrower one."""

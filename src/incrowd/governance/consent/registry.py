@@ -18,7 +18,7 @@ from incrowd.governance.access.credentials import fingerprint, new_token
 from incrowd.governance.consent.event import ConsentEvent, written_moment
 from incrowd.governance.consent.state import Recorded, RecordedRows
 from incrowd.store.chain import Chain
-from incrowd.store.link import Anchor, Key, Link
+from incrowd.store.link import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Writer
 from incrowd.store.verify import ChainReport, Values, verify
 
@@ -30,7 +30,7 @@ _PATIENCE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
-class SnapshotMark:
+class RegistrySnapshot:
     """A state of the registry as a certificate names it: without the registry it tells nothing, not even of another."""
 
     nonce: str
@@ -115,7 +115,7 @@ class Registry:
             if link.kind == _EVENTS:
                 yield link.at, link.body["events"]
 
-    def links(self, until: Anchor | None = None) -> Iterator[Link]:
+    def links(self, until: Anchor | None = None) -> Iterator[ChainEntry]:
         """Yield the entries up to a place, each bound to the one before it."""
         end = until or self.chain.head()
         last = None
@@ -134,16 +134,16 @@ class Registry:
         """Return the decisions of a person, and those against that were recorded for an id written alike."""
         return [each for each in self.events() if each[1].subject == person.pseudonym or _alike(each[1], person)]
 
-    def snapshot(self, at: Anchor | None = None) -> SnapshotMark:
+    def snapshot(self, at: Anchor | None = None) -> RegistrySnapshot:
         """Return a mark of the registry as it is, or was at a place, under a key that is made for this mark alone."""
         nonce = secrets.token_hex(_NONCE)
-        return SnapshotMark(nonce, _mark(self._key(nonce), at or self.chain.head()))
+        return RegistrySnapshot(nonce, _mark(self._key(nonce), at or self.chain.head()))
 
-    def holds(self, snapshot: SnapshotMark) -> bool:
+    def holds(self, snapshot: RegistrySnapshot) -> bool:
         """Whether the registry once was what a mark names: a restored, cut or rewritten one was not."""
         return self.place(snapshot) is not None
 
-    def place(self, snapshot: SnapshotMark) -> Anchor | None:
+    def place(self, snapshot: RegistrySnapshot) -> Anchor | None:
         """Return the end of the registry when a mark was made; None where it never was in that state."""
         key = self._key(snapshot.nonce)
         ends = (link.anchor for link in self.links())
@@ -185,7 +185,7 @@ def _alike(event: ConsentEvent, person: Subject) -> bool:
     return not event.gives and bool(event.alike) and event.alike == person.alike
 
 
-def _after(last: Link) -> tuple[int, str]:
+def _after(last: ChainEntry) -> tuple[int, str]:
     return last.sequence + 1, last.hash
 
 
@@ -199,7 +199,7 @@ def _append(writer: Writer, events: list[ConsentEvent]) -> None:
         writer.append(_EVENTS, {"events": [event.to_row() for event in events[start : start + _BATCH]]}, {})
 
 
-def _events_of(link: Link) -> list[ConsentEvent]:
+def _events_of(link: ChainEntry) -> list[ConsentEvent]:
     if link.kind != _EVENTS:
         return []
     try:
@@ -208,7 +208,7 @@ def _events_of(link: Link) -> list[ConsentEvent]:
         raise _broken(link.sequence) from None
 
 
-def _derive(link: Link, values: Values) -> dict[Key, Any]:
+def _derive(link: ChainEntry, values: Values) -> dict[Key, Any]:
     del values
     _events_of(link)
     return _tokens(link.kind, link.body)

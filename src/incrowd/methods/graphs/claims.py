@@ -12,7 +12,7 @@ from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 
 if TYPE_CHECKING:
-    from incrowd.core.steps.step import Grounds
+    from incrowd.core.steps.step import ClaimBasis
 
 NOT_PRIVATE = Theorem(
     "counted-graph-form", "counted: a property of the graph's form, which bounds nothing for those who know more"
@@ -201,7 +201,7 @@ class Reasons:
     gaps: tuple[Exposure, ...] = ()
 
 
-def private(grounds: Grounds, noise: str, scale: Fraction | None, reasons: Reasons) -> PurePrivacy:
+def private(grounds: ClaimBasis, noise: str, scale: Fraction | None, reasons: Reasons) -> PurePrivacy:
     """Return the claim of numbers of a graph with noise; a scale that hangs on the edges is never stated."""
     unit = grounds.unit
     return PurePrivacy(

@@ -13,7 +13,7 @@ from incrowd.core.plan import Output
 from incrowd.engines.readers.sources import open_source
 from incrowd.mechanisms.polynomial import PolynomialNoise
 from incrowd.methods.graphs.outputs import CLUSTERING, COUNT, FROM, INSIDE, NODE, SIZE, TO, TRIANGLES, WEDGES, TwoTables
-from incrowd.verifier.statement import Look, Problem, Statement
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement
 
 WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, TRIANGLES, WEDGES, "degree", "count", "number"})
 _TOLERANCE = 1 + 1e-9  # logarithms here are floats
@@ -48,28 +48,31 @@ def columns_problem(statement: Statement, columns: tuple[str, ...]) -> Problem |
 
 def graph_looks(
     statement: Statement, output: TwoTables, heads: tuple[list[str], list[str]], finds: Finds
-) -> Iterator[Look]:
+) -> Iterator[CheckOutcome]:
     """Look at the columns, the nodes and the edges, and at what the method promises of them."""
     own, joined = heads
     strange = output.nodes.column_names != [*own, *statement.released] or output.edges.column_names != joined
     columns = Problem("the columns are not those that the certificate says are released") if strange else None
-    yield Look("columns in the files", columns, "they are the released ones, and numbers of nodes and edges")
+    yield CheckOutcome("columns in the files", columns, "they are the released ones, and numbers of nodes and edges")
     if strange:
         return
     wrong = _nodes(output) or _edges(output)
-    yield Look("nodes and edges in the files", wrong, "each node once, each edge once, and no loops")
+    yield CheckOutcome("nodes and edges in the files", wrong, "each node once, each edge once, and no loops")
     if wrong is None:
-        yield Look("what the graph shows", finds(statement, output), "it is what the steps can give")
+        yield CheckOutcome("what the graph shows", finds(statement, output), "it is what the steps can give")
 
 
-def first_problem(looks: Iterator[Look]) -> Problem | None:
+def first_problem(looks: Iterator[CheckOutcome]) -> Problem | None:
     """Return the first problem that looks found, or None."""
     found = (look.problem for look in looks)
     return next((problem for problem in found if problem is not None and not problem.undecided), None)
 
 
 def recount_of(
-    statement: Statement, output: Output, cls: type[TwoTables], looks: Callable[[Statement, TwoTables], Iterator[Look]]
+    statement: Statement,
+    output: Output,
+    cls: type[TwoTables],
+    looks: Callable[[Statement, TwoTables], Iterator[CheckOutcome]],
 ) -> Problem | None:
     """Hold a graph in memory against the statement."""
     if not isinstance(output, cls):

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
-from incrowd.core.steps.bins import BinColumn, Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
-from incrowd.verifier.statement import Look, Problem, Statement
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -50,7 +50,7 @@ def read(file: Path) -> pa.Table:
     return unguarded(csv.read_csv(file, parse_options=parse, convert_options=convert), file)
 
 
-def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem | None:
+def contradiction(statement: Statement, listed: tuple[ListedBins, ...]) -> Problem | None:
     """Return where the steps up to the counts contradict the unit or the released columns, or None.
 
     `listed` are the ways to list bins that tell no more than the protection of counts covers.
@@ -65,7 +65,7 @@ def contradiction(statement: Statement, listed: tuple[Listing, ...]) -> Problem 
         return Problem("bins were drafted from rows, and no promise holds for those")
     if count.listed not in listed:
         return Problem("bins that these steps do not list are missing, or others are there")
-    if count.listed is Listing.ALL and count.size is None:
+    if count.listed is ListedBins.ALL and count.size is None:
         return Problem("not all bins are known, so not all can be listed")
     return None
 
@@ -83,17 +83,17 @@ def recount(statement: Statement, output: Output, impossible: Impossible) -> Pro
     return next((look.problem for look in found if look.problem is not None), None)
 
 
-def looks(statement: Statement, table: pa.Table, impossible: Impossible) -> Iterator[Look]:
+def looks(statement: Statement, table: pa.Table, impossible: Impossible) -> Iterator[CheckOutcome]:
     """Look at the columns, bins and counts of a histogram."""
     flagged = statement.grounds.need(PublishCounts).exact
     strange = table.column_names != [*statement.released, COUNT, *([EXACT] if flagged else [])]
     columns = Problem("the columns are not those that the certificate says are released") if strange else None
-    yield Look("columns in the file", columns, "they are the released ones and the counts, and no others")
+    yield CheckOutcome("columns in the file", columns, "they are the released ones and the counts, and no others")
     if not strange:
         rows = f"{table.num_rows:,} bins"
-        yield Look("bins in the file", _bins(statement, table), f"{rows}, as the declaration lists them")
+        yield CheckOutcome("bins in the file", _bins(statement, table), f"{rows}, as the declaration lists them")
         counts = _counts(statement, table, impossible)
-        yield Look("counts in the file", counts, "all are such as these steps can give")
+        yield CheckOutcome("counts in the file", counts, "all are such as these steps can give")
 
 
 def rounded(count: int, base: int) -> int:
@@ -139,7 +139,7 @@ def alike(columns: list[Numbers]) -> bool:
 def _bins(statement: Statement, table: pa.Table) -> Problem | None:
     """Return that a bin is missing, strange, there twice or out of its place, or None."""
     count = statement.grounds.need(Count)
-    every = count.listed is Listing.ALL
+    every = count.listed is ListedBins.ALL
     columns = []
     for number, bins in enumerate(count.columns):
         places = places_of(table[bins.column], bins, in_order=every or number == 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import Listing, counted
+from incrowd.core.steps.bins import ListedBins, counted
 from incrowd.core.steps.rows import keep_rows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step, fold
@@ -106,7 +106,7 @@ class CrowdHistogram:
         """Return the bins, or refuse those whose counts this method cannot protect."""
 
     @abstractmethod
-    def listed(self, partition: BinPartition) -> Listing:
+    def listed(self, partition: BinPartition) -> ListedBins:
         """Return which bins are listed in what is released."""
 
     @abstractmethod

@@ -34,10 +34,10 @@ from incrowd.methods.learning.steps import (
 )
 from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
-from incrowd.methods.learning.trees import Candidates
+from incrowd.methods.learning.trees import SplitCandidates
 from incrowd.methods.learning.tuning.steps import TryModels
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 _SUMS = (
     CountByTarget,
@@ -99,21 +99,23 @@ def _unlike_trees(statement: Statement) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the files: the columns of the table, the model, and that both say the same."""
     file, document = files
     same = columns_of(file) == tuple(TABLE.names)
-    yield Look("columns in the file", None if same else Problem("it is not the table of a model"), "they are a model's")
+    yield CheckOutcome(
+        "columns in the file", None if same else Problem("it is not the table of a model"), "they are a model's"
+    )
     try:
         model = LearnedModel.load(document)
     except InvalidParameter as error:
-        yield Look("model", Problem(str(error)), "")
+        yield CheckOutcome("model", Problem(str(error)), "")
         return
     deviant = _deviant(statement, model)
-    yield Look("model", deviant, "its columns, classes and outputs are those of the certificate")
+    yield CheckOutcome("model", deviant, "its columns, classes and outputs are those of the certificate")
     if same and deviant is None:
         differs = None if _alike(_table(file), model.lines()) else Problem("the table has other numbers than the model")
-        yield Look("numbers in the file", differs, "they are those of the model")
+        yield CheckOutcome("numbers in the file", differs, "they are those of the model")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:
@@ -180,7 +182,7 @@ def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
         return Problem("the model has other trees than is stated")
     if leaves is None:
         return None
-    candidates = Candidates.of([len(each.labels) for each in model.columns], model.ordered)
+    candidates = SplitCandidates.of([len(each.labels) for each in model.columns], model.ordered)
     if grown is not None and grown.candidates != len(candidates):
         return Problem("the cuts of the trees were chosen among others than is stated")
     if grown is None and any(

@@ -122,7 +122,7 @@ def refine(measured: Measured, descent: Descent, start: Scores, counts: Floats) 
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class LinearModel:
     """A linear function: what it says of the vector 0, and of each feature, a column for each output."""
 
     intercepts: Floats
@@ -150,14 +150,14 @@ class RowSpread:
         return cls(rows, mean, second - np.outer(mean, mean))
 
 
-def ridge(spread: RowSpread, features: int, noise: float) -> Line:
+def ridge(spread: RowSpread, features: int, noise: float) -> LinearModel:
     """Return the least squares line with a penalty as large as the noise, per row; the intercept has none."""
     own, cross = spread.covariance[:features, :features], spread.covariance[:features, features:]
     values, basis = np.linalg.eigh(own)
     inverse = 1.0 / (np.maximum(values, 0.0) + noise / spread.rows)
     slopes = basis @ (inverse[:, None] * (basis.T @ cross))
     mean = spread.mean
-    return Line(mean[features:] - mean[:features] @ slopes, slopes)
+    return LinearModel(mean[features:] - mean[:features] @ slopes, slopes)
 
 
 def shrunken(shares: Floats, deviation: float) -> Floats:

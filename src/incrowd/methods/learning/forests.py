@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.growth import Goal, grow
+from incrowd.methods.learning.growth import GrowthGoal, grow
 from incrowd.methods.learning.moves import squared_move
 from incrowd.methods.learning.tree_steps import GrowTrees
-from incrowd.methods.learning.trees import Candidates, Cuts
+from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -67,7 +67,7 @@ def check_depth(depth: int | None) -> None:
 
 def grown(task: LearningTask, shape: ForestShape, rho: Fraction, unit: Unit) -> GrowTrees:
     """Return the step that chooses the cuts of all trees, for ρ."""
-    candidates = len(Candidates.of(task.sizes, task.ordered))
+    candidates = len(SplitCandidates.of(task.sizes, task.ordered))
     square = squared_move(unit, 1, aligned=False) * shape.trees * shape.depth
     epsilon = Fraction(math.isqrt(math.floor(8 * rho / square * _FINE**2)), _FINE)
     if not epsilon:
@@ -75,8 +75,10 @@ def grown(task: LearningTask, shape: ForestShape, rho: Fraction, unit: Unit) -> 
     return GrowTrees(shape.trees, shape.depth, candidates, epsilon)
 
 
-def grow_all(task: LearningTask, records: Records, goal: Goal, step: GrowTrees, coins: Coins) -> tuple[Cuts, ...]:
+def grow_all(
+    task: LearningTask, records: Records, goal: GrowthGoal, step: GrowTrees, coins: Coins
+) -> tuple[TreeSplits, ...]:
     """Return the cuts of all trees; of several, each has a public choice of columns of its own."""
-    every = Candidates.of(task.sizes, task.ordered)
+    every = SplitCandidates.of(task.sizes, task.ordered)
     several = [every if step.trees == 1 else every.some(tree, COLUMNS_OF_A_TREE) for tree in range(step.trees)]
     return tuple(grow(records, goal, task.ordered, each, (step.epsilon, step.depth, coins)) for each in several)

@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.mechanisms.selection import MonotoneExponential, select_each
 from incrowd.methods.learning.records import Integers, Records, added
-from incrowd.methods.learning.trees import Candidates, Cuts
+from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -22,7 +22,7 @@ _DEALT = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
+class GrowthGoal:
     """What a tree should tell apart: the numbers that a row adds by its class of the target, and how mixed rows are.
 
     `weights` has a line for each class of the target that takes part.  `mixture` says of sums of such lines how much
@@ -33,12 +33,12 @@ class Goal:
     mixture: Callable[[Any], Any]
 
     @classmethod
-    def classes(cls, outputs: int) -> Goal:
+    def classes(cls, outputs: int) -> GrowthGoal:
         """Return the goal of telling classes apart: half of the Gini impurity times the number of rows."""
         return cls(np.eye(outputs, dtype=np.int64), half_gini)
 
     @classmethod
-    def numbers(cls, units: Integers) -> Goal:
+    def numbers(cls, units: Integers) -> GrowthGoal:
         """Return the goal of telling numbers apart, given the whole number of each class of the target."""
         low = int(units.min())
         reach = max(1, int(units.max()) - low)
@@ -74,25 +74,29 @@ def squared_spread(sums: Any, reach: int) -> Any:
 
 
 def grow(
-    records: Records, goal: Goal, ordered: Sequence[bool], candidates: Candidates, chosen: tuple[Fraction, int, Coins]
-) -> Cuts:
+    records: Records,
+    goal: GrowthGoal,
+    ordered: Sequence[bool],
+    candidates: SplitCandidates,
+    chosen: tuple[Fraction, int, Coins],
+) -> TreeSplits:
     """Return the cuts of one tree: the ε of each level for one row, how many levels, and the coins are `chosen`.
 
     The rows of a level lie in one of its nodes each.  In every node, also in one without rows, a cut is picked with a
     chance that grows with how much less mixed the two parts are.
     """
     epsilon, depth, coins = chosen
-    mechanism, cuts = MonotoneExponential(epsilon, FINE), Cuts(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    mechanism, cuts = MonotoneExponential(epsilon, FINE), TreeSplits(np.zeros(0, np.int64), np.zeros(0, np.int64))
     for level in range(depth):
         scores = cut_scores(node_sums(records, goal, cuts, ordered), goal, candidates, (records.sizes, ordered))
         picked = select_each(mechanism, scores, coins)
         assert len(picked) == 2**level  # noqa: S101 - a node of each level has a line of scores
         columns, codes = candidates.columns[picked], candidates.codes[picked]
-        cuts = Cuts(np.append(cuts.columns, columns), np.append(cuts.codes, codes))
+        cuts = TreeSplits(np.append(cuts.columns, columns), np.append(cuts.codes, codes))
     return cuts
 
 
-def node_sums(records: Records, goal: Goal, cuts: Cuts, ordered: Sequence[bool]) -> Integers:
+def node_sums(records: Records, goal: GrowthGoal, cuts: TreeSplits, ordered: Sequence[bool]) -> Integers:
     """Return what rows add by their target, for each leaf of the cuts and each class of each column, stacked."""
     outputs, width = goal.weights.shape
     starts = np.cumsum([0, *records.sizes[:-1]])
@@ -117,7 +121,7 @@ def with_target(records: Records, outputs: int) -> Iterator[tuple[Integers, Inte
 
 
 def cut_scores(
-    sums: Integers, goal: Goal, candidates: Candidates, columns: tuple[Sequence[int], Sequence[bool]]
+    sums: Integers, goal: GrowthGoal, candidates: SplitCandidates, columns: tuple[Sequence[int], Sequence[bool]]
 ) -> Integers:
     """Return a score for each node and cut: the less mixed the two parts, the higher; Python's integers do not wrap."""
     sizes, ordered = columns
@@ -133,14 +137,14 @@ def cut_scores(
     return -mixed
 
 
-def leaf_sums(records: Records, weights: Integers, forest: Sequence[Cuts], ordered: Sequence[bool]) -> Integers:
+def leaf_sums(records: Records, weights: Integers, forest: Sequence[TreeSplits], ordered: Sequence[bool]) -> Integers:
     """Return what rows add by their target in the leaves of each tree, every row in every tree."""
     parts = [_in_leaves(with_target(records, len(weights)), weights, cuts, ordered) for cuts in forest]
     return np.stack(parts)
 
 
 def dealt_sums(
-    records: Records, weights: Integers, forest: Sequence[Cuts], ordered: Sequence[bool], coins: Coins
+    records: Records, weights: Integers, forest: Sequence[TreeSplits], ordered: Sequence[bool], coins: Coins
 ) -> Integers:
     """Return what rows add by their target in the leaves of one tree each: a coin of its own deals each row to it."""
     total = np.zeros((len(forest), len(forest[0].columns) + 1, weights.shape[1]), np.int64)
@@ -162,7 +166,7 @@ def dealt(times: Integers, trees: int, coins: Coins) -> Integers:
 
 
 def _in_leaves(
-    rows: Iterator[tuple[Integers, Integers, Integers]], weights: Integers, cuts: Cuts, ordered: Sequence[bool]
+    rows: Iterator[tuple[Integers, Integers, Integers]], weights: Integers, cuts: TreeSplits, ordered: Sequence[bool]
 ) -> Integers:
     width = weights.shape[1]
     total = np.zeros((len(cuts.columns) + 1) * width, np.int64)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.encoder import ColumnEncoder
 from incrowd.methods.learning.fits import Floats
-from incrowd.methods.learning.trees import Tree
+from incrowd.methods.learning.trees import DecisionTree
 
 MODEL = "model.json"
 """The name of the file."""
@@ -73,7 +73,7 @@ class LearnedModel:
     link: ScoreLink | None = None
     bounds: tuple[float, float] | None = None
     vectors: Floats | None = None
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[DecisionTree, ...] = ()
 
     @property
     def ordered(self) -> tuple[bool, ...]:
@@ -203,7 +203,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     columns = tuple(map(ColumnEncoder.from_json, plain["columns"]))
     outputs = tuple(map(str, plain["outputs"]))
     sizes = tuple(len(each.labels) for each in columns)
-    trees = tuple(Tree.from_json(each, sizes, len(outputs)) for each in plain.get("trees", ()))
+    trees = tuple(DecisionTree.from_json(each, sizes, len(outputs)) for each in plain.get("trees", ()))
     tables = tuple(
         _numbers(each, (size, len(outputs))) for size, each in zip(() if trees else sizes, plain["tables"], strict=True)
     )

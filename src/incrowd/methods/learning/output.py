@@ -11,7 +11,7 @@ from incrowd.methods.outcomes.histogram import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
-    from incrowd.methods.outcomes.outcome import Shown
+    from incrowd.methods.outcomes.outcome import ReleasedTuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class ModelTable(Tabular):
         """What is written beside the table: the model."""
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
-    def shown(self) -> tuple[Shown, ...]:
+    def shown(self) -> tuple[ReleasedTuples, ...]:
         """Return nothing: a model has no rows to be held against those of the data."""
         return ()
 

@@ -15,7 +15,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
@@ -350,7 +350,7 @@ class PublishModel(Step):
         """What happens, for people."""
         return f"The model ({self.model.words}) is computed from the noisy sums alone, and published."
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
         unit, promise, loss = grounds.unit, grounds.promise, grounds.promise.loss
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
+class TreeSplits:
     """Where the rows of a tree part: a column and a code for each inner node, from the root, level by level.
 
     A row goes left if the code of its column is below that code, where codes are ordered, or is that code elsewhere.
@@ -33,7 +33,7 @@ class Cuts:
     def ends(self, rows: Integers, ordered: Sequence[bool]) -> Integers:
         """Return the number of the leaf of each row of codes; a code of −1 never goes left.
 
-        >>> root, rows = Cuts(np.array([0]), np.array([2])), np.array([[0], [1], [2], [-1]])
+        >>> root, rows = TreeSplits(np.array([0]), np.array([2])), np.array([[0], [1], [2], [-1]])
         >>> root.ends(rows, [True]).tolist(), root.ends(rows, [False]).tolist()
         ([0, 0, 1, 1], [1, 1, 0, 1])
         """
@@ -68,10 +68,10 @@ def _words(column: ColumnEncoder, code: int, *, left: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class DecisionTree:
     """A tree of a model: its cuts, and a number for each leaf and output."""
 
-    cuts: Cuts
+    cuts: TreeSplits
     leaves: Floats
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Tree:
         return {**self.cuts.to_json(), "leaves": self.leaves.tolist()}
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any], sizes: Sequence[int], outputs: int) -> Tree:
+    def from_json(cls, plain: Mapping[str, Any], sizes: Sequence[int], outputs: int) -> DecisionTree:
         """Read what `to_json` wrote; whatever else raises what its parts raise."""
         columns, codes = (np.array(plain[name]) for name in ("columns", "codes"))
         leaves = np.array(plain["leaves"], np.float64)
@@ -91,21 +91,21 @@ class Tree:
             raise ValueError("cuts")
         if (columns < 0).any():
             raise ValueError("columns")
-        return cls(Cuts(columns, codes), leaves)
+        return cls(TreeSplits(columns, codes), leaves)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class SplitCandidates:
     """The cuts that a node can have, from what is declared alone: a column and a code each."""
 
     columns: Integers
     codes: Integers
 
     @classmethod
-    def of(cls, sizes: Sequence[int], ordered: Sequence[bool]) -> Candidates:
+    def of(cls, sizes: Sequence[int], ordered: Sequence[bool]) -> SplitCandidates:
         """Return all cuts: between any two codes that follow each other, or of one code from all others.
 
-        >>> Candidates.of([3, 2, 3], [True, False, False]).codes.tolist()
+        >>> SplitCandidates.of([3, 2, 3], [True, False, False]).codes.tolist()
         [1, 2, 0, 0, 1, 2]
         """
         pairs = [
@@ -119,14 +119,14 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def drawn(self, trees: int, depth: int) -> tuple[Cuts, ...]:
+    def drawn(self, trees: int, depth: int) -> tuple[TreeSplits, ...]:
         """Return the cuts of trees that are drawn without rows: columns are equally likely, then their codes.
 
         The same columns always give the same trees, which anyone can draw again.
         """
         return tuple(self._drawn(tree, depth) for tree in range(trees))
 
-    def _drawn(self, tree: int, depth: int) -> Cuts:
+    def _drawn(self, tree: int, depth: int) -> TreeSplits:
         columns, codes = [], []
         names = np.unique(self.columns)
         for node in range(2**depth - 1):
@@ -134,14 +134,14 @@ class Candidates:
             own = self.codes[self.columns == column]
             columns.append(int(column))
             codes.append(int(own[_public(f"code {tree} {node}", len(own))]))
-        return Cuts(np.array(columns, np.int64), np.array(codes, np.int64))
+        return TreeSplits(np.array(columns, np.int64), np.array(codes, np.int64))
 
-    def some(self, tree: int, share: float) -> Candidates:
+    def some(self, tree: int, share: float) -> SplitCandidates:
         """Return the cuts of a share of the columns, three at least, others for each tree, by public chance."""
         names = np.unique(self.columns)
         order = sorted(names.tolist(), key=lambda column: _public(f"share {tree} {column}", 2**64))
         kept = np.isin(self.columns, order[: max(3, round(share * len(names)))])
-        return Candidates(self.columns[kept], self.codes[kept])
+        return SplitCandidates(self.columns[kept], self.codes[kept])
 
 
 def _public(name: str, bound: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.methods.outcomes.outcome import Outcome, Shown, text_of
+from incrowd.methods.outcomes.outcome import Outcome, ReleasedTuples, text_of
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -68,9 +68,9 @@ class Histogram(Tabular):
         exact: NDArray[np.bool_] = self.table[EXACT].to_numpy()
         return exact
 
-    def shown(self) -> tuple[Shown, ...]:
+    def shown(self) -> tuple[ReleasedTuples, ...]:
         """Return the bins with their counts; noise may have taken them below zero, where nothing is shown."""
-        return (Shown(text_of(self.table.select(self.labels)), np.maximum(self.counts, 0), faithful=False),)
+        return (ReleasedTuples(text_of(self.table.select(self.labels)), np.maximum(self.counts, 0), faithful=False),)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - rows of people are not counted here
         """Return what the published counts show of themselves, and the three tests of the EU's Opinion 05/2014."""
@@ -101,10 +101,10 @@ class Selection(Tabular):
 
     form: ClassVar[str] = "selection"
 
-    def shown(self) -> tuple[Shown, ...]:
+    def shown(self) -> tuple[ReleasedTuples, ...]:
         """Return the winning bins; how many rows they have is not told, or only with noise and of a few bins."""
         labels = [name for name in self.table.column_names if name not in (RANK, COUNT)]
-        return (Shown(text_of(self.table.select(labels)), None, faithful=False),)
+        return (ReleasedTuples(text_of(self.table.select(labels)), None, faithful=False),)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
         """Return what a list of winners shows of itself."""

@@ -24,13 +24,13 @@ _ROWS = "rows of a tuple"
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ReleasedTuples:
     """A released table as it can be held against original rows: different tuples of labels, and the rows of each.
 
     `rows` is None where a release does not tell.  In a `faithful` table each row is one of the data, made coarser or
     left empty and not changed otherwise; with `blanks` an empty cell may hide any value.
 
-    >>> Shown.of(pa.table({"sex": ["F", "F", None]}), faithful=True).rows.tolist()
+    >>> ReleasedTuples.of(pa.table({"sex": ["F", "F", None]}), faithful=True).rows.tolist()
     [2, 1]
     """
 
@@ -40,7 +40,7 @@ class Shown:
     blanks: bool = False
 
     @classmethod
-    def of(cls, table: pa.Table, *, faithful: bool, blanks: bool = False) -> Shown:
+    def of(cls, table: pa.Table, *, faithful: bool, blanks: bool = False) -> ReleasedTuples:
         """Count the different rows of a table; every column becomes text."""
         names = table.column_names
         counted = text_of(table).group_by(names).aggregate([([], "count_all")]).rename_columns([*names, _ROWS])
@@ -96,11 +96,11 @@ class Outcome(ABC):
         """The tables that are written to a file each: this one, unless the outcome is several."""
         return (self,)
 
-    def shown(self) -> tuple[Shown, ...]:
+    def shown(self) -> tuple[ReleasedTuples, ...]:
         """Return the tables as they can be held against original rows."""
         if self.parts != (self,):
             return tuple(each for part in self.parts for each in part.shown())
-        return (Shown.of(self.to_arrow(), faithful=self.faithful, blanks=self.blanks),)
+        return (ReleasedTuples.of(self.to_arrow(), faithful=self.faithful, blanks=self.blanks),)
 
     def reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream."""

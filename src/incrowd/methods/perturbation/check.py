@@ -24,7 +24,7 @@ from incrowd.methods.perturbation.output import MaskedRows, rows_of
 from incrowd.methods.perturbation.pram.steps import Randomize
 from incrowd.methods.perturbation.steps import Masked, Masking, Preservation, maskings
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Place, Problem, Statement, maybe, one, some
+from incrowd.verifier.statement import CheckOutcome, Place, Problem, Statement, maybe, one, some
 
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, IndividualRisk, Preservation, Masked, Pseudonymity)
 STATISTICS = True
@@ -74,12 +74,12 @@ def hidden(claim: Claim) -> Problem | None:
     return Problem(_HOLDER, undecided=True) if isinstance(claim, Preservation) else None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the file: its columns, and whether enough rows look alike where that is claimed."""
     (file,) = files
     same = columns_of(file) == statement.released
     problem = None if same else Problem("the file's columns are not those that the certificate says are released")
-    yield Look("columns in the file", problem, "they are the released ones, and no others")
+    yield CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
     if same:
         yield from _classes(statement, reopen(statement, files))
 
@@ -99,17 +99,17 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> MaskedRows:
     return rows_of(pa.Table.from_batches(batches, schema=text), statement.of_role(Role.QUASI))
 
 
-def _classes(statement: Statement, rows: MaskedRows) -> Iterator[Look]:
+def _classes(statement: Statement, rows: MaskedRows) -> Iterator[CheckOutcome]:
     for claim in statement.claims:
         if isinstance(claim, Anonymity) and len(rows):
             least = int(MaskedRows(rows.table, claim.columns).sizes.min())
             text = f"the rarest combination occurs {least} times, k is {claim.k}"
-            yield Look(f"{claim.kind} in the file", Problem(text) if least < claim.k else None, text)
+            yield CheckOutcome(f"{claim.kind} in the file", Problem(text) if least < claim.k else None, text)
         if isinstance(claim, IndividualRisk) and len(rows):
             highest = _highest_risk(rows, claim)
             text = f"the highest risk is {highest:.6g}, the threshold is {float(claim.threshold):g}"
             above = highest > float(claim.threshold) * (1 + _ROUNDING)
-            yield Look(f"{claim.kind} in the file", Problem(text) if above else None, text)
+            yield CheckOutcome(f"{claim.kind} in the file", Problem(text) if above else None, text)
 
 
 def _highest_risk(rows: MaskedRows, claim: IndividualRisk) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
@@ -204,7 +204,7 @@ class Masking(Step):
             return inner
         return Promise(Syntactic(CRITERION, self.terms), (BECAUSE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, where no other step changes what it speaks of; the first one says what was changed."""
         masks = tuple(maskings(grounds.steps))
         others = [step for step in masks if step is not self]
@@ -215,12 +215,12 @@ class Masking(Step):
         ]
         return (*kept, *self.changed(grounds))
 
-    def changed(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def changed(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Return what the first mask says for all of them: which columns were changed."""
         masks = tuple(maskings(grounds.steps))
         return (_masked(masks, grounds),) if self is masks[0] else ()
 
-    def claim(self, kept: KeptStatistic, how: Exactness, grounds: Grounds) -> Preservation:
+    def claim(self, kept: KeptStatistic, how: Exactness, grounds: ClaimBasis) -> Preservation:
         """Return the claim that a statistic of the changed columns is kept."""
         return Preservation(
             columns=self.changes,
@@ -240,7 +240,7 @@ class Masking(Step):
         return None
 
 
-def _masked(masks: tuple[Masking, ...], grounds: Grounds) -> Masked:
+def _masked(masks: tuple[Masking, ...], grounds: ClaimBasis) -> Masked:
     return Masked(
         columns=tuple(dict.fromkeys(name for step in masks for name in step.changes)),
         unit=grounds.unit,

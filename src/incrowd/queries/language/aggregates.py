@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.binder import binder, refusal, title
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole
 from incrowd.queries.language.expressions.table import BY_NAME
-from incrowd.queries.language.extent import BoundTree, Extent, whole
+from incrowd.queries.language.extent import BoundTree, ExpressionDomain, whole
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind
@@ -282,7 +282,7 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTr
     return BoundTree(case((filter_, value.tree)), replace(extent, optional=True))
 
 
-def _bounded(extent: Extent) -> bool:
+def _bounded(extent: ExpressionDomain) -> bool:
     return extent.bounded and (extent.type is Type.DATE or max(map(abs, extent.ends)) <= 2 * LARGEST)
 
 
@@ -302,7 +302,7 @@ def _choice(value: BoundTree) -> BoundTree:
         written = tuple(str(member).lower() for member in members)
     else:
         tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
-    return BoundTree(tree, Extent(Type.TEXT, values=written, optional=value.extent.optional))
+    return BoundTree(tree, ExpressionDomain(Type.TEXT, values=written, optional=value.extent.optional))
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:

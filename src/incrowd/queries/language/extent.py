@@ -28,7 +28,7 @@ NUMERIC = (Type.INTEGER, Type.DECIMAL)
 
 
 @dataclass(frozen=True)
-class Extent:
+class ExpressionDomain:
     """What an expression can be: its type, its range, its values where they can be listed; and whether it can lack one.
 
     Numbers lie in [low, high]; None means that side is open.  Dates are counted in days since 1970-01-01 there.
@@ -83,7 +83,7 @@ class BoundTree:
     """A bound expression: a tree that no row can make fail, and the set in which its values lie."""
 
     tree: exp.Expr
-    extent: Extent
+    extent: ExpressionDomain
 
 
 def day(number: int) -> date:
@@ -104,17 +104,17 @@ def days(when: date) -> int:
     return (when - EPOCH).days
 
 
-def whole(low: int | None, high: int | None, *, optional: bool = False) -> Extent:
+def whole(low: int | None, high: int | None, *, optional: bool = False) -> ExpressionDomain:
     """Return the extent of whole numbers between two ends.
 
     >>> whole(None, 5).bounded
     False
     """
     start, end = (None if side is None else Fraction(side) for side in (low, high))
-    return Extent(Type.INTEGER, start, end, optional=optional)
+    return ExpressionDomain(Type.INTEGER, start, end, optional=optional)
 
 
-def decimals(low: Fraction, high: Fraction, *, optional: bool) -> Extent:
+def decimals(low: Fraction, high: Fraction, *, optional: bool) -> ExpressionDomain:
     """Return the extent of decimals between two ends, each taken as its nearest double.
 
     An operation of doubles returns the double nearest to the exact result, and rounding to the nearest is monotone.
@@ -124,37 +124,37 @@ def decimals(low: Fraction, high: Fraction, *, optional: bool) -> Extent:
     >>> float(decimals(Fraction(1, 10), Fraction(1, 3), optional=False).ends[0])
     0.1
     """
-    return Extent(Type.DECIMAL, Fraction(float(low)), Fraction(float(high)), optional=optional)
+    return ExpressionDomain(Type.DECIMAL, Fraction(float(low)), Fraction(float(high)), optional=optional)
 
 
-def truth(*, optional: bool) -> Extent:
+def truth(*, optional: bool) -> ExpressionDomain:
     """Return the extent of a condition.
 
     >>> truth(optional=False).members()
     (False, True)
     """
-    return Extent(Type.BOOLEAN, values=(False, True), optional=optional)
+    return ExpressionDomain(Type.BOOLEAN, values=(False, True), optional=optional)
 
 
-def calendar(*, optional: bool) -> Extent:
+def calendar(*, optional: bool) -> ExpressionDomain:
     """Return the extent of any date of the calendar, from year 1 to 9999.
 
     >>> day(int(calendar(optional=True).ends[1]))
     datetime.date(9999, 12, 31)
     """
-    return Extent(Type.DATE, Fraction(days(FIRST)), Fraction(days(LAST)), optional=optional)
+    return ExpressionDomain(Type.DATE, Fraction(days(FIRST)), Fraction(days(LAST)), optional=optional)
 
 
-def texts(longest: int | None, *, optional: bool) -> Extent:
+def texts(longest: int | None, *, optional: bool) -> ExpressionDomain:
     """Return the extent of any text up to a length.
 
     >>> texts(5, optional=True).members() is None
     True
     """
-    return Extent(Type.TEXT, optional=optional, longest=longest)
+    return ExpressionDomain(Type.TEXT, optional=optional, longest=longest)
 
 
-def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Extent:
+def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> ExpressionDomain:
     """Return the extent of a list of values.
 
     >>> among(Type.TEXT, ("b", "a"), optional=False).values
@@ -168,10 +168,12 @@ def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Extent:
         low, high = Fraction(days(unique[0])), Fraction(days(unique[-1]))
     if kind is Type.TEXT:
         longest = max((len(str(value)) for value in unique), default=0)
-    return Extent(kind, low, high, unique, optional, longest)
+    return ExpressionDomain(kind, low, high, unique, optional, longest)
 
 
-def listed(extent: Extent, parts: Sequence[BoundTree], twin: Callable[..., Constant | None]) -> Extent:
+def listed(
+    extent: ExpressionDomain, parts: Sequence[BoundTree], twin: Callable[..., Constant | None]
+) -> ExpressionDomain:
     """Return the extent narrowed to the values that a function takes on the listed values of its arguments.
 
     The twin computes in Python what the engine computes from arguments that are all present.  Should the two differ
@@ -188,7 +190,7 @@ def listed(extent: Extent, parts: Sequence[BoundTree], twin: Callable[..., Const
     return among(extent.type, values, optional=extent.optional or len(values) < len(results))
 
 
-def hull(extents: Sequence[Extent], *, optional: bool) -> Extent:
+def hull(extents: Sequence[ExpressionDomain], *, optional: bool) -> ExpressionDomain:
     """Return the least extent that holds several of one kind; whole numbers and decimals together are decimals.
 
     >>> hull([whole(1, 2), whole(5, 9)], optional=False).ends
@@ -203,7 +205,7 @@ def hull(extents: Sequence[Extent], *, optional: bool) -> Extent:
         return among(kind, values, optional=optional)
     lows, highs = [extent.low for extent in extents], [extent.high for extent in extents]
     lengths = [extent.longest for extent in extents]
-    return Extent(
+    return ExpressionDomain(
         kind,
         None if None in lows else min(low for low in lows if low is not None),
         None if None in highs else max(high for high in highs if high is not None),

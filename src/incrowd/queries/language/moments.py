@@ -15,7 +15,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.queries.language.expressions.binder import binder, title
 from incrowd.queries.language.expressions.function import number
-from incrowd.queries.language.extent import Extent
+from incrowd.queries.language.extent import ExpressionDomain
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import copied
 
@@ -79,7 +79,7 @@ class _Side:
 
 
 def _side(node: exp.Expr, of: exp.Expr, scope: Scope) -> _Side:
-    extent: Extent = number(binder(scope.resolve)(node), title(of)).extent
+    extent: ExpressionDomain = number(binder(scope.resolve)(node), title(of)).extent
     low, high = extent.ends
     middle = (low + high) / 2
     middle = Fraction(math.floor(middle)) if extent.type is Type.INTEGER else Fraction(round(float(middle), 6))

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, qualify, split
 from incrowd.queries.language.expressions.binder import binder, title
 from incrowd.queries.language.expressions.function import condition, within
-from incrowd.queries.language.extent import BoundTree, Extent, decimals, whole
+from incrowd.queries.language.extent import BoundTree, ExpressionDomain, decimals, whole
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.row_query import Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.trees import (
@@ -166,7 +166,7 @@ def _exact(node: exp.Expr, found: JoinedRows) -> BoundTree:
     total = _total(value, most)
     if wish.kind is AggregateKind.SUM:
         kind = value.extent.type
-        extent = Extent(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
+        extent = ExpressionDomain(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
         return BoundTree(total, replace(extent, optional=value.extent.optional))
     exact_total = cast(total, Type.DECIMAL) if value.extent.type is Type.INTEGER else total
     divided = exp.Div(
@@ -189,7 +189,7 @@ def _total(value: BoundTree, most: int) -> exp.Expr:
     return exp.Div(this=total, expression=scale.copy(), typed=False, safe=False)
 
 
-def _most(most: int, extents: list[Extent]) -> int:
+def _most(most: int, extents: list[ExpressionDomain]) -> int:
     members = [extent.members() for extent in extents]
     known = [
         len(values) + extent.optional for values, extent in zip(members, extents, strict=True) if values is not None

@@ -9,7 +9,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
-from incrowd.queries.language.extent import BoundTree, Extent
+from incrowd.queries.language.extent import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
 from incrowd.queries.language.outputs import kind_of, output, truth
 from incrowd.queries.language.row_query import Scope
@@ -56,7 +56,7 @@ def _type(aggregate: Aggregate) -> Type:
     return aggregate.value.type
 
 
-def _value(name: str, extent: Extent) -> Value:
+def _value(name: str, extent: ExpressionDomain) -> Value:
     choices = None
     if extent.type is Type.TEXT and extent.values is not None:
         choices = tuple(str(value) for value in extent.values)

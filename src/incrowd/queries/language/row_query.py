@@ -18,7 +18,7 @@ from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.extent import BoundTree, Extent
+from incrowd.queries.language.extent import BoundTree, ExpressionDomain
 from incrowd.queries.language.trees import (
     alias,
     case,
@@ -39,7 +39,7 @@ class Field:
     """A column of rows: its name, what it can be, and whether it tells people apart."""
 
     name: str
-    extent: Extent
+    extent: ExpressionDomain
     person: bool = False
 
     @property

@@ -18,7 +18,17 @@ from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Constant, Extent, among, days, texts, truth
+from incrowd.queries.language.extent import (
+    FIRST,
+    LAST,
+    BoundTree,
+    Constant,
+    ExpressionDomain,
+    among,
+    days,
+    texts,
+    truth,
+)
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
 from incrowd.queries.language.trees import (
     alias,
@@ -118,16 +128,16 @@ def _absent(raw: exp.Expr, declared: Column) -> exp.Expr:
     return gone
 
 
-def _inside(declared: Column) -> Extent:
+def _inside(declared: Column) -> ExpressionDomain:
     """Return the extent of a column's domain."""
     domain, kind = declared.domain, declared.type
     if isinstance(domain, Categories):
         return among(kind, [value_of(value, kind) for value in domain.values], optional=True)
     if isinstance(domain, Numbers):
-        return Extent(kind, *domain.bounds)
+        return ExpressionDomain(kind, *domain.bounds)
     if isinstance(domain, Dates):
         low, high = domain.bounds
-        return Extent(kind, Fraction(days(low or FIRST)), Fraction(days(high or LAST)))
+        return ExpressionDomain(kind, Fraction(days(low or FIRST)), Fraction(days(high or LAST)))
     if kind is Type.BOOLEAN:
         return truth(optional=True)
     # Plans that were certified before texts had a length stay the same: only another length than usual is told.
@@ -168,7 +178,7 @@ def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, e
     return [(operation(kind, raw, constant(end)), constant(end)) for end, kind in ends if end is not None]
 
 
-def _extent(declared: Column, *, open_ended: bool) -> Extent:
+def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
     """Return what a column can be after its rules."""
     extent = replace(_inside(declared), optional=declared.missing != Missing.DROP and declared.fill is None)
     if not open_ended or declared.rule_outside is not Outside.OTHER:
@@ -196,7 +206,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     asked = _used(relation, context)
     fields = [Field(item, found.meaning.extent) for item, found in asked.items()]
     if person is not None:
-        fields.append(Field(person, Extent(relation.schema[person].type, optional=False), person=True))
+        fields.append(Field(person, ExpressionDomain(relation.schema[person].type, optional=False), person=True))
     return RowQuery(
         query=_rows(relation, asked, [item.stored for item in fields]),
         fields=tuple(fields),

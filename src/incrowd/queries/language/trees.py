@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.language.extent import BoundTree, Constant, Extent, among
+from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, among
 
 T = TypeVar("T", bound=exp.Expr)
 
@@ -247,7 +247,7 @@ def as_decimal(meaning: BoundTree) -> exp.Expr:
     return cast(meaning.tree, Type.DECIMAL) if meaning.extent.type is Type.INTEGER else copied(meaning.tree)
 
 
-def only_type(extent: Extent) -> str:
+def only_type(extent: ExpressionDomain) -> str:
     """Return a type in the words of messages.
 
     >>> only_type(among(Type.TEXT, (), optional=True))

@@ -26,7 +26,7 @@ from incrowd.queries.language.sources import check_clauses, filter_rows, sources
 from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.trees import alias, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Caps, Contribution, Key, ListedKeys, Question
+from incrowd.queries.question import Contribution, ContributionBounds, Key, ListedKeys, Question
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -297,7 +297,9 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
         operations=tuple(operations),
         totals=sets,
         listed=_listed(query, found, meanings),
-        caps=Caps({name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}),
+        caps=ContributionBounds(
+            {name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}
+        ),
     )
 
 

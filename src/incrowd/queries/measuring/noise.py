@@ -16,7 +16,7 @@ from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
 from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics
-from incrowd.queries.question import Contribution, Terms
+from incrowd.queries.question import Contribution, QueryTerms
 
 _LARGEST = Fraction(2**20)
 _SMALLEST = Fraction(1, 2**38)
@@ -60,7 +60,7 @@ class NoiseChoice:
     share: Approximate | None = None
 
 
-def choose_noise(asked: Workload, terms: Terms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
+def choose_noise(asked: Workload, terms: QueryTerms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
     """Return the noise that the terms pay for.
 
     Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
@@ -144,7 +144,7 @@ def _threshold(asked: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshol
     return CountThreshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
 
 
-def _check(asked: Workload, terms: Terms) -> None:
+def _check(asked: Workload, terms: QueryTerms) -> None:
     if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
         raise InvalidParameter(
             "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."

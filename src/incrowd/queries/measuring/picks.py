@@ -37,7 +37,7 @@ PLACE, NUMBER = "_place", "_number"
 
 
 @dataclass(frozen=True)
-class Candidates:
+class PickCandidates:
     """A public list to pick from: choices as they are written, or `number` even steps from the start of a grid."""
 
     value: Value
@@ -50,10 +50,10 @@ class Candidates:
         return self.grid is None or (self.value.type is not Type.DECIMAL and self.grid.step == 1)
 
     @classmethod
-    def of(cls, value: Value, groups: int | None) -> Candidates:
+    def of(cls, value: Value, groups: int | None) -> PickCandidates:
         """Return all values of a range, or an even grid over it where they are many, or groups are.
 
-        >>> Candidates.of(Value("age", Type.INTEGER, Fraction(0), Fraction(120)), None).number
+        >>> PickCandidates.of(Value("age", Type.INTEGER, Fraction(0), Fraction(120)), None).number
         121
         """
         if value.choices is not None:
@@ -99,7 +99,7 @@ class Pick:
     """
 
     aggregate: Aggregate
-    candidates: Candidates
+    candidates: PickCandidates
     epsilon: Fraction
     rows: int
     monotone: bool
@@ -196,7 +196,7 @@ def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fract
     """Return the pick for an aggregate; with many groups the candidates lie on a coarser grid."""
     if aggregate.value is None:
         raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    candidates = Candidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
+    candidates = PickCandidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
     if aggregate.kind is AggregateKind.MODE and candidates.grid is not None and candidates.grid.step != 1:
         raise InvalidParameter(
             f"the mode is picked among at most {MOST:,} listed values: round the value first, or ask for the median."

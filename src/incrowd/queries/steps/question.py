@@ -11,12 +11,12 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
-from incrowd.core.steps.step import Grounds, Promise, Step, inside, steps_of, walk
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, inside, steps_of, walk
 from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.queries.question import Caps
+from incrowd.queries.question import ContributionBounds
 from incrowd.queries.steps.noise import parts_of
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ class BoundContribution(Step):
     max_groups: int | None = None
 
     @property
-    def caps(self) -> Caps:
+    def caps(self) -> ContributionBounds:
         """How much of each person is left in the tables that numbers are of."""
-        return Caps(self.max_rows or {}, self.max_groups)
+        return ContributionBounds(self.max_rows or {}, self.max_groups)
 
     @property
     def sentence(self) -> str:
@@ -286,7 +286,7 @@ class GiveAnswer(Step):
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
         return parts_of(inner)
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the differential privacy of the answer, in the form in which it was paid."""
         shared = _shared(grounds)
         rho, delta = _rho(grounds.promise.loss), grounds.promise.delta
@@ -341,7 +341,7 @@ class Questions(Step):
             frozenset().union(*(part.assumes for part in each)),
         )
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what all answers promise together."""
         shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": self.number}
         delta = grounds.promise.delta
@@ -381,7 +381,7 @@ class Combine(Step):
         return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {_HELD}."
 
 
-def _shared(grounds: Grounds) -> dict[str, Any]:
+def _shared(grounds: ClaimBasis) -> dict[str, Any]:
     unit, promise = grounds.unit, grounds.promise
     return {
         "adjacency": unit.adjacency,

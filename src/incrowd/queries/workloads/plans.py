@@ -10,7 +10,7 @@ from incrowd.core.steps.step import Step
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks
 from incrowd.queries.workloads.atoms import AtomStrategy, Blocks
@@ -24,7 +24,7 @@ Kept = TypeVar("Kept", bound=Step)
 
 
 def chosen_set(
-    choice: SetChoice, questions: Sequence[CountQuestion], unit: Unit, paid: Terms, catalog: Catalog
+    choice: SetChoice, questions: Sequence[CountQuestion], unit: Unit, paid: QueryTerms, catalog: Catalog
 ) -> QuestionSet:
     """Return the questions of a choice on terms: ε or ρ for all of them, which their tables share."""
     over = choice.over
@@ -44,10 +44,10 @@ def chosen_set(
     return QuestionSet(choice.places, tuple(questions), tuple(parts), over, unit)
 
 
-def _share(paid: Terms, share: Fraction) -> Terms:
+def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
     if paid.rho is not None:
-        return Terms(rho=paid.rho * share)
-    return Terms(epsilon=(paid.epsilon or Fraction(0)) * share)
+        return QueryTerms(rho=paid.rho * share)
+    return QueryTerms(epsilon=(paid.epsilon or Fraction(0)) * share)
 
 
 def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, catalog: Catalog) -> QuestionSet:
@@ -100,14 +100,14 @@ def _keys_again(
     return over, [table_of(questions[0], each, catalog, filtered=True) for each in keys]
 
 
-def terms_of(plain: Mapping[str, str] | None) -> Terms:
+def terms_of(plain: Mapping[str, str] | None) -> QueryTerms:
     """Return the terms that a certificate tells, or refuse what are none.
 
     >>> terms_of({"epsilon": "1/2"}).epsilon
     Fraction(1, 2)
     """
     try:
-        return Terms(**{name: Fraction(value) for name, value in (plain or {}).items()})
+        return QueryTerms(**{name: Fraction(value) for name, value in (plain or {}).items()})
     except (TypeError, ValueError, ZeroDivisionError):
         raise InvalidParameter("these are no terms on which a question is asked.") from None
 

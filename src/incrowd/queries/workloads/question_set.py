@@ -24,7 +24,7 @@ from incrowd.queries.measurement import Measurement, key_columns, measurement
 from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, present_answer
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import QueryTerms, Question
 from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
 from incrowd.queries.workloads.atoms import Blocks, Solution
@@ -33,7 +33,7 @@ from incrowd.queries.workloads.planning import KeyTables, axes_of
 from incrowd.queries.workloads.shares import Floats
 
 if TYPE_CHECKING:
-    from incrowd.engines.sql.engine import Asked as Rows
+    from incrowd.engines.sql.engine import QueryTables as Rows
 
 NOTE = "a least squares solution: numbers of this set of questions agree with each other, and can be below 0"
 LAPLACE = 2.17
@@ -56,7 +56,7 @@ class CountTable:
     blocks: Blocks | None = None
 
     @classmethod
-    def of(cls, table: CountQuestion, unit: Unit, terms: Terms, blocks: Blocks | None = None) -> CountTable:
+    def of(cls, table: CountQuestion, unit: Unit, terms: QueryTerms, blocks: Blocks | None = None) -> CountTable:
         """Return a table on terms, from a share of what is paid for all of them."""
         return cls(table, measurement(table.question, unit, terms), blocks)
 

@@ -14,7 +14,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.local.survey.definition import SCRIPTS, script
 from incrowd.web import replies
 from incrowd.web.collect.pages import POLICY, form, shown
-from incrowd.web.guard import Guard
+from incrowd.web.guard import RequestMiddleware
 from incrowd.web.settings import Settings
 from incrowd.workflows.collect.collector import Collector, Receipt
 
@@ -29,7 +29,7 @@ def collector_app(collector: Collector, settings: Settings) -> FastAPI:
     _receive(server, collector)
     _tell(server, collector)
     server.add_exception_handler(IncrowdError, lambda _request, problem: replies.refusal(problem))
-    server.add_middleware(Guard, settings=settings)
+    server.add_middleware(RequestMiddleware, settings=settings)
     return server
 
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.book import Issued
+from incrowd.governance.access.book import NewToken
 from incrowd.governance.access.credentials import forgery_mark
-from incrowd.governance.access.grant import Decision, Grant, Holder
+from incrowd.governance.access.grant import AccessDecision, Grant, User
 from incrowd.governance.audit import Event
-from incrowd.web.caller import Admitter, Anybody, Caller, NobodyKnown, check_page, origin
-from incrowd.web.replies import TooOften
+from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
+from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AdmittedShape, IssuedShape, LoginShape, RotatedShape, SessionShape, TokenShape, failures
 
@@ -29,7 +29,7 @@ def tokens(caller: Admitter, services: Here) -> list[TokenShape]:
 def grant(admitted: AdmittedShape, caller: Admitter, services: Here) -> IssuedShape:
     """Make a token; it is shown in this reply and never again."""
     datasets = None if admitted.datasets is None else tuple(admitted.datasets)
-    holder = Holder(admitted.holder, admitted.role, datasets)
+    holder = User(admitted.holder, admitted.role, datasets)
     if not caller.holder.may_admit(holder):
         services.books.audit.write(caller.event("grant", "denied"))
         raise AccessDenied(
@@ -66,13 +66,13 @@ def _check_his(number: str, caller: Caller, services: Services) -> None:
     raise InvalidParameter("there is no token with this id, or it is not yours to change.")
 
 
-def _issued(issued: Issued, action: str, caller: Caller, services: Services) -> IssuedShape:
+def _issued(issued: NewToken, action: str, caller: Caller, services: Services) -> IssuedShape:
     services.books.audit.write(caller.event(action, "done", id=issued.grant.id, to=issued.grant.holder.name))
     return IssuedShape(token=issued.token, grant=_token_shape(issued.grant))
 
 
-def _signed(caller: Caller, why: str) -> Decision:
-    return Decision(caller.holder.name, why)
+def _signed(caller: Caller, why: str) -> AccessDecision:
+    return AccessDecision(caller.holder.name, why)
 
 
 def _token_shape(grant: Grant) -> TokenShape:
@@ -85,14 +85,14 @@ def login(given: LoginShape, request: Request, response: Response, services: Her
     check_page(request)
     for key in (f"from {origin(request)}", f"name {given.name}"):  # so one place cannot use up names
         if seconds := services.logins.wait(key):
-            raise TooOften(seconds)
+            raise RateLimited(seconds)
     books, settings = services.books, services.settings
     until = books.access.now() + timedelta(hours=settings.session)
     try:
         issued = books.access.login(given.name, given.password, until)
     except AccessDenied as denied:
         books.audit.write(Event("login", "denied"))
-        raise NobodyKnown(str(denied)) from None
+        raise NotAuthenticated(str(denied)) from None
     books.audit.write(Event("login", "done", issued.grant.holder.name, issued.grant.id))
     response.set_cookie(
         settings.cookie,
@@ -116,7 +116,7 @@ def who(caller: Anybody) -> SessionShape:
 def logout(caller: Anybody, services: Here) -> Response:
     """End the session everywhere, not in this browser alone."""
     if caller.grant.session:
-        services.books.access.revoke(caller.grant.id, Decision(caller.holder.name, "logged out"))
+        services.books.access.revoke(caller.grant.id, AccessDecision(caller.holder.name, "logged out"))
         services.books.audit.write(caller.event("logout", "done"))
     ended = Response(status_code=204)
     ended.delete_cookie(services.settings.cookie, path="/", secure=services.settings.https, httponly=True)

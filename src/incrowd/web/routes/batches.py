@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web.caller import Asker, Caller, Reader, count_more
 from incrowd.web.routes.questions import Known, QuestionRequest, bound, handled, logged, offered, written
 from incrowd.web.services import Here, PlannedQuestion, Services
@@ -40,7 +40,7 @@ async def _handled(action: str, asked: BatchShape, caller: Caller, services: Ser
     """Return the reply in its time; planning many questions is work, so it takes a turn and counts as requests."""
 
     def prepare() -> PlannedQuestion:
-        terms = Terms(asked.epsilon, Fraction(0) if asked.delta is None else asked.delta)
+        terms = QueryTerms(asked.epsilon, Fraction(0) if asked.delta is None else asked.delta)
         asking, desk = AskingTogether(_bound(asked), terms, caller.analyst), caller.desk(services)
         if action == "query_batch":
             return desk.prepare_batch(asking)

@@ -15,9 +15,9 @@ from fastapi.responses import HTMLResponse
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
 from incrowd.web.caller import check_page, origin
-from incrowd.web.replies import TooOften
+from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
-from incrowd.workflows.consent.subject_desk import SubjectDesk, SubjectView
+from incrowd.workflows.consent.subject_desk import DataSubjectService, SubjectView
 
 router = APIRouter()
 _STYLE = """
@@ -40,7 +40,7 @@ async def given_token(request: Request, services: Here) -> str:
     """Return the token that a form sent; one place sends few of them in a minute."""
     check_page(request)
     if seconds := services.logins.wait(f"from {origin(request)}"):
-        raise TooOften(seconds)
+        raise RateLimited(seconds)
     body = (await request.body()).decode("utf-8", "replace")
     try:
         return parse_qs(body, max_num_fields=4).get("token", [""])[0]
@@ -54,19 +54,19 @@ Token = Annotated[str, Depends(given_token)]
 @router.post("/consent", include_in_schema=False)
 def view(token: Token, services: Here) -> HTMLResponse:
     """Show for which releases somebody was eligible; the token is used up by it."""
-    return _replied(services, token, SubjectDesk.view)
+    return _replied(services, token, DataSubjectService.view)
 
 
 @router.post("/consent/withdraw", include_in_schema=False)
 def withdraw(token: Token, services: Here) -> HTMLResponse:
     """Record a withdrawal; the token is used up by it."""
-    return _replied(services, token, SubjectDesk.withdraw)
+    return _replied(services, token, DataSubjectService.withdraw)
 
 
-def _replied(services: Services, token: str, work: Callable[[SubjectDesk, str], SubjectView]) -> HTMLResponse:
+def _replied(services: Services, token: str, work: Callable[[DataSubjectService, str], SubjectView]) -> HTMLResponse:
     """Return a page; that somebody came is written nowhere but in the registry, since counts are for everybody."""
     try:
-        found = work(services.subjects or SubjectDesk(()), token)
+        found = work(services.subjects or DataSubjectService(()), token)
     except AccessDenied as denied:
         services.books.audit.write(Event("access", "unknown"))
         return _page(f"<p>{escape(str(denied))}</p>", 403)

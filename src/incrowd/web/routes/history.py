@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.replies import NothingThere
+from incrowd.web.replies import NotFound
 from incrowd.web.routes.questions import Known, QuestionRequest, handled
 from incrowd.web.services import Here, JsonDocument, Services
 from incrowd.web.shapes import HistoryShape, PlainInt, failures
@@ -48,7 +48,7 @@ async def answer(number: str, caller: Asker, services: Here) -> Response:
     def found() -> JsonDocument:
         kept = caller.desk(services).answer(number, caller.analyst)
         if kept is None:
-            raise NothingThere
+            raise NotFound
         return kept
 
     return await _handled("answer", found, caller, services)

@@ -21,10 +21,10 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, SourceUnavai
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.parameters import Parameter, bind_parameters
 from incrowd.queries.language.reading import is_explain
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.flights import Flight
+from incrowd.web.flights import InFlightQuery
 from incrowd.web.logs import note
 from incrowd.web.scribe import Outcome, written_down
 from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, Services
@@ -40,8 +40,8 @@ from incrowd.web.shapes import (
     failures,
 )
 from incrowd.web.threads import ThreadPool
-from incrowd.web.timing import NotFinished, NotStarted, Pacing, shown_after
-from incrowd.workflows.ask.asking import Answered, Asking
+from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
+from incrowd.workflows.ask.asking import Answered, QueryRequest
 from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.ask.prepared import AGAIN
 
@@ -102,19 +102,19 @@ class QuestionRequest:
     recall: Callable[[], PlannedQuestion | None] = lambda: None
     """Finds how it was planned before, with no work at all."""
 
-    async def run(self, work: Callable[[], T], pacing: Pacing) -> T:
+    async def run(self, work: Callable[[], T], pacing: ReplyTimer) -> T:
         """Let a thread do something for the caller, in his turn."""
         return await pacing.done(self.pool.submit(work, self.caller.holder.name))
 
 
 async def handled(request: QuestionRequest) -> Response:
     """Return the reply in its time, whatever happens."""
-    pacing = Pacing(request.services.settings)
+    pacing = ReplyTimer(request.services.settings)
     try:
         return await _outcome(request, pacing)
     except NotStarted:
         return replies.error(503, "ServerUnavailable", "the server is busy; nothing was charged. Try again later.")
-    except NotFinished:
+    except TimedOut:
         return replies.error(504, "ServerUnavailable", _LATE)
 
 
@@ -140,7 +140,7 @@ class Begun:
         return self.answer.finish()
 
 
-async def _outcome(request: QuestionRequest, pacing: Pacing) -> Response:
+async def _outcome(request: QuestionRequest, pacing: ReplyTimer) -> Response:
     """Return the reply to a question, whatever happens; it is written into the audit log first, after the wait.
 
     How long that is hangs on the question as it was planned, so that it is the same for an answer and for a failure.
@@ -171,13 +171,15 @@ def _recalled(request: QuestionRequest) -> PlannedQuestion | None:
     return recalled
 
 
-async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight, pacing: Pacing) -> Begun:
+async def _begun(
+    request: QuestionRequest, prepared: PlannedQuestion | None, flight: InFlightQuery, pacing: ReplyTimer
+) -> Begun:
     """Let a thread plan, charge and read; what is not there in time is kept when it is."""
     while True:
         job = request.pool.submit(partial(_begin, request, prepared, flight), request.caller.holder.name)
         try:
             begun = await pacing.done(job)
-        except (NotFinished, asyncio.CancelledError):
+        except (TimedOut, asyncio.CancelledError):
             job.add_done_callback(partial(_kept_late, request))
             raise
         if not isinstance(begun.problem, SameQuestion):
@@ -186,7 +188,7 @@ async def _begun(request: QuestionRequest, prepared: PlannedQuestion | None, fli
         await asyncio.sleep(AGAIN)  # another worker is answering it
 
 
-def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: Flight) -> Begun:
+def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: InFlightQuery) -> Begun:
     """Plan a question, unless it was planned, and charge and read, unless somebody is answering the same.
 
     What need not wait is kept and replied at once: where no time is kept, and after the wait for the same question
@@ -209,7 +211,7 @@ def _begin(request: QuestionRequest, prepared: PlannedQuestion | None, flight: F
     return begun
 
 
-async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:
+async def _shown(request: QuestionRequest, finish: Finish, pacing: ReplyTimer, steps: int) -> Response:
     """Wait until the outcome shows, and let it show; if the server ends meanwhile, it is kept at once."""
     quick = request.services.quick
     try:
@@ -220,7 +222,7 @@ async def _shown(request: QuestionRequest, finish: Finish, pacing: Pacing, steps
     return await pacing.done(quick.submit(lambda: _closed(request, finish), request.caller.holder.name))
 
 
-async def _told_again(request: QuestionRequest, finish: Finish, pacing: Pacing, steps: int) -> Response:
+async def _told_again(request: QuestionRequest, finish: Finish, pacing: ReplyTimer, steps: int) -> Response:
     """Wait until an answer that was given before shows, and give it again: next to nothing is done for it."""
     await pacing.pause(steps)
     return await pacing.done(request.services.scribe.submit(lambda: _told(request, finish)))
@@ -281,10 +283,10 @@ def _request(action: str, asked: AskedShape, caller: Caller, services: Services)
     only_price, sql = is_explain(asked.sql)
     only_price, desk = only_price or action == "price", caller.desk(services)
 
-    def asking() -> Asking:
+    def asking() -> QueryRequest:
         delta = Fraction(0) if asked.delta is None else asked.delta
-        terms = Terms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
-        return Asking(bound(asked, sql), terms, caller.analyst, asked.account)
+        terms = QueryTerms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
+        return QueryRequest(bound(asked, sql), terms, caller.analyst, asked.account)
 
     def prepare() -> PlannedQuestion:
         question = asking()
@@ -359,7 +361,7 @@ def certificate(number: str, caller: Reader, services: Here) -> Response:
         services.books.audit.write(caller.event("certificate", "denied"))
         told = {}
     if not told:
-        return replies.refusal(replies.NothingThere())
+        return replies.refusal(replies.NotFound())
     return replies.as_json(told)
 
 

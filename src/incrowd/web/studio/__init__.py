@@ -24,12 +24,12 @@ It is then at `/board`, its twin at `/board?format=json`, in the menu, and behin
 - `asked.policy_file()` is the policy of `?policy=`, `asked.table()` the table of `?data=`, `asked.release()` that of
   `?release=`: all under the opened folder, or refused.
 - What a form does is in `Page.actions`: `POST /board/NAME` calls it with `asked.form`; it returns where to go next
-  (`asked.to("plan", policy=…)`), a `Download`, or a `Shown` that no address may hold.  A form holds `{{ mark }}` (the
+  (`asked.to("plan", policy=…)`), a `Download`, or a `PageContent` that no address may hold.  A form holds `{{ mark }}` (the
   macro `parts.start` does); nothing is done without it.
 - What reads rows is a job: `asked.job(key, title, work)` starts it once and returns it.  While it runs, return
   `Shown(…, job=foremost(job))`: the layout shows progress and a stop button, loads the page again at the end, and says
   why it failed if it did; `result(job)` is what it came to, or None.
-- What shows the holder something made from rows is a `rows.RowsLook`, or does what that does: a button starts it, and
+- What shows the holder something made from rows is a `rows.RowAccess`, or does what that does: a button starts it, and
   `record_look(policy, "verb")` and `policy_file.seen.add("what")` come first.
 - What spends takes `payments.pay`: a typed name, and a key that holds only while the ledger stands as it did.
 - Scripts and styles are in `static/`; `data-live` on a form makes it update the element `#live` while one types.

@@ -25,10 +25,10 @@ from incrowd.governance.access.credentials import is_mark
 from incrowd.methods.local.survey.definition import script
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies
-from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Entrance, Keys
+from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Keys, SessionMiddleware
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Jobs
-from incrowd.web.studio.page import Asked, Download, Next, Page, Shown
+from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
 from incrowd.workflows.policy.document import is_policy
@@ -60,7 +60,7 @@ def studio_app(folder: Path, keys: Keys) -> Starlette:
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(Entrance, keys=keys)],
+        middleware=[Middleware(SessionMiddleware, keys=keys)],
         exception_handlers={IncrowdError: studio.refused, HTTPException: studio.lost, Exception: studio.failed},
         lifespan=studio.lifespan,
     )
@@ -85,7 +85,7 @@ class _Studio:
         page = self._page(request)
         asked = self._asked(request)
         shown = await run_in_threadpool(page.show, asked)
-        if isinstance(shown, Next):
+        if isinstance(shown, Redirect):
             return RedirectResponse(shown.address, 303)
         return await run_in_threadpool(self._reply, request, page, asked, shown)
 
@@ -98,7 +98,7 @@ class _Studio:
         done = await run_in_threadpool(action, asked)
         if isinstance(done, Download):
             return _download(done)
-        if isinstance(done, Shown):
+        if isinstance(done, PageContent):
             return await run_in_threadpool(self._reply, request, page, asked, done)
         if asked.form.get("format") == "json":
             return replies.as_json({"next": done.address})
@@ -172,11 +172,11 @@ class _Studio:
         if _wants_json(request):
             return replies.error(status, kind, text)
         given = {name: value for name, value in request.query_params.items() if name in ("policy", "data", "release")}
-        asked = Asked(self.folder, self.jobs, given)
+        asked = PageRequest(self.folder, self.jobs, given)
         html = self.renderer.problem(asked, text[:1].upper() + text[1:])
         return Response(html, status, media_type="text/html")
 
-    def _reply(self, request: Request, page: Page, asked: Asked, shown: Shown) -> Response:
+    def _reply(self, request: Request, page: Page, asked: PageRequest, shown: PageContent) -> Response:
         if _wants_json(request):
             return replies.as_json(self.renderer.twin(page, asked, shown))
         return Response(self.renderer.html(page, asked, shown), media_type="text/html")
@@ -187,8 +187,8 @@ class _Studio:
             raise HTTPException(404)
         return page
 
-    def _asked(self, request: Request, form: Mapping[str, str] | None = None) -> Asked:
-        return Asked(self.folder, self.jobs, dict(request.query_params), form or {})
+    def _asked(self, request: Request, form: Mapping[str, str] | None = None) -> PageRequest:
+        return PageRequest(self.folder, self.jobs, dict(request.query_params), form or {})
 
     async def _form(self, request: Request) -> dict[str, str]:
         """Return the fields of a form, which must hold the mark of the session."""

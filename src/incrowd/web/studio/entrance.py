@@ -123,7 +123,7 @@ def _nothing() -> None:
     """Do nothing on entry."""
 
 
-class Entrance:
+class SessionMiddleware:
     """Wraps the application: who did not come through the door sees nothing, and every reply has its headers."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:

@@ -18,7 +18,7 @@ _FILE = "studio.json"
 
 
 @dataclass(frozen=True)
-class SeenRows:
+class RowAccessLog:
     """What was shown of some rows, remembered beside the policies about them: whichever of these was open."""
 
     folder: Path
@@ -57,13 +57,13 @@ class SeenRows:
         return self.folder / ".incrowd" / _FILE
 
 
-def provenance(column: str, content: dict[str, object] | None, source: str, seen: SeenRows) -> dict[Place, Value]:
+def provenance(column: str, content: dict[str, object] | None, source: str, seen: RowAccessLog) -> dict[Place, Value]:
     """Return what is written into a column for which something was chosen: a mark after a look, and a source if any.
 
     `content` is the column's section as it will be.  The mark stands beside the rule that was chosen, or beside the
     values where there is no rule; a source that vouched for something else is taken away.
 
-    >>> provenance("age", {"hierarchy": {"intervals": ["5"]}}, "yearbook", SeenRows(Path("nowhere"), "a.csv"))
+    >>> provenance("age", {"hierarchy": {"intervals": ["5"]}}, "yearbook", RowAccessLog(Path("nowhere"), "a.csv"))
     {}
     """
     if not seen.what:

@@ -18,7 +18,7 @@ from incrowd.web.studio.policy_file import PolicyFile
 
 
 @dataclass(frozen=True)
-class Next:
+class Redirect:
     """Where to go after something was done, and a word about it."""
 
     address: str
@@ -33,7 +33,7 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageContent:
     """What a page shows: plain values, pictures of them, the command lines that it equals, and the work behind it.
 
     Of work that goes on the layout shows how far it is, and of work that failed, why; the page says the rest.
@@ -46,7 +46,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """A request: the folder and the jobs of the studio, what stands in the address, and what a form holds."""
 
     folder: Folder
@@ -81,11 +81,11 @@ class Asked:
         """Start work behind the page, once; the same key again is the same work."""
         return self.jobs.begin(key, title, work)
 
-    def to(self, page: str, **given: str) -> Next:
+    def to(self, page: str, **given: str) -> Redirect:
         """Return the address of a page, with the policy that was named."""
         kept = {"policy": self.value("policy")} | given
         words = {name: value for name, value in kept.items() if value}
-        return Next(f"/{page}" + (f"?{urlencode(words)}" if words else ""))
+        return Redirect(f"/{page}" + (f"?{urlencode(words)}" if words else ""))
 
     def result(self, job: Job) -> Any:
         """Return what a job that is over came to, or raise why it came to nothing."""
@@ -94,8 +94,8 @@ class Asked:
         return job.result
 
 
-Show = Callable[[Asked], "Shown | Next"]
-Act = Callable[[Asked], "Next | Download | Shown"]
+Show = Callable[[PageRequest], "PageContent | Redirect"]
+Act = Callable[[PageRequest], "Redirect | Download | PageContent"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from threading import Lock
 
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.web.studio.jobs import Job, State, Work
-from incrowd.web.studio.page import Asked
+from incrowd.web.studio.page import PageRequest
 from incrowd.workflows.plan.forecast import payer_of
 from incrowd.workflows.policy.policy import Policy
 
@@ -28,7 +28,7 @@ def payment_key(policy: Policy, what: str) -> str:
     return sha256(json.dumps([policy.hash, policy.ledger_address, what, stands]).encode()).hexdigest()
 
 
-def pay(asked: Asked, policy: Policy, what: str, title: str, work: Work) -> Job:
+def pay(asked: PageRequest, policy: Policy, what: str, title: str, work: Work) -> Job:
     """Start work that spends, once: the form holds `name`, the dataset's, and `key`, that of the page.
 
     A key that was used gives the work that was started with it.  One of an older state of ledger or policy is refused.
@@ -51,6 +51,6 @@ def pay(asked: Asked, policy: Policy, what: str, title: str, work: Work) -> Job:
         return asked.jobs.begin(f"pay {key}", title, work)
 
 
-def paid(asked: Asked, key: str) -> Job | None:
+def paid(asked: PageRequest, key: str) -> Job | None:
     """Return the work that was started with a key."""
     return asked.jobs.known(f"pay {key}")

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.web.studio.looks import SeenRows
+from incrowd.web.studio.looks import RowAccessLog
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -69,10 +69,10 @@ class PolicyFile:
                 )
 
     @property
-    def seen(self) -> SeenRows:
+    def seen(self) -> RowAccessLog:
         """Whether its rows were looked at here, and by what."""
         source = self.at("source", "path") or self.at("source") or self.name
-        return SeenRows(self.path.parent, str(source))
+        return RowAccessLog(self.path.parent, str(source))
 
     def at(self, *place: str) -> Any:
         """Return the plain value at a place; None where there is none."""

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import text
 from incrowd.errors import IncrowdError
-from incrowd.web.studio.page import Asked, Page, Shown
+from incrowd.web.studio.page import Page, PageContent, PageRequest
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,14 +31,14 @@ class Renderer:
     folder: Any
     mark: str
 
-    def html(self, page: Page, asked: Asked, shown: Shown) -> str:
+    def html(self, page: Page, asked: PageRequest, shown: PageContent) -> str:
         """Return a page as HTML."""
         own = {**shown.content, **shown.pictures}
         failed = None if shown.job is None else shown.job.problem
         around = self._around(asked, page) | {"commands": shown.commands, "job": _job(shown), "failed": failed}
         return self._templates.get_template(f"{page.name}.html").render({**own, **around})
 
-    def twin(self, page: Page, asked: Asked, shown: Shown) -> dict[str, Any]:
+    def twin(self, page: Page, asked: PageRequest, shown: PageContent) -> dict[str, Any]:
         """Return the same in plain values."""
         policy = _policy(asked)
         return {
@@ -51,12 +51,12 @@ class Renderer:
             "failed": None if shown.job is None else shown.job.problem,
         }
 
-    def problem(self, asked: Asked, words: str) -> str:
+    def problem(self, asked: PageRequest, words: str) -> str:
         """Return a page that says what is wrong."""
         around = self._around(asked, None) | {"commands": (), "job": None, "failed": None}
         return self._templates.get_template("problem.html").render({"problem": words, **around})
 
-    def _around(self, asked: Asked, page: Page | None) -> dict[str, Any]:
+    def _around(self, asked: PageRequest, page: Page | None) -> dict[str, Any]:
         policy = _policy(asked)
         return {
             "page": page,
@@ -67,7 +67,7 @@ class Renderer:
             "policy_file": policy,
         }
 
-    def _menu(self, asked: Asked, page: Page | None) -> list[dict[str, Any]]:
+    def _menu(self, asked: PageRequest, page: Page | None) -> list[dict[str, Any]]:
         kept = {name: asked.value(name) for name in _KEPT if asked.value(name)}
         items = []
         for each in self.pages:
@@ -92,11 +92,11 @@ class Renderer:
         return made
 
 
-def _job(shown: Shown) -> dict[str, Any] | None:
+def _job(shown: PageContent) -> dict[str, Any] | None:
     return None if shown.job is None or not shown.job.running else shown.job.to_json()
 
 
-def _policy(asked: Asked) -> PolicyFile | None:
+def _policy(asked: PageRequest) -> PolicyFile | None:
     """Return the policy beside a page, if one was named that can be read."""
     if not asked.value("policy"):
         return None

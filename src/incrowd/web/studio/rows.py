@@ -11,7 +11,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.choose import engine_of
 from incrowd.engines.readers.guess import policy_keys
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked
+from incrowd.web.studio.page import PageRequest
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
@@ -20,7 +20,7 @@ from incrowd.workflows.profile.profile import profile
 
 
 @dataclass(frozen=True)
-class RowsLook:
+class RowAccess:
     """A look at the rows of a policy: what the ledger calls it, what is shown, and what is computed.
 
     Where `any_policy` is true, the same is found whatever else the policy says of the rows.
@@ -41,11 +41,11 @@ class RowsLook:
         told = sorted(policy_keys(policy.options).items()) if self.any_policy else policy.hash
         return f"{self.what} {file.path} {policy.source} {state} {told}"
 
-    def known(self, asked: Asked, file: PolicyFile) -> Job | None:
+    def known(self, asked: PageRequest, file: PolicyFile) -> Job | None:
         """Return the look, if it was started."""
         return asked.jobs.known(self.key(file))
 
-    def begin(self, asked: Asked, file: PolicyFile) -> Job:
+    def begin(self, asked: PageRequest, file: PolicyFile) -> Job:
         """Start it: the ledger and the studio write down that rows are looked at, and then they are."""
         policy = file.policy
 
@@ -59,7 +59,7 @@ class RowsLook:
         return asked.job(self.key(file), self.title, work)
 
 
-PROFILE = RowsLook(
+PROFILE = RowAccess(
     "profile",
     "the profile of the columns",
     "Reading every row, twice",

@@ -18,10 +18,10 @@ from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
-from incrowd.store.link import Link
+from incrowd.store.link import ChainEntry
 from incrowd.store.transaction import Writer
 from incrowd.workflows.ask.asking import AnswerTexts
-from incrowd.workflows.ask.recent import Recent
+from incrowd.workflows.ask.recent import LruCache
 from incrowd.workflows.verify.verify import certificate_of
 
 _NAME = "answers"
@@ -94,7 +94,7 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Listing:
+class AnswerIndex:
     """Answers in short that were read already, up to the entry with this number."""
 
     lock: Lock = field(default_factory=Lock)
@@ -107,8 +107,8 @@ class Answers:
     """The store: append-only, each entry bound to all before it; it can be shared by threads."""
 
     chain: Chain
-    recent: Recent[StoredAnswer] = field(default_factory=lambda: Recent(_REMEMBERED), compare=False)
-    listing: Listing = field(default_factory=Listing, compare=False)
+    recent: LruCache[StoredAnswer] = field(default_factory=lambda: LruCache(_REMEMBERED), compare=False)
+    listing: AnswerIndex = field(default_factory=AnswerIndex, compare=False)
 
     @classmethod
     def beside(cls, ledger: str) -> Answers:
@@ -173,7 +173,7 @@ def question_mark(told: Mapping[str, Any]) -> str:
     return digest("incrowd question 1", told)
 
 
-def _stored(link: Link) -> Iterator[StoredAnswer]:
+def _stored(link: ChainEntry) -> Iterator[StoredAnswer]:
     if link.kind != _KIND:
         return
     bodies = [value for key, value in link.sets.items() if key.startswith('["question"')]

@@ -14,7 +14,7 @@ from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.combined_measurement import MET
 from incrowd.queries.measuring.columns import CHOSEN, Expected
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 
 UNASKED = "Nothing was asked and nothing was spent."
 REPEATED = "Asked before: the same answer, at no cost to the dataset."
@@ -28,14 +28,14 @@ def coverage(*answers: Answer) -> str:
 
 
 @dataclass(frozen=True)
-class Asking:
+class QueryRequest:
     """A question as it arrives: SQL, what the asker pays, and who asks (None: the answer is for everyone).
 
     With an `account`, its ρ is taken from what the owner carved out of the budget before.
     """
 
     sql: str
-    terms: Terms
+    terms: QueryTerms
     analyst: str | None = None
     account: str | None = None
 
@@ -47,7 +47,7 @@ class AskingTogether:
     account: ClassVar[None] = None
 
     questions: tuple[str, ...]
-    terms: Terms
+    terms: QueryTerms
     analyst: str | None = None
 
 

@@ -9,7 +9,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.catalog import Catalog
-from incrowd.queries.question import Question, Terms
+from incrowd.queries.question import QueryTerms, Question
 
 
 def numbered(number: int) -> AbstractContextManager[None]:
@@ -45,7 +45,7 @@ def understand_each(texts: Sequence[str], understand: Callable[[str], Question])
     return found
 
 
-def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms, catalog: Catalog) -> Batch:
+def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
     """Plan different questions together, by their numbers; where one would be refused alone, it is named.
 
     What would be said of each of them is said of all.
@@ -62,7 +62,7 @@ def plan_together(questions: Mapping[int, Question], unit: Unit, terms: Terms, c
         raise
 
 
-def _refused(question: Question, unit: Unit, terms: Terms) -> IncrowdError | None:
+def _refused(question: Question, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
     """Return why a question is refused alone, or None."""
     try:
         batch([question], unit, terms)

@@ -17,7 +17,7 @@ from incrowd.core.steps.step import fold
 from incrowd.engines.local.fingerprint import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, StoredTable
+from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused, Refused
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
@@ -27,8 +27,8 @@ from incrowd.queries.question import AggregateKind
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
-from incrowd.workflows.ask.desk import Desk
-from incrowd.workflows.release.perform import Payer, concluding, perform
+from incrowd.workflows.ask.desk import QueryService
+from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
 
 _NAME = "classical"
 _UNCERTIFIED = "an answer without a certificate"
@@ -50,7 +50,7 @@ class ClassicalAnswer:
         return dict(vars(self))
 
 
-def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnswer:
+def ask_classical(desk: QueryService, sql: str, protection: Protection) -> ClassicalAnswer:
     """Answer a question in a classical way: charge it as a release without an epsilon, read the rows, protect.
 
     Preconditions: the dataset's budget has an epsilon of 0 and its owner's reason for releases without one, and nothing
@@ -68,7 +68,7 @@ def ask_classical(desk: Desk, sql: str, protection: Protection) -> ClassicalAnsw
     book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)
     asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
     desk.warehouse.load([_all_rows(relation)])
-    payer = Payer(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
+    payer = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
     with concluding(desk.ledger, asked.plan, payer):
         performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
         desk.ledger.conclude(performed.entry, _UNCERTIFIED)
@@ -94,14 +94,14 @@ class _Classical:
         steps = (AnswerClassically.of(self.question.text, self.protection),)
         return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
-    def draw(self, rows: Asked, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
+    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
         """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""
         try:
             return self._answer(rows)
         except Refused as refusal:
             return refusal
 
-    def _answer(self, rows: Asked) -> ClassicalAnswer:
+    def _answer(self, rows: QueryTables) -> ClassicalAnswer:
         protection = self.protection
         found = _rows(rows, self.relation, MOST_AUDITED if isinstance(protection, Audited) else MOST_ROWS)
         mark = keyed_digest(content_digest(found), hashlib.sha256(b"classical " + self.secret).digest())
@@ -114,7 +114,7 @@ class _Classical:
         return ClassicalAnswer(self.question.text, dataset, *told, None if value is None else float(value))
 
 
-def _check_apart(desk: Desk, dataset: str) -> None:
+def _check_apart(desk: QueryService, dataset: str) -> None:
     standing = desk.standing(dataset)
     budget, totals = standing.terms.budget, standing.totals
     if budget is None or budget.unbounded is None or budget.limit.epsilon > 0 or totals.charges > totals.unbounded:
@@ -138,7 +138,7 @@ def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
         )
 
 
-def _rows(rows: Asked, relation: Relation, most: int) -> Source:
+def _rows(rows: QueryTables, relation: Relation, most: int) -> Source:
     """Return the rows in an order of their own: rows that look the same are the same in every question."""
     found = rows.collect(_all_rows(relation).limit(most + 1))
     if found.num_rows > most:

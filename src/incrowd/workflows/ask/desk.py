@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.standing import BudgetStatus
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
-from incrowd.engines.sql.engine import Asked, Limits
+from incrowd.engines.sql.engine import Limits, QueryTables
 from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.catalog import Catalog
@@ -29,54 +29,54 @@ from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer, quest
 from incrowd.workflows.ask.asking import (
     Answered,
     AnsweredTogether,
-    Asking,
     AskingTogether,
     Priced,
+    QueryRequest,
     QuestionPrice,
 )
 from incrowd.workflows.ask.batches import numbered, plan_together, refusing, understand_each
 from incrowd.workflows.ask.description import describe_catalog
 from incrowd.workflows.ask.gated import admission_to, gated_rows
-from incrowd.workflows.ask.history import Archive, History, PageOfHistory, Payments, datasets_of
+from incrowd.workflows.ask.history import AnswerHistory, Archive, PageOfHistory, Payments, datasets_of
 from incrowd.workflows.ask.open_charges import OpenCharges, open_charges
-from incrowd.workflows.ask.prepared import BegunAnswer, Planned, PreparedQuestion
+from incrowd.workflows.ask.prepared import PendingAnswer, Planned, PreparedQuestion
 from incrowd.workflows.ask.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
-from incrowd.workflows.ask.recent import Recent
+from incrowd.workflows.ask.recent import LruCache
 from incrowd.workflows.ask.tables import available, declared_units, open_tables
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.sources import Bond, SourceBook
+from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
-from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Answered", "AnsweredTogether", "Asking", "AskingTogether", "Desk", "Priced", "open_desk"]
+__all__ = ["Answered", "AnsweredTogether", "AskingTogether", "Priced", "QueryRequest", "QueryService", "open_desk"]
 _PLANS, _BATCHES = 256, 4
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
+class QueryService:
     """Tables, a ledger and the answers given so far; safe for many threads, and for many processes at one ledger."""
 
     policies: tuple[Policy, ...]
     catalog: Catalog
-    warehouse: Asked
+    warehouse: QueryTables
     ledger: Ledger
     answers: Answers
-    bonds: Mapping[str, Bond]
+    bonds: Mapping[str, DatasetBinding]
     open: OpenCharges
     payments: Payments
-    plans: Recent[Planned] = field(default_factory=lambda: Recent(_PLANS))
-    batches: Recent[Planned] = field(default_factory=lambda: Recent(_BATCHES))
+    plans: LruCache[Planned] = field(default_factory=lambda: LruCache(_PLANS))
+    batches: LruCache[Planned] = field(default_factory=lambda: LruCache(_BATCHES))
 
     @property
     def locks(self) -> Path | None:
         """The folder where all desks of this ledger on this machine hold locks, if there is one."""
         return self.open.folder
 
-    def price(self, asking: Asking) -> Priced:
+    def price(self, asking: QueryRequest) -> Priced:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written.
 
         What others asked whom this one may not read is priced as if it were new.
@@ -89,7 +89,7 @@ class Desk:
         each = planned.prices()
         return replace(self._priced(asking, planned), each=tuple(each[at] for at in planned.places))
 
-    def _priced(self, asking: Asking | AskingTogether, planned: Planned) -> Priced:
+    def _priced(self, asking: QueryRequest | AskingTogether, planned: Planned) -> Priced:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.promises.values())
@@ -99,7 +99,7 @@ class Desk:
         question, texts = "; ".join(each.question for each in prices), plan_of(planned.statistics)
         return Priced(question, tuple(planned.promises), cost, left, expected, repeated, texts, planned.notes)
 
-    def ask(self, asking: Asking) -> Answered:
+    def ask(self, asking: QueryRequest) -> Answered:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
         return self.prepare(asking).ask()
 
@@ -107,11 +107,11 @@ class Desk:
         """Answer several questions that were planned together, for one charge; or give the answers given before."""
         return self.prepare_batch(asking).ask()
 
-    def prepare(self, asking: Asking) -> PreparedQuestion[Answered]:
+    def prepare(self, asking: QueryRequest) -> PreparedQuestion[Answered]:
         """Plan a question, or refuse it; no row is read and nothing is written."""
         return PreparedQuestion(self, asking, self._plan(asking), lambda answered: answered.alone)
 
-    def recall(self, asking: Asking) -> PreparedQuestion[Answered] | None:
+    def recall(self, asking: QueryRequest) -> PreparedQuestion[Answered] | None:
         """Return a question that was planned here lately, with no work at all; None tells nothing."""
         planned = self.plans.find(self._key(asking))
         return None if planned is None else PreparedQuestion(self, asking, planned, lambda answered: answered.alone)
@@ -121,7 +121,7 @@ class Desk:
         planned = self._plan_batch(asking)
         return PreparedQuestion(self, asking, planned, lambda answered: answered.placed(planned.places))
 
-    def begin(self, prepared: PreparedQuestion[T]) -> BegunAnswer[T]:
+    def begin(self, prepared: PreparedQuestion[T]) -> PendingAnswer[T]:
         """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
 
         What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
@@ -139,11 +139,11 @@ class Desk:
                 return self.known(prepared, kept)
             return self._new(prepared, stack.pop_all())
 
-    def known(self, prepared: PreparedQuestion[T], kept: StoredAnswer) -> BegunAnswer[T]:
+    def known(self, prepared: PreparedQuestion[T], kept: StoredAnswer) -> PendingAnswer[T]:
         """Give an answer that was given before."""
-        return BegunAnswer(partial(self._again, kept, prepared), known=True)
+        return PendingAnswer(partial(self._again, kept, prepared), known=True)
 
-    def _new(self, prepared: PreparedQuestion[T], alone: ExitStack) -> BegunAnswer[T]:
+    def _new(self, prepared: PreparedQuestion[T], alone: ExitStack) -> PendingAnswer[T]:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
         asking, planned = prepared.asking, prepared.planned
         with alone as stack:
@@ -160,7 +160,7 @@ class Desk:
             first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
             rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
             bonds = tuple(self.bonds[name] for name in planned.promises)
-            payer = Payer(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
+            payer = ChargeTarget(first.name, stated.fresh_id(), asking.analyst, asking.account, planned.promises, bonds)
             stack.enter_context(self.open.of(payer.release))
             stack.enter_context(concluding(self.ledger, plan, payer))
             performed = perform(plan, rows, self.ledger, payer)
@@ -172,9 +172,9 @@ class Desk:
                 dataset = dataset_of(first, None, tuple(policy.name for policy in others))  # told by its version
                 return self._kept(prepared, performed, certify(payer.release, stated, performed, dataset, columns))
 
-        return BegunAnswer(finish)
+        return PendingAnswer(finish)
 
-    def _kept(self, prepared: PreparedQuestion[T], performed: Performed, certificate: Certificate) -> T:
+    def _kept(self, prepared: PreparedQuestion[T], performed: ExecutedPlan, certificate: Certificate) -> T:
         """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
         asking, planned = prepared.asking, prepared.planned
         answers = performed.output.answers
@@ -210,7 +210,7 @@ class Desk:
         kept = self.answers.named(id_)
         return kept.certificate if kept is not None and self._readable(kept, analyst) else None
 
-    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> History:
+    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> AnswerHistory:
         """Return what an analyst asked and paid for (None: what was asked for everyone), the latest first.
 
         With `others` it also tells what others asked, as far as the policies name the analyst, or `reads_all`.
@@ -218,7 +218,7 @@ class Desk:
         reader = None if reads_all else analyst
         allowed = page if reads_all or self._named(analyst) else replace(page, others=False)
         entries, last = self._archive.page(analyst, allowed, lambda kept: self._readable(kept, reader))
-        return History(entries, last, self.budget(analyst))
+        return AnswerHistory(entries, last, self.budget(analyst))
 
     def answer(self, id_: str, analyst: str | None = None) -> Answered | AnsweredTogether | None:
         """Return an answer that was kept, for nothing, to whoever was given it before; None to everybody else."""
@@ -229,7 +229,7 @@ class Desk:
         found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True)
         return found if kept.several else found.alone
 
-    def within(self, datasets: Collection[str]) -> Desk:
+    def within(self, datasets: Collection[str]) -> QueryService:
         """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
         relations = (each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets)
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
@@ -251,7 +251,7 @@ class Desk:
         with available():
             self.warehouse.check()
 
-    def standing(self, dataset: str) -> Standing:
+    def standing(self, dataset: str) -> BudgetStatus:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
@@ -263,7 +263,7 @@ class Desk:
         found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
         return prepared.reply(found)
 
-    def _plan(self, asking: Asking) -> Planned:
+    def _plan(self, asking: QueryRequest) -> Planned:
         """Return how a question is answered; the same question is planned once."""
         return self.plans.of(self._key(asking), lambda: self._planned(asking))
 
@@ -271,11 +271,11 @@ class Desk:
         """Return how several questions are answered; planned once for each asker: it takes time that others see."""
         return self.batches.of((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
 
-    def _key(self, asking: Asking | AskingTogether) -> Hashable:
+    def _key(self, asking: QueryRequest | AskingTogether) -> Hashable:
         datasets = tuple(policy.name for policy in self.policies)
         return replace(asking, analyst=None), asking.analyst is None, datasets
 
-    def _planned(self, asking: Asking) -> Planned:
+    def _planned(self, asking: QueryRequest) -> Planned:
         check_account(asking)
         question = interpret(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
@@ -329,7 +329,7 @@ class Desk:
             self.warehouse.require(query, sampled=sampled)
         return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
-    def _mark(self, told: dict[str, Any], asking: Asking | AskingTogether, policies: Sequence[Policy]) -> str:
+    def _mark(self, told: dict[str, Any], asking: QueryRequest | AskingTogether, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
         terms = {"terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
         return question_mark(told | terms | {"max_groups": self._max_groups})
@@ -387,10 +387,10 @@ def open_desk(
     limits: Limits | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
-) -> Iterator[Desk]:
+) -> Iterator[QueryService]:
     """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
     with open_tables(policies, data, limits, settings, progress) as found:
         answers = Answers.beside(policies[0].ledger_address)
-        with open_charges(SourceBook.of(policies[0]).path.parent, found.ledger, answers) as own:
+        with open_charges(FingerprintFile.of(policies[0]).path.parent, found.ledger, answers) as own:
             rest = (found.ledger, answers, found.bonds, own, Payments(found.ledger))
-            yield Desk(found.policies, found.catalog, found.warehouse, *rest)
+            yield QueryService(found.policies, found.catalog, found.warehouse, *rest)

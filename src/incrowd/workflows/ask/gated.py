@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incrowd.core.unit import More
-from incrowd.engines.sql.engine import Asked
+from incrowd.core.unit import ExtraRowsRule
+from incrowd.engines.sql.engine import QueryTables
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.policy.policy import Policy
 
 
-def admission_to(policies: Sequence[Policy], data: object = None) -> Admission | None:
+def admission_to(policies: Sequence[Policy], data: object = None) -> ConsentSnapshot | None:
     """Read who may take part in an answer about some datasets now; None where none of them names a purpose."""
     gated = [policy for policy in policies if policy.gate is not None]
     if not gated:
@@ -24,7 +24,7 @@ def admission_to(policies: Sequence[Policy], data: object = None) -> Admission |
     return admit(gated[0], data)
 
 
-def gated_rows(rows: Asked, catalog: Catalog, dataset: str, admission: Admission | None) -> Asked:
+def gated_rows(rows: QueryTables, catalog: Catalog, dataset: str, admission: ConsentSnapshot | None) -> QueryTables:
     """Return the tables of a dataset with the rows of those alone who were admitted."""
     if admission is None:
         return rows
@@ -38,7 +38,7 @@ def require_gateable(policies: Sequence[Policy]) -> None:
         if policy.gate is None:
             continue
         units = [policy.schema.unit, *(other.schema.unit for other in policy.tables if not other.public)]
-        if any(unit.more is More.REFUSE for unit in units):
+        if any(unit.more is ExtraRowsRule.REFUSE for unit in units):
             raise InvalidParameter(
                 "more: refuse would look at people who did not consent when a desk is opened: write more: drop, or "
                 "leave it out."

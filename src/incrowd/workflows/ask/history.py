@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.store.link import Link
+from incrowd.store.link import ChainEntry
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer
 
 ANSWERED = "answered"
@@ -33,7 +33,7 @@ class PageOfHistory:
 
 
 @dataclass(frozen=True)
-class PastQuestion:
+class ChargedQuery:
     """A question, or several paid for as one: when, for how much, and what is kept of the answer.
 
     `number` is the ledger's entry that paid, `spent` what the payer had spent of each dataset right after it, and
@@ -69,10 +69,10 @@ class PastQuestion:
 
 
 @dataclass(frozen=True)
-class History:
+class AnswerHistory:
     """Past questions, the latest first; `next` is where the next page begins, None at the end."""
 
-    entries: tuple[PastQuestion, ...]
+    entries: tuple[ChargedQuery, ...]
     next: int | None
     budget: Mapping[str, Any]
 
@@ -111,7 +111,7 @@ class Payments:
             self._read_new()
             return (analyst, release) in self.again
 
-    def links(self, numbers: Collection[int]) -> list[Link]:
+    def links(self, numbers: Collection[int]) -> list[ChainEntry]:
         """Return the entries with these numbers."""
         return self.ledger.chain.read(lambda reader: [reader.links(number - 1, 1)[0] for number in numbers])
 
@@ -139,12 +139,12 @@ class Archive:
 
     def page(
         self, analyst: str | None, page: PageOfHistory, readable: Callable[[StoredAnswer], bool]
-    ) -> tuple[tuple[PastQuestion, ...], int | None]:
+    ) -> tuple[tuple[ChargedQuery, ...], int | None]:
         """Return a page of what an analyst asked, and of what others asked if it is readable; and where the next is."""
         numbers = self.payments.all() if page.others else self.payments.of(analyst)
         earlier = [each for each in reversed(numbers) if page.before is None or each < page.before]
         looked = earlier[: page.limit * _LOOKS if page.others else page.limit]
-        found: list[PastQuestion] = []
+        found: list[ChargedQuery] = []
         last = None
         for number in looked:
             found += self._past(number, analyst, readable)
@@ -163,7 +163,7 @@ class Archive:
 
     def _past(
         self, number: int, analyst: str | None, readable: Callable[[StoredAnswer], bool]
-    ) -> Iterator[PastQuestion]:
+    ) -> Iterator[ChargedQuery]:
         (link,) = self.payments.links([number])
         release, payer = link.body["release"], link.body["analyst"]
         own = payer == analyst
@@ -173,7 +173,7 @@ class Archive:
         if not own and (kept is None or link.kind == "repeat" or not readable(kept)):
             return
         cost = {part["dataset"]: _cost(part) for part in link.body["parts"]}
-        yield PastQuestion(
+        yield ChargedQuery(
             number, release, link.at, cost, _spent(link) if own else {}, own, link.kind == "repeat", kept
         )
 
@@ -190,7 +190,7 @@ def _cost(part: Mapping[str, Any]) -> dict[str, str]:
     return {"epsilon": part["epsilon"], "delta": part["delta"]}
 
 
-def _spent(link: Link) -> dict[str, Any]:
+def _spent(link: ChainEntry) -> dict[str, Any]:
     """Return what the payer had spent of each dataset right after an entry, as the entry sets it."""
     sets = {tuple(json.loads(key)): value for key, value in link.sets.items()}
     own = {key[1]: value for key, value in sets.items() if key[0] == "analyst" and key[2] == link.body["analyst"]}

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, TextIO
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.errors import LedgerUnavailable
-from incrowd.store.clerk import Clerk
+from incrowd.store.clerk import BatchWriter
 from incrowd.store.disk import lock_at
 from incrowd.workflows.ask.answers import Answers
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-    from incrowd.store.database import Holds
+    from incrowd.store.database import NamedLocks
 
 Conclusion = tuple[Entry, str | None]
 """A charge, and the digest of the certificate that came of it, or None."""
@@ -47,17 +47,17 @@ class OpenCharges:
     """
 
     file: TextIO
-    holds: Holds
+    holds: NamedLocks
     ledger: Ledger
     folder: Path | None = None
     lock: Lock = field(default_factory=Lock)
     names: set[str] = field(default_factory=set)
     unwritten: dict[str, Conclusion] = field(default_factory=dict)
     """What came of releases that the ledger was not told yet."""
-    clerk: Clerk[Conclusion] = field(init=False)
+    clerk: BatchWriter[Conclusion] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clerk", Clerk(self._conclude))
+        object.__setattr__(self, "clerk", BatchWriter(self._conclude))
 
     @contextmanager
     def alone(self, mark: str) -> Iterator[None]:
@@ -154,7 +154,7 @@ def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[Ope
 
 
 @contextmanager
-def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: Holds, ledger: Ledger) -> Iterator[OpenCharges]:
+def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: NamedLocks, ledger: Ledger) -> Iterator[OpenCharges]:
     with file:
         charges = OpenCharges(file, holds, ledger, own.parent)
         try:

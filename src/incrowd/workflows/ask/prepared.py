@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from incrowd.core.guarantee import Guarantee
 from incrowd.queries.measurement import QuestionPlan
-from incrowd.workflows.ask.asking import AnsweredTogether, Asking, AskingTogether, QuestionPrice
+from incrowd.workflows.ask.asking import AnsweredTogether, AskingTogether, QueryRequest, QuestionPrice
 from incrowd.workflows.ask.open_charges import SameQuestion
 from incrowd.workflows.policy.policy import Policy
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.workflows.ask.desk import Desk
+    from incrowd.workflows.ask.desk import QueryService
 
 T = TypeVar("T")
 AGAIN = 0.05
@@ -47,8 +47,8 @@ class Planned:
 class PreparedQuestion(Generic[T]):
     """A question, or several, that were planned and will be answered; what is known of them is known without a row."""
 
-    desk: Desk
-    asking: Asking | AskingTogether
+    desk: QueryService
+    asking: QueryRequest | AskingTogether
     planned: Planned
     reply: Callable[[AnsweredTogether], T]
     """Makes the reply of the answers to what was measured."""
@@ -63,12 +63,12 @@ class PreparedQuestion(Generic[T]):
         """What all askings of the same question share."""
         return self.planned.mark
 
-    def again(self) -> BegunAnswer[T] | None:
+    def again(self) -> PendingAnswer[T] | None:
         """Return the answer that was given before, if this process remembers it and no allowance is needed for it."""
         kept = self.desk.answers.remembered(self.planned.mark)
         return self.desk.known(self, kept) if kept is not None and kept.paid_for(self.asking.analyst) else None
 
-    def begin(self) -> BegunAnswer[T]:
+    def begin(self) -> PendingAnswer[T]:
         """Charge it and read the rows, or find the answer that was given before."""
         return self.desk.begin(self)
 
@@ -85,7 +85,7 @@ class PreparedQuestion(Generic[T]):
 
 
 @dataclass(frozen=True, eq=False)
-class BegunAnswer(Generic[T]):
+class PendingAnswer(Generic[T]):
     """An answer that is there, and that nobody can see yet: neither here nor in the list of releases."""
 
     finish: Callable[[], T]

@@ -12,7 +12,7 @@ from incrowd.accounting.ledger.request import Accountant
 from incrowd.accounting.ledger.standing import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.workflows.ask.asking import Asking
+from incrowd.workflows.ask.asking import QueryRequest
 from incrowd.workflows.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def spent_by(entry: Entry) -> Amount:
     return Amount(paid.epsilon, paid.delta)
 
 
-def check_account(asking: Asking) -> None:
+def check_account(asking: QueryRequest) -> None:
     """Refuse an account that is paid otherwise than in ρ, ρ without one, and one that an analyst names.
 
     What was carved out was paid for at once: no allowance and no highest price would hold back who draws on it.

@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Recent(Generic[T]):
+class LruCache(Generic[T]):
     """So many values by their keys, the longest unused forgotten first; safe for many threads.
 
-    >>> recent = Recent[int](2)
+    >>> recent = LruCache[int](2)
     >>> [recent.of(key, lambda: len(key)) for key in ("a", "bb", "a")], list(recent.kept)
     ([1, 2, 1], ['bb', 'a'])
     """

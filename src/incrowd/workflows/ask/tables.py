@@ -14,10 +14,10 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
-from incrowd.core.unit import More
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
@@ -26,7 +26,7 @@ from incrowd.engines.local.validate import refuse_crowded
 from incrowd.engines.row_marks import marks_of
 from incrowd.engines.settings import Settings, Spark
 from incrowd.engines.sql.duckdb import warehouse
-from incrowd.engines.sql.engine import Asked, Limits, StoredTable, crowded_people
+from incrowd.engines.sql.engine import Limits, QueryTables, StoredTable, crowded_people
 from incrowd.errors import (
     ClusterUnavailable,
     InvalidParameter,
@@ -43,7 +43,7 @@ from incrowd.queries.language.tables import ready_rows, table_rows
 from incrowd.workflows.ask.gated import require_gateable
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
+from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 
 _JOINED = 2
 """Public tables are joined by so many columns at most."""
@@ -55,9 +55,9 @@ class Opening:
 
     policies: tuple[Policy, ...]
     catalog: Catalog
-    warehouse: Asked
+    warehouse: QueryTables
     ledger: Ledger
-    bonds: Mapping[str, Bond]
+    bonds: Mapping[str, DatasetBinding]
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def open_tables(
                 stored[relation.name] = replace(each, progress=progress, ready=ready)
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
-        bonds = dict[str, Bond]()
+        bonds = dict[str, DatasetBinding]()
         for policy in policies:
             own = [stored[each.name] for each in relations if each.dataset == policy.name]
             bonds[policy.name] = _bond(ledger, policy, own, place)
@@ -176,27 +176,27 @@ def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Rel
         yield relation, StoredTable(rows, other.schema)
 
 
-def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> Bond:
-    key, marked = SourceBook.of(policy).key(), list[MarkedSource]()
+def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> DatasetBinding:
+    key, marked = FingerprintFile.of(policy).key(), list[MarkedSource]()
     for each in tables:
         if place.marks is None:
-            marks = SourceMarks(keyed_digest(place.digest(each.source), key))
+            marks = SourceFingerprint(keyed_digest(place.digest(each.source), key))
         else:
             marks = place.marks(each.source, each.schema, key)
         marked.append(MarkedSource(each.source.address, marks))
-    return Bond.of(policy, ledger, tuple(marked))
+    return DatasetBinding.of(policy, ledger, tuple(marked))
 
 
-def _refuse_crowded(relations: Sequence[Relation], rows: Asked) -> None:
+def _refuse_crowded(relations: Sequence[Relation], rows: QueryTables) -> None:
     """Raise if a table holds people with more rows than its policy lets a source have."""
     for relation in relations:
         unit = relation.unit
-        if relation.private and unit.more is More.REFUSE and unit.column is not None:
+        if relation.private and unit.more is ExtraRowsRule.REFUSE and unit.column is not None:
             found = rows.collect(crowded_people(relation.name, unit.column, unit.max_rows))["people"][0].as_py()
             refuse_crowded(unit, int(found))
 
 
-def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
+def _measured(relation: Relation, catalog: Catalog, rows: QueryTables) -> Relation:
     """Return a public table with how many of its rows share the values of one or two columns, at most.
 
     Values are compared as questions see them: after each was brought into its declared domain.
@@ -209,7 +209,7 @@ def _measured(relation: Relation, catalog: Catalog, rows: Asked) -> Relation:
     return replace(relation, most=most)
 
 
-def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
+def _most(domain: exp.Query, chosen: tuple[str, ...], rows: QueryTables) -> int:
     columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in chosen]
     grouped = (
         exp.select(exp.alias_(exp.Count(this=exp.Star()), "n"))
@@ -222,7 +222,9 @@ def _most(domain: exp.Query, chosen: tuple[str, ...], rows: Asked) -> int:
     return max(1, int(found or 0))
 
 
-def _marks(engine: Engine, rows: Opened, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceMarks:
+def _marks(
+    engine: Engine, rows: Opened, schema: Schema, key: bytes, progress: Progress | None = None
+) -> SourceFingerprint:
     """Return the marks of rows, and tell how many have been read; to questions, what cannot be read is missing.
 
     Numbers and dates of a text file that are spelled in another way than declared would be missing too, all of them and
@@ -252,8 +254,8 @@ class Location:
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
-    marks: Callable[[Any, Schema, bytes], SourceMarks] | None
-    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[Asked]]
+    marks: Callable[[Any, Schema, bytes], SourceFingerprint] | None
+    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[QueryTables]]
     ready: bool = True
 
 

@@ -28,12 +28,12 @@ from incrowd.workflows.assess.identity import (
     ranked,
     special_rows,
 )
-from incrowd.workflows.assess.labels import LabelBook
+from incrowd.workflows.assess.labels import LabelMap
 from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease
 from incrowd.workflows.assess.synthetic import SyntheticQuality, synthetic_quality
 from incrowd.workflows.assess.utility import Utility, utility
-from incrowd.workflows.attack.attack import Lab
+from incrowd.workflows.attack.attack import AttackReport
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.policy import Policy
@@ -110,7 +110,7 @@ class Assessment:
     notes: tuple[str, ...]
     preserved: tuple[PreservedStatistic, ...] = ()
     quality: SyntheticQuality | None = None
-    lab: Lab | None = None
+    lab: AttackReport | None = None
 
     @property
     def loss_kept(self) -> float | None:
@@ -219,7 +219,7 @@ def _losses(tables: Sequence[ShownTable], policy: Policy, there: Original, rows:
     return tuple(found.get(name, ColumnLoss(name, _ABSENT, 1.0, 1.0)) for name in names)
 
 
-def _loss(table: ShownTable, place: int, book: LabelBook, rows: int) -> ColumnLoss:
+def _loss(table: ShownTable, place: int, book: LabelMap, rows: int) -> ColumnLoss:
     name = table.names[place]
     if book.changed or table.listed:
         return ColumnLoss(name, book.level, None, None)

@@ -22,8 +22,8 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
-from incrowd.methods.outcomes.outcome import Shown
-from incrowd.workflows.assess.labels import LabelBook, label_book, positions_of
+from incrowd.methods.outcomes.outcome import ReleasedTuples
+from incrowd.workflows.assess.labels import LabelMap, label_book, positions_of
 from incrowd.workflows.assess.released import ReadRelease
 
 _WORK = 2**31
@@ -44,7 +44,7 @@ class ShownTable:
     """
 
     names: tuple[str, ...]
-    books: tuple[LabelBook | None, ...]
+    books: tuple[LabelMap | None, ...]
     codes: NDArray[np.int32]
     rows: NDArray[np.int64]
     faithful: bool
@@ -139,7 +139,7 @@ def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
     return names
 
 
-def _read(shown: Shown, released: ReadRelease, schema: Schema, original: Original) -> ShownTable:
+def _read(shown: ReleasedTuples, released: ReadRelease, schema: Schema, original: Original) -> ShownTable:
     names = tuple(name for name in original.counts.names if name in shown.labels.column_names)
     books, codes, labels = [], [], []
     for name in names:
@@ -211,7 +211,7 @@ def _levels(table: ShownTable) -> dict[str, int]:
 
 
 def _people(
-    wanted: NDArray[np.int32], books: Sequence[LabelBook], there: Counts
+    wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return which classes were asked for, all unless there are too many, and the original rows of each."""
     if all(book.apart for book in books):
@@ -221,7 +221,7 @@ def _people(
     return asked, _gone_through(wanted[:, asked], books, there)
 
 
-def _looked_up(wanted: NDArray[np.int32], books: Sequence[LabelBook], there: Counts) -> NDArray[np.int64]:
+def _looked_up(wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts) -> NDArray[np.int64]:
     """Count where every value lies under one label at most: each original tuple has one class."""
     owners = [book.owner()[codes] for book, codes in zip(books, there.codes(), strict=True)]
     inside = np.logical_and.reduce([owner >= 0 for owner in owners])
@@ -234,7 +234,7 @@ def _looked_up(wanted: NDArray[np.int32], books: Sequence[LabelBook], there: Cou
     return np.where(keys[places] == asked, people[places], 0).astype(np.int64)
 
 
-def _gone_through(wanted: NDArray[np.int32], books: Sequence[LabelBook], there: Counts) -> NDArray[np.int64]:
+def _gone_through(wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts) -> NDArray[np.int64]:
     """Count where labels overlap: class by class, the original tuples that every one of its labels holds."""
     codes, weights = there.codes(), there.counts.astype(np.float64)
     inside = [

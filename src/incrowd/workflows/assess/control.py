@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.attack.attack import Lab, attack
-from incrowd.workflows.attack.given import Given
+from incrowd.workflows.attack.attack import AttackReport, attack
+from incrowd.workflows.attack.given import AttackInput
 from incrowd.workflows.policy.policy import Policy
 
 
@@ -31,9 +31,9 @@ class ControlGroup:
 NOBODY = ControlGroup()
 
 
-def attacked(release: Path, policy: Policy, against: str | None, control: ControlGroup) -> Lab | None:
+def attacked(release: Path, policy: Policy, against: str | None, control: ControlGroup) -> AttackReport | None:
     """Run all attacks that apply against a release, beside a control group; None without one."""
     if not control.there:
         return None
-    given = Given(release, against, policy, outsiders=control.address, held_out=control.held_out)
+    given = AttackInput(release, against, policy, outsiders=control.address, held_out=control.held_out)
     return attack(*given.opened())

@@ -33,7 +33,7 @@ CHANGED, RANGES, EMPTY = "changed", "ranges", "empty cells"
 
 
 @dataclass(frozen=True, eq=False)
-class LabelBook:
+class LabelMap:
     """The labels of one column: for each the codes of the values it stands for, and what a row with it loses.
 
     `level` is where the labels are from: a number, several, or in words; `changed` where some are no labels at all.
@@ -82,7 +82,7 @@ class LabelBook:
         return np.asarray(self.members[places])
 
 
-def label_book(classes: Classes, labels: Sequence[str | None], levels: Sequence[int], *, blanks: bool) -> LabelBook:
+def label_book(classes: Classes, labels: Sequence[str | None], levels: Sequence[int], *, blanks: bool) -> LabelMap:
     """Return what labels stand for, among the values of a column; `levels` are looked through before all others."""
     reader = _Reader.of(classes, levels, blanks=blanks)
     found = [reader.read(label) for label in _spelled(classes, labels)]
@@ -91,7 +91,7 @@ def label_book(classes: Classes, labels: Sequence[str | None], levels: Sequence[
     places = sorted({each.where for each in found}, key=str)
     level = places[0] if len(places) == 1 else ", ".join(map(str, places)) or 0
     losses = np.array([each.loss for each in found], np.float64)
-    return LabelBook(classes, starts, members, losses, level, CHANGED in places)
+    return LabelMap(classes, starts, members, losses, level, CHANGED in places)
 
 
 def _spelled(classes: Classes, labels: Sequence[str | None]) -> list[str | None]:

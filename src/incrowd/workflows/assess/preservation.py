@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.table import Engine, Rows, Table
-from incrowd.core.unit import More
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.methods.perturbation.frame import RowFrame
 from incrowd.methods.perturbation.preserved import preserved
 from incrowd.methods.perturbation.steps import Preservation
@@ -38,7 +38,7 @@ def preserved_statistics(
     if not claims:
         return ()
     unit = policy.schema.unit
-    if not released.whole or (unit.column is not None and unit.more is not More.REFUSE):
+    if not released.whole or (unit.column is not None and unit.more is not ExtraRowsRule.REFUSE):
         return tuple(PreservedStatistic(claim.columns, claim.sentence, None) for claim in claims)
     levels = {name: level[0] for name, level in released.levels.items()}
     before = RowFrame.read(Table(policy.schema, original, engine), levels, ())

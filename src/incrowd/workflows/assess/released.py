@@ -17,7 +17,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.table import Rows
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.outcome import Outcome, Shown
+from incrowd.methods.outcomes.outcome import Outcome, ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.rows import open_release
@@ -32,7 +32,7 @@ Levels = Mapping[str, tuple[int, ...]]
 class ReadRelease:
     """The tables of a release, at which levels their columns are, and the method and policy if these are known."""
 
-    tables: tuple[Shown, ...]
+    tables: tuple[ReleasedTuples, ...]
     levels: Levels = field(default_factory=dict)
     method: str | None = None
     policy: str | None = None
@@ -52,7 +52,7 @@ class ReadRelease:
             pa.Table.from_batches(batches) if batches else pa.table({name: pa.array([], pa.string()) for name in names})
         )
         told = {name: (level,) for name, level in (levels or {}).items()}
-        return cls((Shown.of(table, faithful=True),), told)
+        return cls((ReleasedTuples.of(table, faithful=True),), told)
 
 
 def read_release(release: Path) -> ReadRelease:

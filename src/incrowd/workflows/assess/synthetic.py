@@ -19,7 +19,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.measures.coded import Coded
 from incrowd.measures.utility.tables import TableDistance, table_distances
 from incrowd.methods.labels import text_of
-from incrowd.methods.outcomes.outcome import Shown
+from incrowd.methods.outcomes.outcome import ReleasedTuples
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import MODELS
@@ -43,7 +43,7 @@ class SyntheticQuality:
         return tuple(sorted(self.pairs, key=lambda each: -each.variation))
 
 
-def synthetic_quality(shown: Shown, original: Rows, policy: Policy, engine: Engine) -> SyntheticQuality | None:
+def synthetic_quality(shown: ReleasedTuples, original: Rows, policy: Policy, engine: Engine) -> SyntheticQuality | None:
     """Hold rows that a model made against the original; None where the policy makes no model, or nothing was drawn."""
     if policy.plan.method not in MODELS or shown.rows is None or not shown.rows.sum():
         return None

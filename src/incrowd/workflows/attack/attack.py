@@ -10,17 +10,17 @@ import pyarrow as pa
 
 from incrowd.attacks import attack_names, attack_of
 from incrowd.attacks.finding import CONFIDENCE, Finding, Risk, above, check_enough, corrected
-from incrowd.attacks.knowledge import ATTACKERS, Knowledge, Published, sweep
+from incrowd.attacks.knowledge import ATTACKERS, Knowledge, PublishedTable, sweep
 from incrowd.errors import InvalidParameter
 
 _SWEPT = ("linkage", "homogeneity", "skewness")
 _DEFAULT_ATTACKER = "prosecutor"
 INTERNAL = "made from the original rows: keep it apart from what is published"
-Tables = Sequence[tuple[str, Published]]
+Tables = Sequence[tuple[str, PublishedTable]]
 
 
 @dataclass(frozen=True)
-class Tried:
+class AttackRun:
     """An attack that was run: by whom, on which table, and what it came to."""
 
     attacker: str
@@ -33,10 +33,10 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Lab:
+class AttackReport:
     """What a run of the attack lab came to: its findings with intervals that hold together, and what did not apply."""
 
-    tried: tuple[Tried, ...]
+    tried: tuple[AttackRun, ...]
     skipped: Mapping[str, str]
     confidence: float
 
@@ -45,7 +45,7 @@ class Lab:
         """What the attacks came to."""
         return tuple(each.finding for each in self.tried)
 
-    def exceeding(self, thresholds: Mapping[str, float]) -> tuple[Tried, ...]:
+    def exceeding(self, thresholds: Mapping[str, float]) -> tuple[AttackRun, ...]:
         """Return the attacks that are not shown to stay below their threshold.
 
         A threshold is named after an attack or after one of the three risks, or is `any`; the most particular counts.
@@ -61,7 +61,7 @@ class Lab:
                 found.append(each)
         return tuple(found)
 
-    def by_risk(self, over: Sequence[Tried] = ()) -> dict[str, Any]:
+    def by_risk(self, over: Sequence[AttackRun] = ()) -> dict[str, Any]:
         """Return the plain form under the three risks; `over` are those that exceed a threshold."""
         found = {
             str(risk): [{**each.to_json(), "above": each in over} for each in self.tried if each.finding.risk is risk]
@@ -101,12 +101,14 @@ class AttackOrder:
 EVERYTHING = AttackOrder()
 
 
-def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, order: AttackOrder = EVERYTHING) -> Lab:
+def attack(
+    tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, order: AttackOrder = EVERYTHING
+) -> AttackReport:
     """Run the attacks that were named, or all that apply, and correct their intervals for their number.
 
     What does not apply is skipped, with the reason; of an attack that was named it is an error.
     """
-    tried: list[Tried] = []
+    tried: list[AttackRun] = []
     skipped: dict[str, str] = {}
     for name, attacker, table, told in _plan(tables, knowledge, order):
         try:
@@ -116,7 +118,7 @@ def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, ord
                 raise
             skipped[name] = str(error)
         else:
-            tried.append(Tried(attacker, table, finding))
+            tried.append(AttackRun(attacker, table, finding))
     if not tried:
         raise InvalidParameter(f"no attack applies: {next(iter(skipped.values()), 'none was named')}")
     each = 1.0 - (1.0 - order.confidence) / len(tried)
@@ -124,7 +126,7 @@ def attack(tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, ord
     fixed = corrected([one.finding for one in tried], order.confidence)
     done = tuple(replace(one, finding=finding) for one, finding in zip(tried, fixed, strict=True))
     names = {one.finding.attack for one in done}
-    return Lab(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
+    return AttackReport(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
 
 
 def _plan(tables: Tables, knowledge: Knowledge, order: AttackOrder) -> Iterator[tuple[str, str, str, Knowledge]]:
@@ -142,7 +144,7 @@ def _plan(tables: Tables, knowledge: Knowledge, order: AttackOrder) -> Iterator[
                     yield name, attacker, table, told
 
 
-def _applying(published: Published, knowledge: Knowledge, order: AttackOrder) -> tuple[str, ...]:
+def _applying(published: PublishedTable, knowledge: Knowledge, order: AttackOrder) -> tuple[str, ...]:
     """Return the attacks that what was given is enough for."""
     without = set()
     if knowledge.secret is None:

@@ -16,7 +16,7 @@ from incrowd.accounting.accountant import charge_of
 from incrowd.attacks.audit import AuditResult, audit
 from incrowd.attacks.candidates import CandidateSearch, codes_of
 from incrowd.attacks.finding import CONFIDENCE
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
@@ -67,7 +67,7 @@ def rarest(policy: Policy, rows: pa.Table) -> int:
     names = [column.name for column in policy.schema.released if column.name in rows.column_names]
     if not names or not rows.num_rows:
         raise InvalidParameter("there are no rows, or none of their columns is released: nothing can be audited.")
-    codes = codes_of(Published(rows), names)
+    codes = codes_of(PublishedTable(rows), names)
     return int(np.argmin(np.bincount(codes)[codes]))
 
 
@@ -77,6 +77,6 @@ def _fitting(policy: Policy, rows: pa.Table, one: pa.Table) -> float:
         return 0.0
     count = _COUNT if _COUNT in released.column_names and _COUNT not in one.column_names else None
     lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
-    published = Published(released, lookups, count)
+    published = PublishedTable(released, lookups, count)
     known = tuple(name for name in published.columns if name in one.column_names)
     return float(CandidateSearch.of(published, one, known, Knowledge(one, known)).totals()[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from incrowd.attacks.knowledge import Knowledge, Published
+from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
 from incrowd.core.steps.consent import gate_of
@@ -19,7 +19,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.attack.attack import Lab, Tried
+from incrowd.workflows.attack.attack import AttackReport, AttackRun
 from incrowd.workflows.attack.publication import certificate_at, check_belongs, read_publication, table_of
 from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.internal import keep_result
@@ -30,7 +30,7 @@ from incrowd.workflows.release.outsiders import divided
 
 
 @dataclass(frozen=True)
-class Given:
+class AttackInput:
     """What was published, the data, the policy, other releases, outsiders; what is known and looked for."""
 
     release: Path
@@ -72,7 +72,7 @@ class Given:
         """Read a table that was named, as the policy's source is read."""
         return None if address is None else table_of(open_rows(address, self.policy))
 
-    def opened(self) -> tuple[tuple[tuple[str, Published], ...], Knowledge, pa.Table | None]:
+    def opened(self) -> tuple[tuple[tuple[str, PublishedTable], ...], Knowledge, pa.Table | None]:
         """Read everything, check that it belongs together, and return what attacks need."""
         tables = read_publication(self.release, self.policy, self.count)
         others = tuple(one for each in self.also for _, one in read_publication(each, self.policy, self.count))
@@ -110,7 +110,7 @@ class Given:
         written = {name: float(share) for name, share in declared.items()}
         return {name: min(each[name] for each in (told, written) if name in each) for name in (*told, *written)}
 
-    def keep(self, lab: Lab, over: Sequence[Tried]) -> Path | None:
+    def keep(self, lab: AttackReport, over: Sequence[AttackRun]) -> Path | None:
         """Keep what was found with what is internal of the release; write a failed threshold into the ledger."""
         if over:
             record_failure(self.policy)
@@ -152,7 +152,7 @@ class Given:
         found = [[name for name in common if role.covers(roles.get(name))] for role in (Role.QUASI, Role.SENSITIVE)]
         return found[0], found[1]
 
-    def _check(self, tables: Sequence[tuple[str, Published]], knowledge: Knowledge) -> None:
+    def _check(self, tables: Sequence[tuple[str, PublishedTable]], knowledge: Knowledge) -> None:
         for name in knowledge.known:
             if not any(name in each.columns for _, each in tables):
                 raise InvalidParameter(f"{name!r} was not published, so that nobody can be matched by it: name others.")
@@ -163,7 +163,7 @@ class Given:
         if self.policy is not None and self.policy.plan.smallest_class is not None:
             self._check_size(tables, knowledge.people)
 
-    def _check_size(self, tables: Sequence[tuple[str, Published]], people: pa.Table) -> None:
+    def _check_size(self, tables: Sequence[tuple[str, PublishedTable]], people: pa.Table) -> None:
         if any(each.weights.sum() > people.num_rows for _, each in tables):
             raise InvalidParameter("the release has more rows than the data: it was made from something else.")
 

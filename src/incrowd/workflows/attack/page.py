@@ -11,7 +11,7 @@ from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.drawing.markup import figure, joined, table, tag
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import OutputUnavailable
-from incrowd.workflows.attack.attack import INTERNAL, Lab, Tried
+from incrowd.workflows.attack.attack import INTERNAL, AttackReport, AttackRun
 
 _LINE, _NAME, _WIDE = 20, 30.0, 58.0
 _QUESTIONS = {
@@ -23,7 +23,7 @@ _PRIVATE = 0o600
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(lab: Lab, title: str) -> str:
+def page(lab: AttackReport, title: str) -> str:
     """Return the page: for each of the three risks the attacks as bars beside their controls, and the numbers."""
     sections = findings(lab)
     skipped = [tag("li", f"{name}: {why}") for name, why in lab.skipped.items()]
@@ -50,12 +50,12 @@ def page(lab: Lab, title: str) -> str:
     return f"<!doctype html>\n{tag('html', tag('head', inside), body, lang='en')}\n"
 
 
-def findings(lab: Lab) -> list[Markup]:
+def findings(lab: AttackReport) -> list[Markup]:
     """Return a section for each of the three risks."""
     return [_section(lab, risk) for risk in Risk]
 
 
-def write_page(lab: Lab, target: Path, title: str) -> None:
+def write_page(lab: AttackReport, target: Path, title: str) -> None:
     """Write the page where only its owner can read it: beside, then renamed."""
     try:
         with staging_folder(target) as folder:
@@ -68,7 +68,7 @@ def write_page(lab: Lab, target: Path, title: str) -> None:
         raise OutputUnavailable(f"{target} could not be written: {why}. Nothing appeared there.") from None
 
 
-def _section(lab: Lab, risk: Risk) -> Markup:
+def _section(lab: AttackReport, risk: Risk) -> Markup:
     tried = [each for each in lab.tried if each.finding.risk is risk]
     title = tag("h2", str(risk).capitalize())
     if not tried:
@@ -79,7 +79,7 @@ def _section(lab: Lab, risk: Risk) -> Markup:
     return tag("section", title, tag("p", _QUESTIONS[risk]), _bars(tried), tag("ul", *verdicts), *map(_story, tried))
 
 
-def _bars(tried: list[Tried]) -> Markup:
+def _bars(tried: list[AttackRun]) -> Markup:
     drawn: list[Markup] = []
     top = 0
     for each in tried:
@@ -128,12 +128,12 @@ def _bar(name: str, rate: Rate, top: int) -> list[Markup]:
     ]
 
 
-def _story(tried: Tried) -> Markup:
+def _story(tried: AttackRun) -> Markup:
     if not tried.finding.story:
         return Markup()
     steps = [tag("li", line) for line in tried.finding.story]
     return tag("details", tag("summary", f"One victim of {tried.finding.attack}"), tag("ol", *steps))
 
 
-def _named(tried: Tried) -> str:
+def _named(tried: AttackRun) -> str:
     return f"{tried.finding.attack} ({tried.attacker}; knows {tried.finding.knows})"

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import Match, match
+from incrowd.attacks.candidates import ColumnMatch, match
 from incrowd.attacks.cover import Lookup, numbers
-from incrowd.attacks.knowledge import Published
+from incrowd.attacks.knowledge import PublishedTable
 from incrowd.core.certificate import Certificate
 from incrowd.core.displacement import Displacement
 from incrowd.core.domain import Dates, Numbers
@@ -55,7 +55,7 @@ def certificate_at(release: Path) -> Certificate | None:
 
 def read_publication(
     release: Path, policy: Policy | None = None, count: str | None = None
-) -> tuple[tuple[str, Published], ...]:
+) -> tuple[tuple[str, PublishedTable], ...]:
     """Return every table of a release by the name of its file, or the one file that was named."""
     certificate = certificate_at(release) if release.is_dir() else None
     if certificate is None:
@@ -80,7 +80,7 @@ def read_publication(
         counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
         if counted is not None and counted not in table.column_names:
             raise InvalidParameter(f"{counted!r} is no column of what was published.")
-        found.append((file.stem, Published(table, lookups, counted, masks=masks)))
+        found.append((file.stem, PublishedTable(table, lookups, counted, masks=masks)))
     return tuple(found)
 
 
@@ -137,14 +137,14 @@ def _open_level(column: Column, level: int, values: pa.Array) -> pa.Array:
     return pa.array(found.tolist(), pa.string())
 
 
-def _inside(column: Match) -> bool:
+def _inside(column: ColumnMatch) -> bool:
     """Whether most published numbers lie among those of the data."""
     true, rows = numbers(column.values.texts), numbers(column.labels.texts)[column.labels.codes]
     between = (rows >= np.nanmin(true)) & (rows <= np.nanmax(true))
     return bool(between.mean() >= _FOREIGN)
 
 
-def check_belongs(published: Published, people: pa.Table, columns: Sequence[str]) -> None:
+def check_belongs(published: PublishedTable, people: pa.Table, columns: Sequence[str]) -> None:
     """Refuse what can hardly have been made from this data: labels that stand for nobody in it.
 
     Numbers that a mask may have moved stand for anybody between the least and the largest number of the data.

@@ -22,9 +22,9 @@ from incrowd.measures.risk.sizes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.check.criteria import (
+    CheckCriteria,
     CriterionFinding,
     Declared,
-    Wanted,
     crowds,
     sensitive_findings,
     table_findings,
@@ -104,7 +104,7 @@ class CheckedColumns:
 
 
 def check(
-    rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
+    rows: Rows, wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
 ) -> CheckResult:
     """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
 
@@ -117,7 +117,7 @@ def check(
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
-    >>> verdict = check(rows, Wanted(k=2), CheckedColumns(("sex", "zip")))
+    >>> verdict = check(rows, CheckCriteria(k=2), CheckedColumns(("sex", "zip")))
     >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
     (False, 1, 1)
 
@@ -153,7 +153,7 @@ def _and_identifiers(found: CheckResult, rows: Rows, recoded: Policy | None, eng
 
 
 def _by_criteria(
-    rows: Rows, wanted: Wanted, asked: CheckedColumns, policy: Policy | None, engine: Engine
+    rows: Rows, wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None, engine: Engine
 ) -> CheckResult:
     """Hold a table against criteria over its quasi-identifiers, and the policy's k over all released columns."""
     demands: Demands | None = _offered(policy, "demands")
@@ -179,7 +179,7 @@ def _by_criteria(
     return CheckResult(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
 
 
-def _by_own_measure(table: Table, method: OwnMeasure, wanted: Wanted, asked: CheckedColumns) -> CheckResult:
+def _by_own_measure(table: Table, method: OwnMeasure, wanted: CheckCriteria, asked: CheckedColumns) -> CheckResult:
     """Hold a table against what the method of its policy measures itself, and nothing else."""
     if wanted.any or asked.quasi or asked.sensitive:
         raise InvalidParameter(
@@ -220,7 +220,7 @@ def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> I
 
 
 def _partition(
-    counts: Counts, asked: CheckedColumns, wanted: Wanted, policy: Policy | None, engine: Engine
+    counts: Counts, asked: CheckedColumns, wanted: CheckCriteria, policy: Policy | None, engine: Engine
 ) -> Partition:
     """Return the sizes of all classes, and the people behind them if a population is named."""
     if wanted.population is None:
@@ -244,7 +244,7 @@ def _completed(asked: CheckedColumns, policy: Policy | None) -> CheckedColumns:
     return replace(asked, quasi=quasi, sensitive=sensitive)
 
 
-def _check_parameters(wanted: Wanted, asked: CheckedColumns, policy: Policy | None) -> None:
+def _check_parameters(wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None) -> None:
     if not asked.quasi:
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not wanted.any:

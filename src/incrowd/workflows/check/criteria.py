@@ -42,13 +42,13 @@ _MET_BY_ALL = 1
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckCriteria:
     """What is expected of a table; None is told where it is measured anyway, but decides nothing.
 
     k, l, entropy_l, t and `sensitive` are wanted of every sensitive column, `columns` of single ones where nothing else
     is wanted of all.
 
-    >>> Wanted(k=5, t=0.2).any
+    >>> CheckCriteria(k=5, t=0.2).any
     True
     """
 
@@ -86,7 +86,7 @@ class Wanted:
         """Return what is expected of one sensitive column."""
         return self._general.or_else(self.columns.get(column, Sensitive()))
 
-    def and_of(self, demands: Demands, sensitive: tuple[str, ...]) -> Wanted:
+    def and_of(self, demands: Demands, sensitive: tuple[str, ...]) -> CheckCriteria:
         """Return the same expectations, and those of a policy where there is none here."""
         return replace(
             self,
@@ -165,7 +165,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ValueDistances:
     """How far values are apart, and how groups are prepared so that this can be measured."""
 
     distance: Distance
@@ -216,20 +216,20 @@ def demands_on(column: str, wanted: Sensitive, distance: Distance) -> Iterator[t
             yield make(column, _MET_BY_ALL, harmless=frozenset(wanted.harmless)), False
 
 
-def closeness_of(labels: pa.Array, wanted: Sensitive, declared: Declared, *, as_told: bool) -> Scale:
+def closeness_of(labels: pa.Array, wanted: Sensitive, declared: Declared, *, as_told: bool) -> ValueDistances:
     """Return the distance that is wanted, or else the one that the declared type has.
 
     `as_told` says that values were counted in the order of their type; as text, they are put in order here.
     """
     if wanted.distance == "hierarchical" and declared.recoding is not None:
         above = _lifts(labels, declared.recoding)
-        return Scale("hierarchical", lambda groups: replace(groups, lifts=above))
+        return ValueDistances("hierarchical", lambda groups: replace(groups, lifts=above))
     if wanted.distance == "equal":
-        return Scale("equal")
+        return ValueDistances("equal")
     order = np.arange(len(labels)) if declared.type in _ORDERED and as_told else _order(labels, declared.type)
     if order is None and wanted.distance == "ordered" and declared.recoding is not None:
         order = _declared_order(labels, declared.recoding)
-    return Scale("equal") if order is None else Scale("ordered", lambda groups: groups.placed(order))
+    return ValueDistances("equal") if order is None else ValueDistances("ordered", lambda groups: groups.placed(order))
 
 
 def _order(labels: pa.Array, kind: Type | None) -> NDArray[np.intp] | None:
@@ -311,7 +311,7 @@ def sensitive_findings(
     return [CriterionFinding(each, tuple(quasi), sensitive) for each in found.values()]
 
 
-def table_findings(partition: Partition, quasi: Sequence[str], wanted: Wanted) -> Iterator[CriterionFinding]:
+def table_findings(partition: Partition, quasi: Sequence[str], wanted: CheckCriteria) -> Iterator[CriterionFinding]:
     """Return what is wanted of all classes together, or against a population."""
     for demand in wanted.table_demands():
         for found in demand.measures(partition):

@@ -37,7 +37,7 @@ from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import check_steps
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 
@@ -76,7 +76,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return check_steps(inherited, check_of(parent.method))
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the file alone; whether it is what the parent's file gives needs that file too."""
     (file,) = files
     released, counted = statement.released, is_counted(statement.steps)
@@ -84,11 +84,11 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
     extra = (COUNT,) if counted else (WEIGHT,) if statement.grounds.need(Order).weights else ()
     right = tuple(table.column_names) == (*released, *extra)
     strange = None if right else Problem("the columns are not those that the certificate says are released")
-    yield Look("columns in the file", strange, "they are the released ones, and no others")
+    yield CheckOutcome("columns in the file", strange, "they are the released ones, and no others")
     if counted:
         same = statement.evidence.get("bins") == table.num_rows
         odd = None if same else Problem("there are not as many bins as the certificate's evidence says")
-        yield Look("bins in the file", odd, f"{table.num_rows:,} bins")
+        yield CheckOutcome("bins in the file", odd, f"{table.num_rows:,} bins")
     elif right:
         yield safe.crowds(statement, smallest_class(file, released))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.around import AROUND
-from incrowd.core.steps.step import Grounds, Promise, Step, claims_of, inside, steps_of
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.registry import check_of
 
@@ -52,12 +52,12 @@ class Parent(Step):
             raise InvalidParameter("nothing else is released where a table is made from a released one.")
         return inside(self.steps, unit)
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the release claims, as far as it holds for the columns that are left."""
         coarser = next((step for step in grounds.steps if isinstance(step, Coarsen)), None)
         if coarser is None:
             raise InvalidParameter("these steps do not say what is made of the released table.")
-        return inherited_claims(claims_of(Grounds(grounds.promise, self.steps, grounds.numbers)), coarser.names)
+        return inherited_claims(claims_of(ClaimBasis(grounds.promise, self.steps, grounds.numbers)), coarser.names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with the steps of the release."""

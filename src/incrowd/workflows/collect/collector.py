@@ -17,8 +17,8 @@ from incrowd.noise.permutation import permutation
 from incrowd.noise.system import SystemCoins
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
-from incrowd.store.link import Key, Link
-from incrowd.store.receipts import Receipts
+from incrowd.store.link import ChainEntry, Key
+from incrowd.store.receipts import ReportStore
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import Values, verify
 from incrowd.workflows.collect.tokens import Tokens
@@ -183,11 +183,11 @@ def _append(writer: Writer, texts: Sequence[str]) -> None:
     _book(writer.reader).keep(link.sequence, content)
 
 
-def _book(reader: Reader) -> Receipts:
-    return Receipts(reader.connection, reader.tables.name)
+def _book(reader: Reader) -> ReportStore:
+    return ReportStore(reader.connection, reader.tables.name)
 
 
-def _derive(link: Link, values: Values) -> dict[Key, Any]:
+def _derive(link: ChainEntry, values: Values) -> dict[Key, Any]:
     return {_TOTAL: (values(_TOTAL) or 0) + link.body["count"]}
 
 

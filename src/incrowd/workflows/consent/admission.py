@@ -8,9 +8,9 @@ from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local.consenting import Admitted
+from incrowd.engines.local.consenting import PseudonymFilter
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.governance.consent.registry import Registry, SnapshotMark
+from incrowd.governance.consent.registry import Registry, RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold, consenting
 from incrowd.store.link import Anchor
 from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
@@ -18,19 +18,19 @@ from incrowd.workflows.policy.policy import Policy
 
 
 @dataclass(frozen=True, eq=False)
-class Admission:
+class ConsentSnapshot:
     """Who consented to a purpose, under their pseudonyms, and the gate that a certificate tells of."""
 
     gate: ConsentGate
     key: SubjectKey
     subjects: frozenset[str]
 
-    def by(self, person: Column) -> Admitted:
+    def by(self, person: Column) -> PseudonymFilter:
         """Return whose rows take part of a table in which a column tells people apart."""
-        return Admitted(person, self.key, self.subjects)
+        return PseudonymFilter(person, self.key, self.subjects)
 
 
-def admit(policy: Policy, data: object = None) -> Admission | None:
+def admit(policy: Policy, data: object = None) -> ConsentSnapshot | None:
     """Read who may take part in a release that starts now; None where the policy names no purpose.
 
     The time is that of the clock, or the policy's, never that of an event.  Whoever consented as of the policy's time
@@ -40,7 +40,7 @@ def admit(policy: Policy, data: object = None) -> Admission | None:
     return None if planned is None else admitted_at(ConsentPlace.of(policy, data), planned)
 
 
-def admitted_at(place: ConsentPlace, planned: ConsentGate) -> Admission:
+def admitted_at(place: ConsentPlace, planned: ConsentGate) -> ConsentSnapshot:
     """Read from a registry who may take part now in what a gate was planned for.
 
     The end of the registry is read before the clock: every entry up to it is at most as new as the run, so what is
@@ -53,7 +53,7 @@ def admitted_at(place: ConsentPlace, planned: ConsentGate) -> Admission:
         raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
     told = registry.snapshot(head)
     gate = replace(planned, run=run, nonce=told.nonce, mark=told.mark)
-    return Admission(gate, key, _eligible_now(registry, head, gate))
+    return ConsentSnapshot(gate, key, _eligible_now(registry, head, gate))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
     """
     if gate.run is None or gate.nonce is None or gate.mark is None:
         raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
-    end = registry.place(SnapshotMark(gate.nonce, gate.mark))
+    end = registry.place(RegistrySnapshot(gate.nonce, gate.mark))
     if end is None:
         raise Refused(
             "the consent registry never was in the state that the certificate names: an old copy was restored, or it "
@@ -106,9 +106,9 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
     return consenting(registry.rows(end), gate.purpose, *times)
 
 
-def admitted_by(policy: Policy, gate: ConsentGate) -> Admission:
+def admitted_by(policy: Policy, gate: ConsentGate) -> ConsentSnapshot:
     """Return who took part in a release, by its settled gate."""
-    return Admission(gate, subject_key(policy), eligible(open_registry(policy), gate))
+    return ConsentSnapshot(gate, subject_key(policy), eligible(open_registry(policy), gate))
 
 
 def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from incrowd.core.steps.consent import gate_of
 from incrowd.errors import Refused
-from incrowd.workflows.consent.admission import Admission
+from incrowd.workflows.consent.admission import ConsentSnapshot
 from incrowd.workflows.release.differences import Earlier
 
 _DAY = 10
 
 
-def require_day(now: Admission | None, earlier: Sequence[Earlier] = ()) -> None:
+def require_day(now: ConsentSnapshot | None, earlier: Sequence[Earlier] = ()) -> None:
     """Refuse, uncharged, a release on a day that its calendar does not name, or under a calendar that was changed."""
     if now is None or now.gate.calendar is None:
         return

@@ -13,12 +13,12 @@ from incrowd.core.steps.consent import gate_of
 from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
-from incrowd.governance.consent.matching import Consents, Match
+from incrowd.governance.consent.matching import Consents, IdMatch
 from incrowd.governance.consent.records.fhir import read_fhir
 from incrowd.governance.consent.records.iso27560 import read_27560
 from incrowd.governance.consent.records.receipt import ConsentReceipt
 from incrowd.governance.consent.records.record import ConsentRecord, read_csv
-from incrowd.governance.consent.registry import SnapshotMark
+from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold
 from incrowd.workflows.consent.place import make_registry, open_registry, person_column, subject_key
 from incrowd.workflows.policy.policy import Policy
@@ -28,11 +28,11 @@ FORMATS = ("csv", "fhir", "27560")
 
 
 @dataclass(frozen=True)
-class Decision:
+class ConsentDecision:
     """A decision that was recorded, and whom it reaches if it is one against."""
 
     event: ConsentEvent
-    match: Match | None = None
+    match: IdMatch | None = None
 
     @property
     def ok(self) -> bool:
@@ -54,7 +54,7 @@ class Imported:
     """How many decisions of a file were recorded, and of which the holder should know something, by their places."""
 
     count: int
-    notes: tuple[tuple[str, Decision], ...] = ()
+    notes: tuple[tuple[str, ConsentDecision], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -94,11 +94,11 @@ def import_records(policy: Policy, file: Path, form: str | None = None) -> Impor
 
     consents.read(registry.rows() if people else ())
     registry.record(events())
-    decisions = ((place, Decision(each, consents.match(who, each.purpose))) for place, who, each in against)
+    decisions = ((place, ConsentDecision(each, consents.match(who, each.purpose))) for place, who, each in against)
     return Imported(count, tuple((place, each) for place, each in decisions if each.note is not None))
 
 
-def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> Decision:
+def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> ConsentDecision:
     """Record what somebody decides now, about the policy's purpose unless another one is named.
 
     A decision against that reaches nobody is recorded, too, so that nothing is lost; its note says so.
@@ -111,7 +111,7 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
     event = ConsentEvent(who.pseudonym, decided, purpose, at, **times, **told, alike=who.alike)
     match = None if event.gives else Consents.among([who]).read(registry.rows()).match(who, purpose)
     registry.record([event])
-    return Decision(event, match)
+    return ConsentDecision(event, match)
 
 
 def ever_consented(policy: Policy, person: str) -> bool:
@@ -178,7 +178,7 @@ def check_registry(policy: Policy, against: Path | None = None) -> RegistryCheck
     gate = gate_of(certificate.steps)
     if gate is None or gate.nonce is None or gate.mark is None:
         raise InvalidParameter("this certificate tells of no consent: give one of a release that asked for it.")
-    held = registry.holds(SnapshotMark(gate.nonce, gate.mark))
+    held = registry.holds(RegistrySnapshot(gate.nonce, gate.mark))
     lost = "the registry never was what this certificate names: an old copy was restored, or it was rewritten."
     return RegistryCheck(None if held else lost, certificate.id)
 

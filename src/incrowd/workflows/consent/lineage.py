@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.consent import ConsentGate, gate_of
 from incrowd.errors import Refused
-from incrowd.governance.consent.registry import SnapshotMark
-from incrowd.workflows.consent.admission import Admission
+from incrowd.governance.consent.registry import RegistrySnapshot
+from incrowd.workflows.consent.admission import ConsentSnapshot
 from incrowd.workflows.consent.place import open_registry
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import found_release
 
 
-def require_lineage(policy: Policy, ledger: Ledger | None, now: Admission | None) -> None:
+def require_lineage(policy: Policy, ledger: Ledger | None, now: ConsentSnapshot | None) -> None:
     """Refuse, uncharged, a release by a registry that never was in the state of the last gated release of the policy.
 
     An old copy of a registry that is put back has lost withdrawals, and would let people in again who left.
@@ -22,7 +22,7 @@ def require_lineage(policy: Policy, ledger: Ledger | None, now: Admission | None
     if now is None or ledger is None:
         return
     release, gate = next(_gates(policy, ledger), ("", None))
-    if gate is None or open_registry(policy).holds(SnapshotMark(gate.nonce or "", gate.mark or "")):
+    if gate is None or open_registry(policy).holds(RegistrySnapshot(gate.nonce or "", gate.mark or "")):
         return
     raise Refused(
         f"the consent registry never was what the certificate of release {release} names: an old copy was restored, or "

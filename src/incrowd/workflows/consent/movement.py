@@ -19,11 +19,11 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.table import Table
-from incrowd.engines.local.cell_people import CellLabels, CellPeople, People, people_in_cells
+from incrowd.engines.local.cell_people import CellLabels, CellPeople, PersonIds, people_in_cells
 from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.released import levels_of, released_of
-from incrowd.workflows.consent.admission import Admission, eligible
+from incrowd.workflows.consent.admission import ConsentSnapshot, eligible
 from incrowd.workflows.consent.participants import NOBODY, Participants, difference, participants_of
 from incrowd.workflows.consent.place import open_registry, person_column
 from incrowd.workflows.policy.policy import Policy
@@ -34,7 +34,7 @@ _WAYS_OUT = "Release with an epsilon, or keep to the earlier release."
 
 
 @dataclass(frozen=True)
-class Movement:
+class ConsentChanges:
     """How many people left a cell of an earlier release and how many joined it; None for a cell that is not told."""
 
     release: str
@@ -127,7 +127,7 @@ class _Account:
         return (self.before - self.now).difference(*self.here.values())
 
 
-def movements(policy: Policy, earlier: Earlier, data: Table, now: Admission) -> Iterator[Movement]:
+def movements(policy: Policy, earlier: Earlier, data: Table, now: ConsentSnapshot) -> Iterator[ConsentChanges]:
     """Yield every cell of an earlier release in which somebody left or joined since, or may have."""
     if earlier.certificate is None:
         return
@@ -138,14 +138,14 @@ def movements(policy: Policy, earlier: Earlier, data: Table, now: Admission) -> 
     account = _Account(_before(policy, earlier, here), now.subjects, here)
     moves = _moves(policy, earlier, data, account, comparable=comparable)
     if moves is None:
-        yield Movement(earlier.release, k, 0, 0, unknown=True)
+        yield ConsentChanges(earlier.release, k, 0, 0, unknown=True)
     for cell, left, joined in moves or ():
         if left or joined:
-            yield Movement(earlier.release, k, left, joined, *((found.cells.names, cell) if comparable else ()))
+            yield ConsentChanges(earlier.release, k, left, joined, *((found.cells.names, cell) if comparable else ()))
 
 
 def participants(
-    policy: Policy, certificate: Certificate, data: Table, admission: Admission | None
+    policy: Policy, certificate: Certificate, data: Table, admission: ConsentSnapshot | None
 ) -> Participants | None:
     """Return who takes part in a release without an ε, as counts that its holder keeps; None where nobody decides."""
     if admission is None or not is_form(policy.plan.promise):
@@ -177,7 +177,7 @@ def _same_rows(earlier: Earlier, digest: bytes) -> bool:
     return bool(earlier.key) and commitment == keyed_digest(digest, earlier.key)
 
 
-def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: Admission | None) -> None:
+def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: ConsentSnapshot | None) -> None:
     """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
     for each in earlier:
         _require_purpose(each, now)
@@ -190,14 +190,16 @@ def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now:
                 )
 
 
-def node_participants(policy: Policy, nodes: Table, now: Admission | None) -> Participants | None:
+def node_participants(policy: Policy, nodes: Table, now: ConsentSnapshot | None) -> Participants | None:
     """Return whose nodes take part in a graph without an ε, as a count that its holder keeps."""
     if now is None or not is_form(policy.plan.promise):
         return None
     return Participants.of({(): _present(policy, nodes, now) & now.subjects}, ())
 
 
-def require_nobody_moved(policy: Policy, earlier: Sequence[Earlier], graph: GraphTables, now: Admission | None) -> None:
+def require_nobody_moved(
+    policy: Policy, earlier: Sequence[Earlier], graph: GraphTables, now: ConsentSnapshot | None
+) -> None:
     """Refuse, uncharged, a graph without an ε after another one if anybody left or joined: it has no crowds."""
     for each in earlier:
         _require_purpose(each, now)
@@ -227,15 +229,15 @@ class GraphTables:
     digest: bytes
 
 
-def _present(policy: Policy, nodes: Table, now: Admission) -> frozenset[str]:
+def _present(policy: Policy, nodes: Table, now: ConsentSnapshot) -> frozenset[str]:
     """Return the pseudonyms of all people who have a node."""
     person = person_column(policy)
     return frozenset(
-        map(now.key.pseudonym, nodes.engine.learn(nodes.rows, [person.name], partial(People, person)).names)
+        map(now.key.pseudonym, nodes.engine.learn(nodes.rows, [person.name], partial(PersonIds, person)).names)
     )
 
 
-def _require_purpose(earlier: Earlier, now: Admission | None) -> None:
+def _require_purpose(earlier: Earlier, now: ConsentSnapshot | None) -> None:
     """Refuse to show everybody beside a release of people who consented."""
     if now is None and earlier.certificate is not None and gate_of(earlier.certificate.steps) is not None:
         raise Refused(

@@ -25,14 +25,14 @@ _KEY = 32
 
 
 @dataclass(frozen=True)
-class People:
+class PeopleSum:
     """How many people there are, and the sum of their hashes."""
 
     number: int
     sum: int
 
 
-NOBODY = People(0, 0)
+NOBODY = PeopleSum(0, 0)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Participants:
 
     key: bytes = field(repr=False)
     columns: tuple[str, ...]
-    cells: Mapping[str, People] = field(repr=False)
+    cells: Mapping[str, PeopleSum] = field(repr=False)
 
     @classmethod
     def of(cls, people: Mapping[CellLabels, Collection[str]], columns: tuple[str, ...]) -> Participants:
@@ -60,7 +60,7 @@ class Participants:
         cells = {self.name(cell): self.sum_of(names) for cell, names in people.items() if names}
         return replace(self, cells=cells)
 
-    def at(self, name: str) -> People:
+    def at(self, name: str) -> PeopleSum:
         """Return the people of a cell, which is named as here."""
         return self.cells.get(name, NOBODY)
 
@@ -68,10 +68,10 @@ class Participants:
         """Return the name of a cell."""
         return blake2b(json.dumps(cell).encode(), key=self.key, digest_size=_BYTES, person=b"cell").hexdigest()
 
-    def sum_of(self, names: Iterable[str]) -> People:
+    def sum_of(self, names: Iterable[str]) -> PeopleSum:
         """Return the number of some people and the sum of their hashes."""
         hashes = [blake2b(name.encode(), key=self.key, digest_size=_BYTES).digest() for name in names]
-        return People(len(hashes), sum(int.from_bytes(each) for each in hashes) % 2 ** (8 * _BYTES))
+        return PeopleSum(len(hashes), sum(int.from_bytes(each) for each in hashes) % 2 ** (8 * _BYTES))
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, which stays with the data holder."""
@@ -79,9 +79,9 @@ class Participants:
         return {"key": self.key.hex(), "columns": list(self.columns), "cells": cells}
 
 
-def difference(before: People, after: People) -> People:
+def difference(before: PeopleSum, after: PeopleSum) -> PeopleSum:
     """Return by whom one set of people is larger than another that is part of it."""
-    return People(before.number - after.number, (before.sum - after.sum) % 2 ** (8 * _BYTES))
+    return PeopleSum(before.number - after.number, (before.sum - after.sum) % 2 ** (8 * _BYTES))
 
 
 def keep_participants(folder: Path | None, participants: Participants | None) -> None:
@@ -94,7 +94,7 @@ def participants_of(policy: Policy, release: str) -> Participants | None:
     """Return who took part in a release, as counts; None where this is not known."""
     try:
         plain = json.loads((internal_folder(policy, release) / FILE).read_text(encoding="utf-8"))
-        cells = {str(name): People(int(count), int(total, 16)) for name, (count, total) in plain["cells"].items()}
+        cells = {str(name): PeopleSum(int(count), int(total, 16)) for name, (count, total) in plain["cells"].items()}
         return Participants(bytes.fromhex(plain["key"]), tuple(map(str, plain["columns"])), cells)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -13,11 +13,11 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.table import Table
 from incrowd.engines.choose import engine_of
-from incrowd.engines.local.cell_people import CellLabels, People, people_in_cells
+from incrowd.engines.local.cell_people import CellLabels, PersonIds, people_in_cells
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.state import AsOf, consenting
-from incrowd.workflows.consent.admission import Admission, admit
-from incrowd.workflows.consent.movement import Movement, movements
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit
+from incrowd.workflows.consent.movement import ConsentChanges, movements
 from incrowd.workflows.consent.place import open_registry, person_column
 from incrowd.workflows.policy.ledger import find_book, same_people
 from incrowd.workflows.policy.policy import Policy
@@ -46,7 +46,7 @@ class ConsentPreview:
     joiners: int
     k: int | None
     small: tuple[SmallCrowd, ...]
-    isolating: tuple[Movement, ...]
+    isolating: tuple[ConsentChanges, ...]
 
     @property
     def refused(self) -> bool:
@@ -107,14 +107,16 @@ def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
     )
 
 
-def _present(policy: Policy, data: Table, now: Admission) -> frozenset[str]:
+def _present(policy: Policy, data: Table, now: ConsentSnapshot) -> frozenset[str]:
     """Return the pseudonyms of all who have a row."""
     person = person_column(policy)
-    found = data.engine.learn(data.rows, [person.name], partial(People, person))
+    found = data.engine.learn(data.rows, [person.name], partial(PersonIds, person))
     return frozenset(map(now.key.pseudonym, found.names))
 
 
-def _small(policy: Policy, data: Table, now: Admission, before: frozenset[str], k: int | None) -> Iterator[SmallCrowd]:
+def _small(
+    policy: Policy, data: Table, now: ConsentSnapshot, before: frozenset[str], k: int | None
+) -> Iterator[SmallCrowd]:
     """Yield the cells of the policy's own levels in which some consent, or did, and fewer than k do now."""
     levels = {
         each.column: each.level

@@ -25,7 +25,7 @@ class SubjectView:
 
 
 @dataclass(frozen=True)
-class SubjectDesk:
+class DataSubjectService:
     """The desk of the policies that ask for consent; nothing is remembered but what the registry holds."""
 
     policies: tuple[Policy, ...]

@@ -11,8 +11,14 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.core.certificate import File
-from incrowd.workflows.export.description import Column, ReleaseDescription, Table, describe, media_type
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.description import (
+    ColumnDescription,
+    ReleaseDescription,
+    TableDescription,
+    describe,
+    media_type,
+)
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 _NAMES = {
     "citeAs": "cr:citeAs",
@@ -53,7 +59,7 @@ _NAMES = {
 """The words of the form, each with what it stands for."""
 
 
-def exported(source: Path, holder: Holder) -> Exported:
+def exported(source: Path, holder: PublisherInfo) -> Exported:
     """Return the description of a release."""
     release = describe(source, holder)
     return release.exported(document(release))
@@ -97,13 +103,13 @@ def _file(file: File) -> dict[str, Any]:
     }
 
 
-def _rows(table: Table) -> dict[str, Any]:
+def _rows(table: TableDescription) -> dict[str, Any]:
     name = f"{table.file.name}/rows"
     fields = [_field(name, table.file.name, number, each) for number, each in enumerate(table.columns, 1)]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
-def _field(rows: str, file: str, number: int, column: Column) -> dict[str, Any]:
+def _field(rows: str, file: str, number: int, column: ColumnDescription) -> dict[str, Any]:
     return {
         "@type": "cr:Field",
         "@id": f"{rows}/{number}",

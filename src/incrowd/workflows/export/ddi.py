@@ -8,15 +8,15 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import pyarrow as pa
 
-from incrowd.workflows.export.description import Column, ReleaseDescription, Table, describe
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.description import ColumnDescription, ReleaseDescription, TableDescription, describe
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 NAMESPACE = "ddi:codebook:2_5"
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML text may hold."""
 
 
-def exported(source: Path, holder: Holder) -> Exported:
+def exported(source: Path, holder: PublisherInfo) -> Exported:
     """Return the description of a release."""
     release = describe(source, holder)
     return release.exported(document(release))
@@ -63,7 +63,7 @@ def _study(root: Element, release: ReleaseDescription) -> None:
     _text(study, "notes", release.open, type="disclosure control")
 
 
-def _file(root: Element, table: Table, name: str) -> None:
+def _file(root: Element, table: TableDescription, name: str) -> None:
     file = SubElement(SubElement(root, "fileDscr", {"ID": name}), "fileTxt")
     _text(file, "fileName", table.file.name)
     size = SubElement(file, "dimensns")
@@ -72,7 +72,7 @@ def _file(root: Element, table: Table, name: str) -> None:
     _text(file, "fileType", table.file.name.rpartition(".")[2])
 
 
-def _variable(data: Element, column: Column, file: str, name: str) -> None:
+def _variable(data: Element, column: ColumnDescription, file: str, name: str) -> None:
     given = {"ID": name, "name": _clean(column.name), "files": file}
     numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
     variable = SubElement(data, "var", given | {"intrvl": "contin" if numeric else "discrete"})

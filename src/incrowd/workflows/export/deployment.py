@@ -16,13 +16,13 @@ from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.export.description import ReleaseDescription, describe
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 from incrowd.workflows.registry import family_of
 
 _FILL_IN = "to be filled in by the publisher"
 
 
-def exported(source: Path, holder: Holder) -> Exported:
+def exported(source: Path, holder: PublisherInfo) -> Exported:
     """Return the description of a release."""
     release = describe(source, holder)
     return release.exported(document(release))

@@ -21,7 +21,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, REPORT, STATISTICS, check_files, columns_of, documents_of, file_of
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.bounds.odds import Odds
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 from incrowd.workflows.verify.verify import read_certificate
 
 MOST_VALUES = 200
@@ -40,7 +40,7 @@ _MEDIA = {
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnDescription:
     """A released column: its name, its storage, and its values where these are few."""
 
     name: str
@@ -49,12 +49,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableDescription:
     """A released table."""
 
     file: File
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnDescription, ...]
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class ReleaseDescription:
 
     folder: Path
     certificate: Certificate
-    holder: Holder
+    holder: PublisherInfo
     files: tuple[File, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[TableDescription, ...]
 
     def exported(self, document: object) -> Exported:
         """Return a document about this release as a file, with what the publisher still has to say."""
@@ -124,7 +124,7 @@ class ReleaseDescription:
 _UNBOUNDED = "No epsilon: nothing bounds what someone with other knowledge can learn about one person from it."
 
 
-def describe(release: Path, holder: Holder) -> ReleaseDescription:
+def describe(release: Path, holder: PublisherInfo) -> ReleaseDescription:
     """Read a release's certificate and the tables it names; a missing, strange or changed file is refused."""
     certificate, folder = read_certificate(release), release if release.is_dir() else release.parent
     wrong = next((each for each in check_files(certificate, folder, None) if each.verdict is not Verdict.PASSED), None)
@@ -148,7 +148,7 @@ def media_type(name: str) -> str:
 _TABLES = {".parquet", ".csv", ".tsv", *(f".{each}" for each in STATISTICS)}
 
 
-def _table(path: Path, file: File) -> Table:
+def _table(path: Path, file: File) -> TableDescription:
     names: tuple[str, ...] = ()
     types: tuple[pa.DataType, ...] = ()
     seen: dict[str, dict[str, None] | None] = {}
@@ -163,10 +163,10 @@ def _table(path: Path, file: File) -> Table:
                 values.update(dict.fromkeys(map(str, batch.column(name).drop_null().unique().to_pylist())))
                 seen[name] = values if len(values) <= MOST_VALUES else None
     columns = tuple(
-        Column(name, kind, None if seen[name] is None else tuple(sorted(seen[name] or ())))
+        ColumnDescription(name, kind, None if seen[name] is None else tuple(sorted(seen[name] or ())))
         for name, kind in zip(names, types, strict=True)
     )
-    return Table(file, rows, columns)
+    return TableDescription(file, rows, columns)
 
 
 def _batches(path: Path) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,7 @@ FORMATS = {
 
 
 @dataclass(frozen=True)
-class Holder:
+class PublisherInfo:
     """What no certificate knows, and forms ask for: who publishes, under which licence, at which address."""
 
     curator: str | None = None
@@ -43,10 +43,10 @@ class Exported:
     files: tuple[Path, ...] = ()
 
 
-def exported(source: Path, to: str, holder: Holder | None = None) -> Exported:
+def exported(source: Path, to: str, holder: PublisherInfo | None = None) -> Exported:
     """Return a release in another format: it is read as anyone can read it, and costs nothing."""
-    make: Callable[[Path, Holder], Exported] = import_module(_module(to)).exported
-    return make(source, holder or Holder())
+    make: Callable[[Path, PublisherInfo], Exported] = import_module(_module(to)).exported
+    return make(source, holder or PublisherInfo())
 
 
 def _module(to: str) -> str:
@@ -55,7 +55,7 @@ def _module(to: str) -> str:
     return FORMATS[to]
 
 
-def export(source: Path, to: str, out: Path, holder: Holder | None = None) -> Exported:
+def export(source: Path, to: str, out: Path, holder: PublisherInfo | None = None) -> Exported:
     """Write a release in another format to a new file, or to a new folder where the format is one."""
     _module(to)
     if out.exists():

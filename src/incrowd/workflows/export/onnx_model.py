@@ -18,7 +18,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, PackageMissing
 from incrowd.methods.learning.encoder import ColumnEncoder
 from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR = 8
@@ -29,7 +29,7 @@ _NOTES = (
 )
 
 
-def exported(source: Path, _holder: Holder) -> Exported:
+def exported(source: Path, _holder: PublisherInfo) -> Exported:
     """Return a model of a release, or a file model.json, as ONNX."""
     model = LearnedModel.load(source)
     return Exported(onnx_of(model).SerializeToString(deterministic=True), _NOTES)

@@ -9,13 +9,13 @@ from typing import Any
 from incrowd.core.certificate import File
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.export.description import ReleaseDescription, describe, media_type
-from incrowd.workflows.export.formats import Exported, Holder
+from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 FILE = "ro-crate-metadata.json"
 _CURATOR = "#curator"
 
 
-def exported(source: Path, holder: Holder) -> Exported:
+def exported(source: Path, holder: PublisherInfo) -> Exported:
     """Return the description of a release, and the files that lie beside it."""
     release = describe(source, holder)
     files = tuple(release.folder / each.name for each in release.files)

@@ -18,7 +18,7 @@ from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.graphs.steps import DROP, Connect, Relate
-from incrowd.workflows.consent.admission import Admission
+from incrowd.workflows.consent.admission import ConsentSnapshot
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.policy.graphs import GraphPlace, Place
 from incrowd.workflows.policy.policy import Policy
@@ -34,7 +34,7 @@ class GraphRows:
     nodes: Opened
     edges: Opened
 
-    def admitting(self, admission: Admission | None, policy: Policy) -> GraphRows:
+    def admitting(self, admission: ConsentSnapshot | None, policy: Policy) -> GraphRows:
         """Return nodes of people who were admitted, and the edges between them; what others wrote is not looked at."""
         if admission is None:
             return self

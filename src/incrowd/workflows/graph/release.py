@@ -25,7 +25,7 @@ from incrowd.engines.settings import Local, describe
 from incrowd.engines.writers.sinks import Folders, check_free, staged
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.verifier.files import CERTIFICATE
-from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.movement import GraphTables, node_participants, require_nobody_moved
 from incrowd.workflows.consent.participants import Participants, keep_participants
@@ -33,11 +33,11 @@ from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
-from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
+from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.certify import Stated, certify, columns_of, dataset_of
 from incrowd.workflows.release.differences import Earlier, earlier_releases
-from incrowd.workflows.release.perform import Payer, concluding, perform
-from incrowd.workflows.release.publish import Destination, Published, Released, check_labels, write_files
+from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
+from incrowd.workflows.release.publish import Destination, PublishedRelease, Released, check_labels, write_files
 from incrowd.workflows.verify.signing import private_key
 
 ORIGIN = "nodes.parquet"
@@ -54,7 +54,7 @@ class PreparedGraph:
 
     graph: Graph
     ledger: Ledger
-    bond: Bond
+    bond: DatasetBinding
     key: bytes
     commitment: str
     sources: tuple[str | None, ...]
@@ -62,7 +62,7 @@ class PreparedGraph:
 
 
 def prepare_graph(
-    policy: Policy, engine: Engine, now: Admission | None = None, earlier: Sequence[Earlier] = ()
+    policy: Policy, engine: Engine, now: ConsentSnapshot | None = None, earlier: Sequence[Earlier] = ()
 ) -> PreparedGraph:
     """Open, mark and read both sources, and refuse what cannot be released, before anything is charged.
 
@@ -73,7 +73,7 @@ def prepare_graph(
     for module in _NEEDED:
         import_module(module)
     rows = open_graph(policy, engine)
-    mark = SourceBook.of(policy).key()
+    mark = FingerprintFile.of(policy).key()
     taking = rows.admitting(now, policy)
     read = zip((taking.nodes, taking.edges), marked_schemas(policy), strict=True)
     marks = [engine.marks(source, schema, mark) for source, schema in read]
@@ -89,7 +89,7 @@ def prepare_graph(
         )
     ledger = open_book(policy)
     opened = zip((rows.nodes, rows.edges), marks, strict=True)
-    bond = Bond.of(policy, ledger, tuple(MarkedSource(source.address, marked) for source, marked in opened))
+    bond = DatasetBinding.of(policy, ledger, tuple(MarkedSource(source.address, marked) for source, marked in opened))
     if policy.plan.examine is not None:
         policy.plan.examine(graph)
     key = secrets.token_bytes(32)
@@ -107,7 +107,7 @@ def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
     return nodes, Schema(tuple(Column(name) for name in place.edge_columns))
 
 
-def release_graph(policy: PolicyLike, destination: Destination) -> Published:
+def release_graph(policy: PolicyLike, destination: Destination) -> PublishedRelease:
     """Release a graph into a folder: data, report and certificate appear together, or not at all."""
     read = load_policy(policy)
     if not isinstance(read.engine, Local):
@@ -124,7 +124,7 @@ def release_graph(policy: PolicyLike, destination: Destination) -> Published:
     with ExitStack() as paid:
         with engine_of(read.engine) as engine:
             ready = prepare_graph(read, engine, admission, earlier)
-            payer = Payer(read.name, id_, bonds=(ready.bond,))
+            payer = ChargeTarget(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.graph, ready.ledger, payer)
         columns = columns_of(read.schema, performed.output.schema.names)
@@ -135,7 +135,7 @@ def release_graph(policy: PolicyLike, destination: Destination) -> Published:
             keep_participants(stage.internal, ready.participants)
             ready.ledger.conclude(performed.entry, certificate.digest())
     shown = Released(performed.output, certificate)
-    return Published(destination.folder, folders.internal or destination.folder, shown)
+    return PublishedRelease(destination.folder, folders.internal or destination.folder, shown)
 
 
 def _check(destination: Destination, folders: Folders, policy: Policy) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, listed
 from incrowd.core.hierarchy import arx
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column, Role
 from incrowd.core.sets import items_of
@@ -164,7 +164,7 @@ def _fix(column: Column, near: str | None) -> str:
 
 def _line(column: Column, value: str, near: str | None) -> tuple[str, ...] | None:
     """Return the row that would put the value beside the one it resembles, else right below the top."""
-    if not isinstance(column.hierarchy, Tree):
+    if not isinstance(column.hierarchy, TreeHierarchy):
         return None
     rows = column.hierarchy.rows
     labels = next((row[1:] for row in rows if row[0] == near), ("*",) * (len(rows[0]) - 1))

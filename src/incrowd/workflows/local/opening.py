@@ -17,7 +17,7 @@ from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.certify import Stated, certify
-from incrowd.workflows.release.perform import Payer, concluding, perform
+from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
 from incrowd.workflows.release.publish import Destination, write_files
 from incrowd.workflows.verify.verify import read_certificate, verify
 
@@ -59,7 +59,7 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     stated = Stated(method_version(plan.method), file.survey.id, plan.promise, plan.claims, plan.steps)
     id_ = stated.fresh_id()
     bond = DeclaredSurvey(Declaration(file.survey.name, UNIT, file.budget))
-    payer = Payer(file.survey.name, id_, bonds=(bond,))
+    payer = ChargeTarget(file.survey.name, id_, bonds=(bond,))
     with concluding(ledger, plan, payer, (folder / CERTIFICATE).exists):
         performed = perform(plan, None, ledger, payer)
         bare = certify(id_, stated, performed, Dataset(file.survey.name), Columns((), ()))

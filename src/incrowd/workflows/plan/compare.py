@@ -19,7 +19,7 @@ from incrowd.accounting.accountant import charge_of
 from incrowd.core.domain import Numbers
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.crowds.parameters import Target
-from incrowd.methods.synthesis.marginals.budget import Reach, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import Sensitivity, gaussian_scale
 from incrowd.workflows.plan.expectation import expectation
 from incrowd.workflows.plan.forecast import declared_rows
 from incrowd.workflows.registry import method_class
@@ -202,14 +202,14 @@ def _histogram(table: PublicTable) -> Route:
 def _tree(table: PublicTable) -> Route:
     method = method_class("tree")(table.target, levels=table.levels)
     third, edges = method.spendable / 3, max(1, len(table.sizes) - 1)
-    scale = float(gaussian_scale(third, edges, Reach.of(table.schema.unit)))
+    scale = float(gaussian_scale(third, edges, Sensitivity.of(table.schema.unit)))
     cannot = f"follow pairs beyond the {edges} it measures: their error is not known before"
     return _priced(method.plan(table.schema), cannot, table.noise(scale))
 
 
 def _marginals(table: PublicTable) -> Route:
     method, columns = method_class("marginals")(table.target, levels=table.levels), len(table.sizes)
-    rounds, shares = method.rounds_at(table.epsilon, columns), method.shares(columns, Reach.of(table.schema.unit))
+    rounds, shares = method.rounds_at(table.epsilon, columns), method.shares(columns, Sensitivity.of(table.schema.unit))
     cannot = f"follow tables beyond the about {rounds} it measures: their error is not known before"
     return _priced(method.plan(table.schema), cannot, table.noise(float(shares.scale)))
 

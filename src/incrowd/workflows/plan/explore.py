@@ -13,7 +13,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
 from incrowd.workflows.consent.admission import taking_part
 from incrowd.workflows.policy.ledger import record_look
 
@@ -219,7 +219,7 @@ class _Exploring:
 
     def _offer(self, method: LevelSearch) -> Offer:
         seconds = math.inf if method.seconds is None else float(method.seconds)
-        found = optimal(self.lattice, method.task(self.schema), Patience(seconds, told=self.wish.told))
+        found = optimal(self.lattice, method.task(self.schema), SearchLimits(seconds, told=self.wish.told))
         chosen = None if found.best is None else self._choice(found.best)
         return Offer(method.k, method.suppression, chosen, found.gap)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.accounting.accountant import Spend, charge_of
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.standing import BudgetStatus
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
 from incrowd.core.steps.rows import drafted_cause
@@ -45,7 +45,7 @@ class Forecast:
     epsilon: Decimal
     delta: Decimal
     rule: str
-    standing: Standing | None
+    standing: BudgetStatus | None
     allowed: bool
     refusal: str | None
     warnings: tuple[str, ...]

@@ -17,8 +17,8 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
-from incrowd.methods.anonymity.search.rollup import Roller
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
+from incrowd.methods.anonymity.search.rollup import RollupCache
 from incrowd.methods.anonymity.search.task import Point, Task, judge
 from incrowd.workflows.plan.explore import Choice, LevelSearch
 
@@ -111,7 +111,7 @@ def lattice_view(
         method.lattice(engine.count(rows, cells), schema, method.people(engine, schema)),
         method.task(schema),
     )
-    found = optimal(lattice, task, Patience(_SECONDS, told=_teller(lattice.nodes, told)))
+    found = optimal(lattice, task, SearchLimits(_SECONDS, told=_teller(lattice.nodes, told)))
     points: Sequence[tuple[Node, Point | None]] = [(point.node, point) for point in found.points]
     if lattice.nodes <= MOST:
         points = _all(lattice, task)
@@ -139,7 +139,7 @@ def _teller(nodes: int, told: Callable[[int, int], None] | None) -> Callable[[Pr
 
 
 def _all(lattice: Lattice, task: Task) -> list[tuple[Node, Point | None]]:
-    measure, roller = task.quality.over(lattice.ladders, lattice.base), Roller(lattice, task.criterion.whole)
+    measure, roller = task.quality.over(lattice.ladders, lattice.base), RollupCache(lattice, task.criterion.whole)
     nodes = itertools.product(*(range(len(ladder)) for ladder in lattice.ladders))
     return [(node, judge(task, measure, roller(node), node).point) for node in nodes]
 

@@ -17,7 +17,7 @@ from incrowd.workflows.plan.compare import (
     safe_route,
     sampling_error,
 )
-from incrowd.workflows.plan.look.look import Looked, require_narrow, require_room
+from incrowd.workflows.plan.look.look import PreviewResult, require_narrow, require_room
 from incrowd.workflows.plan.look.method import compared_look
 from incrowd.workflows.release.prepare import load_for
 from incrowd.workflows.release.publish import carry_out
@@ -33,7 +33,7 @@ class RefinedComparison:
     """Routes of which one was measured, and the private look that measured it."""
 
     comparison: RouteComparison
-    looked: Looked
+    looked: PreviewResult
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -54,7 +54,7 @@ def refine(
     routes, planned = compare(read), compared_look(read, exact(epsilon, "epsilon"))
     require_room(read, planned.plan.promise)
     require_narrow(read, planned)
-    looked = Looked(*carry_out(planned.plan, data, read, progress), read)
+    looked = PreviewResult(*carry_out(planned.plan, data, read, progress), read)
     measured = refined_route(public_table(read), looked.result.estimates)
     return RefinedComparison(
         replace(routes, routes=tuple(measured if each.method == "safe" else each for each in routes.routes)), looked

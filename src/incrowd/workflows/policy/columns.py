@@ -16,10 +16,10 @@ from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.prefix import Prefix, Redaction
 from incrowd.core.hierarchy.pseudonym import Pseudonyms
-from incrowd.core.hierarchy.tree import Tree, ordered, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
-from incrowd.core.unit import Kind, More, Unit
+from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import ColumnSection, HierarchySection, TableSection
 
@@ -152,7 +152,7 @@ def _provenance(section: ColumnSection, rule: HierarchySection) -> Provenance:
     return Provenance(bool(drafted), "; ".join(sources) if len(sources) == len(drafted) and drafted else None)
 
 
-def _explicit(section: ColumnSection, rule: HierarchySection, provenance: Provenance, folder: Path) -> Tree:
+def _explicit(section: ColumnSection, rule: HierarchySection, provenance: Provenance, folder: Path) -> TreeHierarchy:
     if section.categories is not None or section.bounds is not None:
         raise InvalidParameter("a tree or hierarchy file lists the values itself: leave categories and bounds out.")
     if rule.tree is not None:
@@ -222,6 +222,6 @@ def other_table(
             f"the rows of {name!r} are somebody's, but the dataset protects single rows: declare dataset.unit.column, "
             "the column that tells people apart."
         )
-    more = None if section.more is None else More(section.more)
+    more = None if section.more is None else ExtraRowsRule(section.more)
     own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)
     return OtherTable(name, Schema(columns, own), *source, public=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import Standing
+from incrowd.accounting.ledger.standing import BudgetStatus
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED, LevelsByLook
 from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable, Refused
@@ -119,7 +119,7 @@ def _remember(mark: Path, known: dict[str, str]) -> None:
         raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.") from None
 
 
-def standing_at(ledger: Ledger, dataset: str, sequence: int) -> Standing:
+def standing_at(ledger: Ledger, dataset: str, sequence: int) -> BudgetStatus:
     """Return how a dataset stood right after an entry, as the entries up to that one tell."""
     told: dict[str, Any] = {}
     for link in ledger.chain.links():

@@ -15,7 +15,7 @@ from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.consent import ConsentGate, require_gate
 from incrowd.core.table import IN_ENGINE, SourceOptions
-from incrowd.core.unit import Adjacency, Kind, More, Unit
+from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.governance.consent.event import check_purpose
@@ -262,7 +262,7 @@ def _unit(section: UnitSection, *, graph: bool) -> Unit:
     kind = Kind(section.kind or (Kind.PERSON if section.column is not None else Kind.ROW))
     if graph and Adjacency(section.adjacency) is not Adjacency.ADD_REMOVE:
         raise InvalidParameter("edges and nodes of a graph are added or removed: leave adjacency out.")
-    more = None if section.more is None else More(section.more)
+    more = None if section.more is None else ExtraRowsRule(section.more)
     return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows, more)
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.marks import BottomK, SourceMarks
+from incrowd.core.marks import BottomK, SourceFingerprint
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.store.disk import force, lock_at
 from incrowd.workflows.policy.ledger import declaration_of
@@ -47,11 +47,11 @@ class MarkedSource:
     """A source: where it lies, if that is known, and the marks of its rows."""
 
     address: str | None
-    marks: SourceMarks
+    marks: SourceFingerprint
 
 
 @dataclass(frozen=True, eq=False)
-class DatasetMarks:
+class DatasetFingerprints:
     """What is remembered of the rows of one dataset, as much for few rows as for many."""
 
     addresses: tuple[str, ...] = ()
@@ -59,13 +59,15 @@ class DatasetMarks:
     rows: BottomK = field(default_factory=BottomK)
     people: BottomK = field(default_factory=BottomK)
 
-    def with_source(self, address: str | None, marks: SourceMarks) -> DatasetMarks:
+    def with_source(self, address: str | None, marks: SourceFingerprint) -> DatasetFingerprints:
         """Return what is remembered once a source is bound to the dataset, too."""
         people = self.people if marks.people is None else self.people.union(marks.people)
         addresses = self.addresses if address is None else _newest(self.addresses, address)
-        return DatasetMarks(addresses, _newest(self.contents, marks.content), self.rows.union(marks.rows), people)
+        return DatasetFingerprints(
+            addresses, _newest(self.contents, marks.content), self.rows.union(marks.rows), people
+        )
 
-    def overlap(self, marks: SourceMarks, besides: DatasetMarks) -> tuple[str, Fraction]:
+    def overlap(self, marks: SourceFingerprint, besides: DatasetFingerprints) -> tuple[str, Fraction]:
         """Estimate which share of the smaller side is on both, apart from what is known as another dataset's own."""
         if marks.people is not None and len(self.people.bits):
             return "people", marks.people.overlap(self.people, besides.people)
@@ -77,7 +79,7 @@ class DatasetMarks:
         return {"addresses": _filled(self.addresses), "contents": _filled(self.contents), **samples}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> DatasetMarks:
+    def from_json(cls, stored: Mapping[str, Any]) -> DatasetFingerprints:
         """Read what `to_json` wrote."""
         lists = [tuple(mark for mark in stored[name] if mark != _NOTHING) for name in ("addresses", "contents")]
         rows, people = (base64.b64decode(stored[name], validate=True) for name in ("rows", "people"))
@@ -85,13 +87,13 @@ class DatasetMarks:
 
 
 @dataclass(frozen=True)
-class SourceBook:
+class FingerprintFile:
     """The file with the marks of sources and their key; only its owner can read it."""
 
     path: Path
 
     @classmethod
-    def of(cls, policy: Policy) -> SourceBook:
+    def of(cls, policy: Policy) -> FingerprintFile:
         """Return the book beside the policy's ledger, or beside the policy if the ledger is in a database."""
         path = Path(policy.ledger_address.removeprefix(_SQLITE))
         beside = policy.ledger_address.startswith(_SQLITE) and path.is_absolute()
@@ -109,7 +111,7 @@ class SourceBook:
             found = self._changed(lambda stored: stored)
         return bytes.fromhex(found["key"])
 
-    def datasets(self, ledger: str) -> dict[str, DatasetMarks]:
+    def datasets(self, ledger: str) -> dict[str, DatasetFingerprints]:
         """Return what is remembered of each dataset of a ledger."""
         return self._understood(lambda: _datasets(self._read() or {}, ledger))
 
@@ -134,7 +136,7 @@ class SourceBook:
 
         def bound(stored: dict[str, Any]) -> dict[str, Any]:
             known = stored["ledgers"].get(ledger, {})
-            whole = DatasetMarks.from_json(known[dataset]) if dataset in known else DatasetMarks()
+            whole = DatasetFingerprints.from_json(known[dataset]) if dataset in known else DatasetFingerprints()
             for address, each in marks:
                 whole = whole.with_source(address, each)
             return {**stored, "ledgers": {**stored["ledgers"], ledger: {**known, dataset: whole.to_json()}}}
@@ -176,11 +178,11 @@ class SourceBook:
 
 
 @dataclass(frozen=True, eq=False)
-class Bond:
+class DatasetBinding:
     """A dataset as its policy declares it, and the sources that its charges bind to it; a look binds nothing."""
 
     declaration: Declaration
-    book: SourceBook
+    book: FingerprintFile
     sources: tuple[MarkedSource, ...]
     ledger: str
     root: str
@@ -188,11 +190,11 @@ class Bond:
     """Whether the sources were seen to be remembered: what is remembered once is not looked up again."""
 
     @classmethod
-    def of(cls, policy: Policy, ledger: Ledger, sources: tuple[MarkedSource, ...]) -> Bond:
+    def of(cls, policy: Policy, ledger: Ledger, sources: tuple[MarkedSource, ...]) -> DatasetBinding:
         """Refuse rows that are known as another dataset, unless the policy says what they are; nothing is written."""
         declaration = declaration_of(policy)
         root = ledger.standing(declaration).dataset
-        bond = cls(declaration, SourceBook.of(policy), sources, ledger.id, root)
+        bond = cls(declaration, FingerprintFile.of(policy), sources, ledger.id, root)
         if declaration.separate is None:
             bond._check(ledger)
         return bond
@@ -210,13 +212,15 @@ class Bond:
 
     def _check(self, ledger: Ledger) -> None:
         known = self.book.datasets(self.ledger)
-        own = known.get(self.root, DatasetMarks())
+        own = known.get(self.root, DatasetFingerprints())
         others = {name: marks for name, marks in known.items() if name != self.root and ledger.knows(name)}
         for source in self.sources:
             for name, marks in others.items():
                 self._check_beside(source, name, marks, own)
 
-    def _check_beside(self, source: MarkedSource, name: str, marks: DatasetMarks, own: DatasetMarks) -> None:
+    def _check_beside(
+        self, source: MarkedSource, name: str, marks: DatasetFingerprints, own: DatasetFingerprints
+    ) -> None:
         address = source.address and self.book.address_mark(source.address)
         if source.marks.content in set(marks.contents) - set(own.contents):
             raise self._known(name)
@@ -240,9 +244,9 @@ def _advice(name: str) -> str:
     return f"Say same_people_as: {name} to share its budget, or separate: with the reason why these are other people."
 
 
-def _datasets(stored: Mapping[str, Any], ledger: str) -> dict[str, DatasetMarks]:
+def _datasets(stored: Mapping[str, Any], ledger: str) -> dict[str, DatasetFingerprints]:
     known = stored.get("ledgers", {}).get(ledger, {})
-    return {name: DatasetMarks.from_json(marks) for name, marks in known.items()}
+    return {name: DatasetFingerprints.from_json(marks) for name, marks in known.items()}
 
 
 def _newest(marks: tuple[str, ...], mark: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.draft_columns import DraftColumn, drafted_column, public_column
 from incrowd.workflows.profile.draft_levels import bin_levels, lowest_levels, open_levels
-from incrowd.workflows.profile.draft_request import DraftRequest, Goal, Origin
+from incrowd.workflows.profile.draft_request import DraftGoal, DraftRequest, Origin
 from incrowd.workflows.profile.draft_text import TAILS, column_text, head_text, mapping_text, word, wrapped
 from incrowd.workflows.profile.person_column import PersonColumn, person_column
 from incrowd.workflows.profile.profile import ColumnProfile, TableProfile
@@ -48,7 +48,7 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
         raise InvalidParameter(f"a public source was given for {unknown[0]!r}, and there is no such column.")
     person = person_column(profile)
     columns = tuple(_column_of(column, wish, person) for column in profile.columns)
-    columns = _chosen(columns) if wish.goal is Goal.MICRODATA else columns
+    columns = _chosen(columns) if wish.goal is DraftGoal.MICRODATA else columns
     head = head_text(origin, wish, person)
     tail, released = release_text(columns, wish.goal)
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
@@ -59,11 +59,11 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
     if person is not None and column.name == person.name:
         return DraftColumn(column.name, {"role": "identifier"}, "it tells people apart")
     source = wish.public.get(column.name)
-    if wish.goal is Goal.CLASSIC:
+    if wish.goal is DraftGoal.CLASSIC:
         found = drafted_column(column, period)
         return found if source is None else found.vouched(source)
     found = public_column(column, period)
-    if wish.goal is not Goal.MICRODATA and source is None:
+    if wish.goal is not DraftGoal.MICRODATA and source is None:
         return found
     bare = found.released and "hierarchy" not in found.section and found.known is None
     if source is None:
@@ -88,11 +88,11 @@ def _precedence(column: DraftColumn) -> tuple[int, bool, bool]:
     return _ROLES.index(column.section["role"]), not spoken(column.name, KNOWN), column.known is None
 
 
-def release_text(columns: Sequence[DraftColumn], goal: Goal, folder: Path = Path()) -> tuple[str, tuple[str, ...]]:
+def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path = Path()) -> tuple[str, tuple[str, ...]]:
     """Return everything behind the columns of a policy for a goal, and which of them leave; `folder` has their files.
 
     >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
-    >>> print(release_text([sex], Goal.COUNTS)[0].splitlines()[2])
+    >>> print(release_text([sex], DraftGoal.COUNTS)[0].splitlines()[2])
       columns: [sex]
     """
     ranked = sorted((column for column in columns if column.released), key=_precedence)
@@ -101,13 +101,13 @@ def release_text(columns: Sequence[DraftColumn], goal: Goal, folder: Path = Path
         raise InvalidParameter("every column is an identifier or free text: there is nothing to release.")
     names = tuple(column.name for column in columns if column.released)
     filled: dict[str, str] = {}
-    if goal is Goal.MICRODATA:
+    if goal is DraftGoal.MICRODATA:
         filled["levels"] = wrapped(mapping_text(lowest_levels(free)), 4)
-    if goal is Goal.COUNTS:
+    if goal is DraftGoal.COUNTS:
         bins = bin_levels(free)
         names, filled["levels"] = tuple(bins), mapping_text(bins)
         filled["columns"] = "[" + ", ".join(word(name) for name in bins) + "]"
-    if goal is Goal.CLASSIC:
+    if goal is DraftGoal.CLASSIC:
         quasi = [column for column in free if column.role is Role.QUASI]
         filled["lowest"] = wrapped(mapping_text(open_levels(quasi)), 4)
         filled["levels"] = wrapped(mapping_text(open_levels([c for c in free if c not in quasi])), 4)

@@ -11,7 +11,7 @@ from typing import Any
 from incrowd.errors import InvalidParameter
 
 
-class Goal(StrEnum):
+class DraftGoal(StrEnum):
     """What is to leave: rows, counts, answers to questions, or rows under k-anonymity alone."""
 
     MICRODATA = "microdata"
@@ -57,6 +57,6 @@ class Origin:
 class DraftRequest:
     """What a draft is for, the time that the rows speak of if it is declared, and public sources of some columns."""
 
-    goal: Goal = Goal.MICRODATA
+    goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.workflows.profile.draft_columns import DraftColumn
-from incrowd.workflows.profile.draft_request import DraftRequest, Goal, Origin
+from incrowd.workflows.profile.draft_request import DraftGoal, DraftRequest, Origin
 from incrowd.workflows.profile.person_column import PersonColumn
 
 _WIDTH = 116
@@ -40,7 +40,7 @@ _NUMBERS = """\
   # population: N   # how many people the data could be about, if that is public
 """
 TAILS = {
-    Goal.MICRODATA: """\
+    DraftGoal.MICRODATA: """\
 release:
   method: scheme        # levels are chosen for these rows, by a choice that is private itself
   choosing: 0.1         # of epsilon, for that choice
@@ -51,7 +51,7 @@ budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
 # Nothing that was drafted from rows has an epsilon. To release such a column all the same, for k-anonymity alone:
 # budget: {{unbounded: "reason"}}
 """,
-    Goal.COUNTS: """\
+    DraftGoal.COUNTS: """\
 release:
   method: private-histogram
   columns: {columns}
@@ -59,11 +59,11 @@ release:
   epsilon: 1
 budget: {{epsilon: 1, delta: 0}}   # for these people, for good
 """,
-    Goal.QUERIES: """\
+    DraftGoal.QUERIES: """\
 queries: {{table: rows}}   # what they are called in questions
 budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
 """,
-    Goal.CLASSIC: """\
+    DraftGoal.CLASSIC: """\
 release:
   method: full-domain   # the finest levels at which k rows look alike, found by looking at all rows
   k: 5

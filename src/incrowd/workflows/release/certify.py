@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
-from incrowd.accounting.ledger.standing import Charged, Standing
+from incrowd.accounting.ledger.standing import BudgetStatus, Charged
 from incrowd.core.certificate import (
     NONCE_BYTES,
     Accounting,
@@ -33,7 +33,7 @@ from incrowd.core.steps.step import Step
 from incrowd.store.link import Anchor
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import method_version
-from incrowd.workflows.release.perform import Performed
+from incrowd.workflows.release.perform import ExecutedPlan
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Stated:
         return release_id(secrets.token_bytes(NONCE_BYTES), self)
 
 
-def certify(id_: str, stated: Stated, performed: Performed, dataset: Dataset, columns: Columns) -> Certificate:
+def certify(id_: str, stated: Stated, performed: ExecutedPlan, dataset: Dataset, columns: Columns) -> Certificate:
     """Return the public certificate of a release: only what the promise covers; files are named when they are there."""
     charged = performed.entry.charged[0]
     return Certificate(
@@ -123,7 +123,7 @@ def columns_of(schema: Schema, published: list[str]) -> Columns:
     return Columns(tuple(facts), tuple(name for name in published if name in released))
 
 
-def accounting_of(charged: Charged, standing: Standing) -> Accounting:
+def accounting_of(charged: Charged, standing: BudgetStatus) -> Accounting:
     """Return what was spent, in total and here, and what is left, as the ledger tells it."""
     unbounded = standing.terms.budget.unbounded if standing.terms.budget else None
     return Accounting(

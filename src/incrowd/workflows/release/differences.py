@@ -18,7 +18,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Syntactic
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.methods.outcomes.outcome import Shown
+from incrowd.methods.outcomes.outcome import ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
 from incrowd.workflows.assess.released import Levels, ReadRelease, released_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
@@ -143,13 +143,13 @@ def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
     return Earlier(release, folder, certificate if same and whole else None, k, key)
 
 
-def _tables(released: ReadRelease) -> list[Shown]:
+def _tables(released: ReadRelease) -> list[ReleasedTuples]:
     """Return the tables whose numbers of rows are those of the data."""
     return [each for each in released.tables if each.rows is not None and not each.blanks and each.faithful]
 
 
 def _cells(
-    one: tuple[Shown, Levels], other: tuple[Shown, Levels], policy: Policy
+    one: tuple[ReleasedTuples, Levels], other: tuple[ReleasedTuples, Levels], policy: Policy
 ) -> tuple[tuple[str, ...], Counter[Cell], Counter[Cell]]:
     """Return the columns by which two tables can be compared, and the rows of each in every cell of them."""
     both = set(one[0].labels.column_names) & set(other[0].labels.column_names)
@@ -173,7 +173,7 @@ def _level(levels: Levels, name: str) -> int | None:
 
 
 def _risen(
-    shown: Shown, name: str, levels: tuple[int | None, int | None], place: int, policy: Policy
+    shown: ReleasedTuples, name: str, levels: tuple[int | None, int | None], place: int, policy: Policy
 ) -> list[str | None]:
     from incrowd.workflows.coarsen.labels import raise_labels
 

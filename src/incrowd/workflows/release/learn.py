@@ -18,7 +18,7 @@ from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.publish import Destination, Published, Released, carry_out, release_to
+from incrowd.workflows.release.publish import Destination, PublishedRelease, Released, carry_out, release_to
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -62,7 +62,7 @@ def learn_model(data: object, policy: PolicyLike) -> Learned:
 
 def learn_to(
     data: object, policy: PolicyLike, folder: Path, target: str | None = None, progress: Progress | None = None
-) -> Published:
+) -> PublishedRelease:
     """Learn a model into a folder: the model, its numbers as a table, report and certificate appear together."""
     read = load_policy(policy)
     require_learning(read, target)

@@ -42,7 +42,7 @@ class DatasetBond(Protocol):
 
 
 @dataclass(frozen=True)
-class Payer:
+class ChargeTarget:
     """Who pays for what: a dataset, for the release with this id; for everyone, or for one analyst; or an account.
 
     Where several datasets are read, `promises` says what each of them pays for.  `bonds` tell ledger and holder what a
@@ -58,7 +58,7 @@ class Payer:
 
 
 @dataclass(frozen=True)
-class Performed:
+class ExecutedPlan:
     """A plan that was charged and carried out: where the charge is written down, and what came out."""
 
     plan: Plan
@@ -66,7 +66,7 @@ class Performed:
     output: Any
 
 
-def perform(plan: Plan, rows: Any, ledger: Ledger, payer: Payer) -> Performed:
+def perform(plan: Plan, rows: Any, ledger: Ledger, payer: ChargeTarget) -> ExecutedPlan:
     """Charge what a plan promises on disk, and only then read the rows and release.
 
     The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
@@ -78,7 +78,7 @@ def perform(plan: Plan, rows: Any, ledger: Ledger, payer: Payer) -> Performed:
     load_libraries(plan.method)
     with concluding(ledger, plan, payer):
         entry = _charged(plan, ledger, payer)
-        return Performed(plan, entry, _released(plan, rows))
+        return ExecutedPlan(plan, entry, _released(plan, rows))
 
 
 def _released(plan: Plan, rows: Any) -> Any:
@@ -94,7 +94,7 @@ def _released(plan: Plan, rows: Any) -> Any:
 
 @contextmanager
 def concluding(
-    ledger: Ledger, plan: Plan, payer: Payer, published: Callable[[], bool] = lambda: False
+    ledger: Ledger, plan: Plan, payer: ChargeTarget, published: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """Say what stays spent, and write down that nothing came of it, if something fails after the charge.
 
@@ -114,7 +114,7 @@ def concluding(
         raise told from None
 
 
-def _loss(ledger: Ledger, plan: Plan, payer: Payer, before: int) -> str | None:
+def _loss(ledger: Ledger, plan: Plan, payer: ChargeTarget, before: int) -> str | None:
     """Return the sentence about what stays spent, or None if nothing was charged; and conclude the charge."""
     try:
         charge = next((each for each in ledger.entries(before) if _pays(each, payer.release)), None)
@@ -135,7 +135,7 @@ def _pays(entry: Entry, release: str) -> bool:
     return entry.kind == "charge" and entry.body["release"] == release
 
 
-def _parts(plan: Plan, payer: Payer) -> list[Part]:
+def _parts(plan: Plan, payer: ChargeTarget) -> list[Part]:
     promises = payer.promises or {payer.dataset: plan.promise}
     return [Part(dataset, promise, payer.account) for dataset, promise in promises.items()]
 
@@ -164,7 +164,7 @@ def _told(error: BaseException, sentence: str | None) -> BaseException:
     return told
 
 
-def _refused(promises: Mapping[str, Guarantee], ledger: Ledger, payer: Payer) -> bool:
+def _refused(promises: Mapping[str, Guarantee], ledger: Ledger, payer: ChargeTarget) -> bool:
     """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
     if payer.account is not None:  # an account was carved out of a budget that was paid already
         return False
@@ -175,7 +175,7 @@ def _refused(promises: Mapping[str, Guarantee], ledger: Ledger, payer: Payer) ->
     return False
 
 
-def _charged(plan: Plan, ledger: Ledger, payer: Payer) -> Entry:
+def _charged(plan: Plan, ledger: Ledger, payer: ChargeTarget) -> Entry:
     promises = payer.promises or {payer.dataset: plan.promise}
     declared = [bond.declaration for bond in payer.bonds]
     new = [bond for bond in payer.bonds if not bond.bound]

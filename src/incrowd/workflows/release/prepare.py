@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.marks import SourceMarks
+from incrowd.core.marks import SourceFingerprint
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
@@ -20,11 +20,11 @@ from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.missing_ids import missing_ids
 from incrowd.engines.settings import Local
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
-from incrowd.workflows.consent.admission import Admission, admit
+from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.policy.ledger import find_book, open_book, require_look
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.policy.sources import Bond, MarkedSource, SourceBook
+from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.libraries import load_out_of_core
 
 
@@ -38,7 +38,7 @@ class Prepared:
     source: Opened
     table: Table
     ledger: Ledger
-    bond: Bond
+    bond: DatasetBinding
     key: bytes
     commitment: str
     notes: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def load_for(policy: str | Path | Mapping[str, Any] | Policy, data: object) -> P
 class TakingPart:
     """Whose rows take part: those of people who consented, where a purpose is named, without a share held out."""
 
-    admission: Admission | None = None
+    admission: ConsentSnapshot | None = None
     hold_out: Fraction | None = None
 
 
@@ -78,11 +78,11 @@ def prepare(
         load_out_of_core()
     admitted = _admitted(engine, source, policy, whose.admission)
     keyed = admitted or engine.keyed(source, policy.plan.cells)
-    marks = _marks(engine, keyed, policy, SourceBook.of(policy).key(), progress)
+    marks = _marks(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
     ledger = open_book(policy)
     require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
-    bond = Bond.of(policy, ledger, (MarkedSource(source.address, marks),))
+    bond = DatasetBinding.of(policy, ledger, (MarkedSource(source.address, marks),))
     notes = (*source.notes, *missing_ids(engine, source, policy.schema))
     held = _held_out(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
@@ -95,7 +95,7 @@ def prepare(
     return Prepared(source, table, ledger, bond, key, keyed_digest(content, key), notes, held)
 
 
-def _admitted(engine: Engine, source: Opened, policy: Policy, admission: Admission | None) -> Rows | None:
+def _admitted(engine: Engine, source: Opened, policy: Policy, admission: ConsentSnapshot | None) -> Rows | None:
     """Return the rows of those who consented; a purpose without an admission is refused."""
     if policy.gate is None:
         return None
@@ -104,7 +104,7 @@ def _admitted(engine: Engine, source: Opened, policy: Policy, admission: Admissi
     return engine.admitted(source, admission.by(person_column(policy)))
 
 
-def _marks(engine: Engine, rows: Rows, policy: Policy, key: bytes, progress: Progress | None) -> SourceMarks:
+def _marks(engine: Engine, rows: Rows, policy: Policy, key: bytes, progress: Progress | None) -> SourceFingerprint:
     try:
         return engine.marks(rows, policy.schema, key, progress)
     except SourceInvalid as error:
@@ -127,11 +127,11 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     """
     source = open_data(data, policy, engine)
     rows = _admitted(engine, source, policy, admit(policy, data)) or source
-    key = SourceBook.of(policy).known_key() or secrets.token_bytes(32)
+    key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     marks = _marks(engine, rows, policy, key, progress)
     ledger = find_book(policy)
     if ledger is not None:
-        Bond.of(policy, ledger, (MarkedSource(source.address, marks),))
+        DatasetBinding.of(policy, ledger, (MarkedSource(source.address, marks),))
     if policy.plan.examine is not None:
         policy.plan.examine(Table(policy.schema, rows, engine))
     return source

@@ -44,7 +44,7 @@ from incrowd.workflows.release.differences import (
     hold_against,
 )
 from incrowd.workflows.release.outsiders import keep_held_out
-from incrowd.workflows.release.perform import Payer, Performed, concluding, perform
+from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
 from incrowd.workflows.release.prepare import Prepared, TakingPart, load_for, prepare
 from incrowd.workflows.report.page import public_report, summary_html
 from incrowd.workflows.report.steps_page import keep_steps
@@ -91,14 +91,14 @@ class Destination:
 
 
 @dataclass(frozen=True)
-class Terms:
+class ReleaseTerms:
     """What the holder adds to a policy for one release: a share of people held out, and what was refused, anyway."""
 
     hold_out: Fraction | None = None
     anyway: bool = False
 
 
-AS_IT_IS = Terms()
+AS_IT_IS = ReleaseTerms()
 
 
 def share_of(text: str | None) -> Fraction | None:
@@ -114,7 +114,7 @@ def share_of(text: str | None) -> Fraction | None:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRelease:
     """Where a release went: what may be passed on, what stays, and what its owner should know."""
 
     folder: Path
@@ -145,7 +145,7 @@ def carry_out(plan: Plan, data: object, policy: Policy, progress: Progress | Non
     with ExitStack() as paid:
         with engine_of(policy.engine, data) as engine:
             ready = prepare(data, policy, engine, progress, TakingPart(admission))
-            payer = Payer(policy.name, id_, bonds=(ready.bond,))
+            payer = ChargeTarget(policy.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer))
             performed = perform(plan, ready.table, ready.ledger, payer)
         certificate = _certificate(id_, stated, (policy, ready), performed)
@@ -159,8 +159,8 @@ def release_to(
     policy: str | Path | Mapping[str, Any] | Policy,
     destination: Destination,
     progress: Progress | None = None,
-    terms: Terms = AS_IT_IS,
-) -> Published:
+    terms: ReleaseTerms = AS_IT_IS,
+) -> PublishedRelease:
     """Release a file or a frame into a folder: data, report and certificate appear together, or not at all.
 
     Where a table of a database is named, it holds the same rows and appears as soon as the folder has.  One without an
@@ -185,7 +185,7 @@ def release_to(
         with engine_of(read.engine, data) as engine:
             ready = prepare(data, read, engine, progress, TakingPart(admission, terms.hold_out))
             require_crowds(read, earlier, Table(read.schema, ready.source, engine), admission)
-            payer = Payer(read.name, id_, bonds=(ready.bond,))
+            payer = ChargeTarget(read.name, id_, bonds=(ready.bond,))
             paid.enter_context(concluding(ready.ledger, plan, payer, there.exists))
             performed = perform(plan, ready.table, ready.ledger, payer)
             certificate = _certificate(id_, stated, (read, ready), performed)
@@ -202,7 +202,7 @@ def release_to(
             ready.ledger.conclude(performed.entry, certificate.digest())
     notes = (*ready.notes, *found, *warnings_of(read))
     shown = Released(performed.output, certificate)
-    return Published(destination.folder, folders.internal or destination.folder, shown, notes)
+    return PublishedRelease(destination.folder, folders.internal or destination.folder, shown, notes)
 
 
 def check_form(form: str, method: str) -> None:
@@ -268,7 +268,7 @@ def check_labels(form: str, schema: Schema) -> None:
             )
 
 
-def _certificate(id_: str, stated: Stated, found: tuple[Policy, Prepared], performed: Performed) -> Certificate:
+def _certificate(id_: str, stated: Stated, found: tuple[Policy, Prepared], performed: ExecutedPlan) -> Certificate:
     policy, ready = found
     columns = columns_of(policy.schema, performed.output.schema.names)
     return certify(id_, stated, performed, dataset_of(policy, ready.commitment), columns)
@@ -279,7 +279,7 @@ def _require(*, holds: bool) -> None:
         raise PromiseBroken("the output does not keep its promise. This is a fault in the software: please report it.")
 
 
-def _around(policy: Policy, terms: Terms, earlier: tuple[Earlier, ...]) -> Iterator[Step]:
+def _around(policy: Policy, terms: ReleaseTerms, earlier: tuple[Earlier, ...]) -> Iterator[Step]:
     """Yield the steps that this release has besides those of its method."""
     if terms.hold_out is not None:
         yield HoldOut(terms.hold_out)

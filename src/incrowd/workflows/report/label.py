@@ -9,7 +9,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
-from incrowd.core.unit import Adjacency, Kind, More, Unit
+from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.drawing.markup import Description
 from incrowd.verifier.judge import statement_of
@@ -23,7 +23,7 @@ _ATTACKER = (
 
 
 @dataclass(frozen=True)
-class Alarm:
+class ReportAlert:
     """What must be read before everything else."""
 
     title: str
@@ -45,7 +45,7 @@ class Label:
 
     odds: Odds
     total: Odds
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[ReportAlert, ...]
     answers: tuple[LabelLine, ...]
 
     @property
@@ -74,24 +74,24 @@ def label_of(certificate: Certificate, published: Description) -> Label:
     return Label(odds, total, _alarms(certificate, odds, total), answers)
 
 
-def _alarms(certificate: Certificate, odds: Odds, total: Odds) -> tuple[Alarm, ...]:
+def _alarms(certificate: Certificate, odds: Odds, total: Odds) -> tuple[ReportAlert, ...]:
     reason = certificate.accounting.unbounded
     allowed = f" The owner of the data let this pass, and wrote: “{reason}”." if reason else ""
     if not odds.bounded:
         kept = _kept(certificate)
         kinds = listed([claim.kind for claim in reversed(certificate.claims)]) or "no claim"
         said = "Nothing bounds what someone with other knowledge can learn about one person from this release."
-        return (Alarm(f"No epsilon: {kinds} only", f"{said}{_drafted(certificate)}{allowed}"), *kept)
+        return (ReportAlert(f"No epsilon: {kinds} only", f"{said}{_drafted(certificate)}{allowed}"), *kept)
     if not total.bounded:
         text = (
             "This release has a bound of its own. Another release about the same people has none, so nothing bounds "
             f"what all of them show together.{allowed}"
         )
-        return (Alarm("No epsilon in total: an earlier release has none", text),)
+        return (ReportAlert("No epsilon in total: an earlier release has none", text),)
     return ()
 
 
-def _kept(certificate: Certificate) -> tuple[Alarm, ...]:
+def _kept(certificate: Certificate) -> tuple[ReportAlert, ...]:
     """Return that columns were published as they are, beside crowds that were counted over others."""
     plain = statement_of(certificate).of_role(Role.PLAIN)
     names = kept_columns(certificate.claims, certificate.steps, plain)
@@ -101,7 +101,7 @@ def _kept(certificate: Certificate) -> tuple[Alarm, ...]:
         "No crowd was counted over these columns, which were published as they are. Someone who knows a person's "
         "values there may single one row out."
     )
-    return (Alarm(f"Outside of the crowds: {listed(list(names))}", text),)
+    return (ReportAlert(f"Outside of the crowds: {listed(list(names))}", text),)
 
 
 def _drafted(certificate: Certificate) -> str:
@@ -214,9 +214,9 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
 
 def _rows(unit: Unit) -> str:
     few = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
-    if unit.more is More.DROP:
+    if unit.more is ExtraRowsRule.DROP:
         return f"people with more than {few} are left out"
-    if unit.more is More.REFUSE:
+    if unit.more is ExtraRowsRule.REFUSE:
         return f"nobody has more than {few}: the source was checked for it, and publication shows that it passed"
     return "one row of each takes part" if unit.max_rows == 1 else f"at most {few} of each take part"
 

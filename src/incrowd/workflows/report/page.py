@@ -220,7 +220,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """Everything that a page shows, in the order of its sections."""
 
     certificate: Certificate
@@ -271,11 +271,11 @@ def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, 
     return _templates().get_template("page.html").render(page=page, internal=internal)
 
 
-def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> Page:
+def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> ReportPage:
     own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
     label = label_of(certificate, describe(certificate, own))
     drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
-    return Page(
+    return ReportPage(
         certificate=certificate,
         label=label,
         comparison=comparison,

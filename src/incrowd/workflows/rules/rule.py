@@ -11,7 +11,7 @@ from incrowd.errors import InvalidParameter
 _MOST = 10**6
 
 
-class SmallCounts(StrEnum):
+class SmallCountRule(StrEnum):
     """What stands in place of a hidden count: a blank or a symbol, the number 0, or a label such as `<5`."""
 
     HIDDEN = "hidden"
@@ -35,7 +35,11 @@ class Rounding(StrEnum):
     DOWN = "down"
 
 
-_MARKS = {SmallCounts.HIDDEN: "hidden", SmallCounts.ZERO: "published as 0", SmallCounts.LABEL: "replaced by a label"}
+_MARKS = {
+    SmallCountRule.HIDDEN: "hidden",
+    SmallCountRule.ZERO: "published as 0",
+    SmallCountRule.LABEL: "replaced by a label",
+}
 _BESIDE = {
     "totals": "totals over all cells are published",
     "percentages": "percentages of all rows are published",
@@ -62,7 +66,7 @@ class Rule:
     """
 
     threshold: int = 1
-    small_counts: SmallCounts = SmallCounts.HIDDEN
+    small_counts: SmallCountRule = SmallCountRule.HIDDEN
     zeros: Zeros = Zeros.HIDDEN
     base: int | None = None
     rounding: Rounding = Rounding.NEAREST
@@ -80,9 +84,9 @@ class Rule:
             raise InvalidParameter("counts are rounded to a whole number from 2 to a million, such as 5 or 10.")
         if self.base is None and (self.round_first or self.rounding is not Rounding.NEAREST):
             raise InvalidParameter("the rule says how counts are rounded, but not to what: say it, such as 5.")
-        if self.zeros is Zeros.SHOWN and (self.threshold == 1 or self.small_counts is SmallCounts.ZERO):
+        if self.zeros is Zeros.SHOWN and (self.threshold == 1 or self.small_counts is SmallCountRule.ZERO):
             raise InvalidParameter("small counts become 0 by this rule and look like empty cells: leave zeros hidden.")
-        if self.threshold == 1 and (self.secondary or self.small_counts is not SmallCounts.HIDDEN):
+        if self.threshold == 1 and (self.secondary or self.small_counts is not SmallCountRule.HIDDEN):
             raise InvalidParameter("the rule says how counts are hidden, but not which: say below what, such as 5.")
         if not 1 <= self.tables <= _MOST:
             raise InvalidParameter("the number of tables is a whole number of at least 1.")

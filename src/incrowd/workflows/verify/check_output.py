@@ -13,20 +13,20 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verifier.statement import Look, Problem
+from incrowd.verifier.statement import CheckOutcome, Problem
 
 _ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
 
 
-def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[Look]:
+def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Hold what published files show against the certificate; `output` is what they were reopened as."""
-    yield Look("evidence", _evidence(certificate, output), "the file shows the same")
+    yield CheckOutcome("evidence", _evidence(certificate, output), "the file shows the same")
     files = files[: len(output.parts)]  # documents stand after the tables
     scattered = any(_scattered(part, path) for part, path in zip(output.parts, files, strict=True))
     order = Problem("rows that look alike do not stand together") if scattered else None
-    yield Look("order of the rows", order, "it tells nothing: what looks alike stands together")
+    yield CheckOutcome("order of the rows", order, "it tells nothing: what looks alike stands together")
     notes = Problem("the file carries notes beside its table, and no release is written with any")
-    yield Look("metadata of the file", notes if any(map(_annotated, files)) else None, "there is none")
+    yield CheckOutcome("metadata of the file", notes if any(map(_annotated, files)) else None, "there is none")
 
 
 def _evidence(certificate: Certificate, output: Any) -> Problem | None:

@@ -24,7 +24,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.link import Anchor
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
-from incrowd.verifier.statement import Finding, Look, Problem, Verdict, finding
+from incrowd.verifier.statement import CheckOutcome, CheckResult, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import check_of, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key
@@ -55,10 +55,10 @@ class Verification:
     """All findings; passed means that nothing failed, not that nothing is unknown."""
 
     certificate: Certificate
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
-    def failure(self) -> Finding | None:
+    def failure(self) -> CheckResult | None:
         """The first finding that failed, if one did."""
         return next((each for each in self.findings if each.verdict is Verdict.FAILED), None)
 
@@ -107,7 +107,7 @@ class Verification:
         return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
 
 
-def _check_count(findings: tuple[Finding, ...]) -> str:
+def _check_count(findings: tuple[CheckResult, ...]) -> str:
     passed = [each.about for each in findings if each.verdict is Verdict.PASSED]
     claims = sum(about.startswith("claim: ") for about in passed)
     return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
@@ -153,18 +153,18 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
-        *(Finding(_ASSUMED, Verdict.UNKNOWN, text) for text in _assumed(certificate)),
+        *(CheckResult(_ASSUMED, Verdict.UNKNOWN, text) for text in _assumed(certificate)),
     ]
     return Verification(certificate, tuple(findings))
 
 
-def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[Finding]:
+def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckResult]:
     if path.is_dir():
         given = [each for each in named if each is not None]
         yield check_folder(certificate, path, [each.name for each in given if each.resolve().parent == path.resolve()])
 
 
-def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
     """Look into the files, as the method says: which columns there are, and whether they keep what was promised."""
     files = placed(certificate, folder, data)
     if not files or not all(file.is_file() for file in files):
@@ -173,10 +173,12 @@ def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iter
         for look in check_of(certificate.method.name).looks(statement_of(certificate), files):
             yield finding(look)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield Finding("contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+        yield CheckResult(
+            "contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})"
+        )
 
 
-def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[Finding]:
+def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
     """Where all else holds, look at what the files show beside their counts, and at the report."""
     from incrowd.workflows.verify.check_output import check_output
 
@@ -188,10 +190,10 @@ def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> It
         for look in (*check_output(certificate, output, files), *_report(certificate, output, folder)):
             yield finding(look)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield Finding("evidence", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+        yield CheckResult("evidence", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
 
 
-def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[Look]:
+def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[CheckOutcome]:
     """Render the report again; one that another version wrote may differ, and is not vouched for."""
     from incrowd.workflows.report.page import GENERATOR, public_report
 
@@ -201,45 +203,49 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
     bare = replace(certificate, outputs=tables_of(certificate), signature=None)
     page = file.read_text(encoding="utf-8")
     if page == public_report(bare, output):
-        yield Look(_REPORT, None, "rendered again, it is the same page")
+        yield CheckOutcome(_REPORT, None, "rendered again, it is the same page")
     elif GENERATOR in page:
-        yield Look(_REPORT, Problem("it is not the page that this certificate gives"), "")
+        yield CheckOutcome(_REPORT, Problem("it is not the page that this certificate gives"), "")
     else:
         other = Problem("the enclosed report is not vouched for: another version wrote it", undecided=True)
-        yield Look(_REPORT, other, "")
+        yield CheckOutcome(_REPORT, other, "")
 
 
-def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[Finding]:
+def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckResult]:
     """Verify the release that a coarser table was made from, and then hold the table against it."""
     descent, folder = getattr(check_of(certificate.method.name), "descent", None), held.get("parent")
     if descent is None:
         if folder is not None:
-            yield Finding("parent", Verdict.FAILED, "this release was not made from another: its steps name no parent")
+            yield CheckResult(
+                "parent", Verdict.FAILED, "this release was not made from another: its steps name no parent"
+            )
         return
     if folder is None:
-        yield Finding("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
+        yield CheckResult("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
         return
     own = verify(folder, ledger=held.get("ledger"), trusted=held.get("trusted"))
     wrong, where = own.failure, folder if folder.is_dir() else folder.parent
     if wrong is not None:
-        yield Finding("parent", Verdict.FAILED, f"it does not verify itself ({wrong.about}: {wrong.why})")
+        yield CheckResult("parent", Verdict.FAILED, f"it does not verify itself ({wrong.about}: {wrong.why})")
         return
     try:
         problem = descent(certificate, own.certificate, files, placed(own.certificate, where, None))
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         problem = Problem(f"the files cannot be compared ({type(error).__name__})")
     right = f"verified first ({own.verdict}); computed again from its file, the table is the same"
-    yield finding(Look("parent", problem, right))
+    yield finding(CheckOutcome("parent", problem, right))
 
 
-def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[Finding]:
+def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckResult]:
     """Make the whole plan again and compare every leaf of it."""
     if policy is None:
         return
     if policy.hash != certificate.policy_hash:
-        yield Finding("policy", Verdict.FAILED, "this is not the policy that the release was made under")
+        yield CheckResult("policy", Verdict.FAILED, "this is not the policy that the release was made under")
         return
-    yield finding(Look("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf"))
+    yield finding(
+        CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
+    )
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -272,9 +278,11 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     return None if known else Problem("the plan made from it has other steps, promises, claims or columns")
 
 
-def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding]:
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckResult]:
     if ledger is None:
-        yield Finding("ledger", Verdict.UNKNOWN, "no ledger was given: that the charge was made, and what came since")
+        yield CheckResult(
+            "ledger", Verdict.UNKNOWN, "no ledger was given: that the charge was made, and what came since"
+        )
         return
     try:
         problem = _charge(certificate, ledger)
@@ -282,7 +290,7 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Finding
         problem = str(error)
     place = certificate.ledger.sequence
     right = f"entry {place} is the charge of this release; the chain is whole"
-    yield Finding("ledger", Verdict.FAILED if problem else Verdict.PASSED, problem or right)
+    yield CheckResult("ledger", Verdict.FAILED if problem else Verdict.PASSED, problem or right)
 
 
 def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
@@ -323,21 +331,21 @@ def _came_of(certificate: Certificate) -> tuple[str, str]:
 _OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
 
 
-def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Finding]:
+def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckResult]:
     if certificate.signature is None:
         if trusted is None:
-            yield Finding("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+            yield CheckResult("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
         else:
             public_key(trusted)  # which refuses a file that holds none
-            yield Finding("signature", Verdict.FAILED, "a key was given, and the certificate is not signed")
+            yield CheckResult("signature", Verdict.FAILED, "a key was given, and the certificate is not signed")
         return
     problem = check_signature(certificate, trusted)
     if problem is not None:
-        yield Finding("signature", Verdict.FAILED, problem)
+        yield CheckResult("signature", Verdict.FAILED, problem)
     elif trusted is None:
-        yield Finding("signature", Verdict.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
+        yield CheckResult("signature", Verdict.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
     else:
-        yield Finding("signature", Verdict.PASSED, "signed by the key that was given")
+        yield CheckResult("signature", Verdict.PASSED, "signed by the key that was given")
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:

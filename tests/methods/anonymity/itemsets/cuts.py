@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.schema import Column, Outside, Role
 from incrowd.methods.anonymity.itemsets.cuts import ItemTree
 
@@ -16,18 +16,18 @@ Row = tuple[int, frozenset[int]]
 """A row: its class, and its items by number."""
 
 
-def column_of(tree: Tree) -> Column:
+def column_of(tree: TreeHierarchy) -> Column:
     return Column("bought", Role.QUASI, hierarchy=tree, separator=";", outside=Outside.DROP)
 
 
-def tree_of(shape: Sequence[int], wider: int) -> Tree:
+def tree_of(shape: Sequence[int], wider: int) -> TreeHierarchy:
     """Return items `i0`, `i1`, … in groups of these sizes, and so many groups in each group of groups."""
     rows, item = [], 0
     for group, size in enumerate(shape):
         for _ in range(size):
             rows.append((f"i{item}", f"g{group}", f"h{group // wider}"))
             item += 1
-    return Tree(tuple(rows))
+    return TreeHierarchy(tuple(rows))
 
 
 def cuts(tree: ItemTree) -> Iterator[tuple[int, ...]]:

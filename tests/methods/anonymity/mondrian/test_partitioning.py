@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.methods.anonymity.mondrian.axes import Axis
@@ -30,7 +30,7 @@ def axis(column: Line | Branches) -> Axis:
         numbers = Column("n", type=Type.INTEGER, hierarchy=Flat(Numbers(0, TOP)), missing=Missing.DROP)
         found = Recoding(numbers, 0).classes
     else:
-        tree = Tree(tuple(path[::-1] for path in column.paths))
+        tree = TreeHierarchy(tuple(path[::-1] for path in column.paths))
         found = Recoding(Column("c", hierarchy=tree, missing=Missing.DROP, outside=Outside.DROP), 0).classes
     assert found is not None
     return Axis.of(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy.tree import Tree
+from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
@@ -17,7 +17,7 @@ _SHARES = (0.5, 0.2, 0.1, 0.1, 0.05, 0.03, 0.01, 0.01)
 
 def huge(rows: int = 2000) -> Lattice:
     """Return twenty columns of four levels each."""
-    hierarchy = Tree(tuple((f"{value}", f"{value // 2}", f"{value // 4}") for value in range(8)))
+    hierarchy = TreeHierarchy(tuple((f"{value}", f"{value // 2}", f"{value // 4}") for value in range(8)))
     classes: list[Classes] = []
     for number in range(_COLUMNS):
         listed = Recoding(Column(f"c{number}", hierarchy=hierarchy), 0).classes

@@ -9,7 +9,7 @@ from incrowd.criteria.k_map import KMap
 from incrowd.criteria.presence import DeltaPresence
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
-from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.quality import Discernibility
 from tests.methods.anonymity.search.huge import huge
@@ -26,7 +26,7 @@ PEOPLE: list[Row] = [
 @pytest.mark.parametrize("limit", ["0", "0.05", "1"])
 def test_a_search_through_2_to_the_40_nodes_returns_in_time_with_a_point_and_a_bound(limit: str) -> None:
     start = time.process_time()
-    found = optimal(huge(), Task(KAnonymity(5), limit=limit), Patience(seconds=1))
+    found = optimal(huge(), Task(KAnonymity(5), limit=limit), SearchLimits(seconds=1))
     assert time.process_time() - start < 30  # of this process: what others do does not count
     assert not found.complete
     assert found.best is not None
@@ -37,7 +37,7 @@ def test_a_search_through_2_to_the_40_nodes_returns_in_time_with_a_point_and_a_b
 
 
 def test_more_nodes_may_not_wait_than_was_said() -> None:
-    found = optimal(huge(), Task(KAnonymity(5), Discernibility()), Patience(waiting=100))
+    found = optimal(huge(), Task(KAnonymity(5), Discernibility()), SearchLimits(waiting=100))
     assert not found.complete
     assert found.best is not None
 
@@ -49,7 +49,7 @@ def test_progress_tells_a_bound_that_never_falls_and_a_best_that_never_worsens()
         seen.append(progress)
         return len(seen) == 20
 
-    optimal(huge(), Task(KAnonymity(5), limit="0.05"), Patience(told=told))
+    optimal(huge(), Task(KAnonymity(5), limit="0.05"), SearchLimits(told=told))
     bounds = [progress.bound for progress in seen]
     scores = [progress.best.score for progress in seen if progress.best is not None]
     assert bounds == sorted(bounds)

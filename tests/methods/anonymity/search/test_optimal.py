@@ -20,7 +20,7 @@ from incrowd.methods.anonymity.search import optimal as search
 from incrowd.methods.anonymity.search import rollup
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
 from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Patience, Progress, optimal
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.additive import Loss
 from tests.criteria.slow_criteria import CRITERIA, SENSITIVE
@@ -159,7 +159,7 @@ def test_a_search_that_is_told_to_stop_keeps_a_bound() -> None:
         seen.append(progress)
         return True
 
-    found = optimal(lattice(SMALL), Task(KAnonymity(2)), Patience(told=told))
+    found = optimal(lattice(SMALL), Task(KAnonymity(2)), SearchLimits(told=told))
     assert not found.complete
     assert seen[0].judged == 0
     whole = optimal(lattice(SMALL), Task(KAnonymity(2)))
@@ -214,7 +214,7 @@ def _scores_of_releases(counts: Counts, criterion: Criterion, allowed: int) -> d
 @settings(deadline=None, max_examples=40)
 @given(table=universe.rows, node=st.sampled_from(universe.NODES))
 def test_written_down_histograms_are_as_far_as_groups(table: list[Row], node: tuple[int, ...]) -> None:
-    partition = rollup.Roller(lattice(table))(node).partition()
+    partition = rollup.RollupCache(lattice(table))(node).partition()
     histograms, groups = partition.histograms[SENSITIVE], partition.groups(SENSITIVE)
     assert histograms.sizes.tolist() == groups.sizes.tolist()
     for distance in (equal, hierarchical):

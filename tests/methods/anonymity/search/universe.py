@@ -16,7 +16,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.tree import Tree, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.quality.additive import Height, Loss, Precision
@@ -32,7 +32,7 @@ QUASI = ("place", "sex", "age")
 HIERARCHIES = (
     tree({"Europe": ["Paris", "Rome", "Oslo"], "Asia": ["Kyoto"]}),
     Flat(Categories(("F", "M"))),
-    Tree((("1", "1-2", "1-3"), ("2", "1-2", "1-3"), ("3", "3", "1-3"), ("4", "4", "4-5"), ("5", "5", "4-5"))),
+    TreeHierarchy((("1", "1-2", "1-3"), ("2", "1-2", "1-3"), ("3", "3", "1-3"), ("4", "4", "4-5"), ("5", "5", "4-5"))),
 )
 COLUMNS = tuple(
     Column(name, Role.QUASI, hierarchy=hierarchy) for name, hierarchy in zip(QUASI, HIERARCHIES, strict=True)

@@ -14,7 +14,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.methods.anonymity.syntactic import check, demands
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.verifier.statement import Look, Statement
+from incrowd.verifier.statement import CheckOutcome, Statement
 from tests.methods.anonymity.syntactic.patients import (
     EVERYTHING,
     LOCAL,
@@ -28,11 +28,11 @@ from tests.policies import changed
 from tests.statements import with_step
 
 
-def broken(looks: Iterable[Look]) -> str:
+def broken(looks: Iterable[CheckOutcome]) -> str:
     return " ".join(look.about for look in looks if look.problem is not None and not look.problem.undecided)
 
 
-def left_open(looks: Iterable[Look]) -> set[str]:
+def left_open(looks: Iterable[CheckOutcome]) -> set[str]:
     return {look.about for look in looks if look.problem is not None and look.problem.undecided}
 
 

@@ -14,7 +14,7 @@ import pytest
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Plan
-from incrowd.core.steps.step import Grounds, claims_of, fold, step_of
+from incrowd.core.steps.step import ClaimBasis, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain import check as full_domain
 from incrowd.methods.anonymity.full_domain.steps import CutLevels
@@ -83,14 +83,14 @@ def test_keys_in_another_order_mean_the_same(plan: Plan) -> None:
     text = json.dumps([step.to_json() for step in plan.steps], sort_keys=True)
     steps = tuple(step_of(each, check.STEPS) for each in json.loads(text))
     assert fold(steps, plan.unit) == plan.promise
-    assert claims_of(Grounds(plan.promise, steps)) == plan.claims
+    assert claims_of(ClaimBasis(plan.promise, steps)) == plan.claims
 
 
 def test_every_claim_is_read_back_and_follows_from_the_steps(plan: Plan) -> None:
     check = CHECKS[plan.method]
     plain = [json.loads(json.dumps(claim.to_json())) for claim in plan.claims]
     assert tuple(claim_of(each, check.CLAIMS) for each in plain) == plan.claims
-    assert claims_of(Grounds(fold(plan.steps, plan.unit), plan.steps)) == plan.claims
+    assert claims_of(ClaimBasis(fold(plan.steps, plan.unit), plan.steps)) == plan.claims
     for each in plain:
         for name in each["parameters"]:
             less = {key: value for key, value in each["parameters"].items() if key != name}
@@ -189,7 +189,7 @@ def test_another_demand_is_another_promise_or_another_claim(tmp_path: Path, path
         place = place[step]
     place[last] = value
     steps = (plan.steps[0], step_of(plain, full_domain.STEPS), plan.steps[2])
-    same = fold(steps, plan.unit) == plan.promise, claims_of(Grounds(plan.promise, steps)) == plan.claims
+    same = fold(steps, plan.unit) == plan.promise, claims_of(ClaimBasis(plan.promise, steps)) == plan.claims
     assert same == ((False, False) if part == "loss" else (True, False))
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incrowd.methods.synthesis.marginals.budget import (
-    Reach,
+    Sensitivity,
     Shares,
     choice_epsilon,
     choice_rho,
@@ -24,12 +24,12 @@ from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
 from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 
-ONE = Reach(1, 1)
+ONE = Sensitivity(1, 1)
 
 
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=50), st.integers(1, 60), st.integers(1, 9))
 def test_scales_and_choices_never_cost_more_than_their_share(rho: Fraction, number: int, rows: int) -> None:
-    reach = Reach(2 * rows**2, 2 * rows)
+    reach = Sensitivity(2 * rows**2, 2 * rows)
     assert table_rho(gaussian_scale(rho, number, reach), reach, number) <= rho
     assert number * choice_rho(choice_epsilon(rho, number)) <= rho
 
@@ -45,8 +45,8 @@ class Hostile(SystemCoins):
 
 
 @pytest.mark.parametrize("factor", [0, 1, 40])
-@pytest.mark.parametrize("reach", [ONE, Reach(8, 4)])
-def test_the_filter_is_never_exceeded_whatever_comes_out(factor: int, reach: Reach) -> None:
+@pytest.mark.parametrize("reach", [ONE, Sensitivity(8, 4)])
+def test_the_filter_is_never_exceeded_whatever_comes_out(factor: int, reach: Sensitivity) -> None:
     chance = np.random.default_rng(factor)
     sizes = (2, 3, 4, 2)
     codes = np.array([chance.integers(0, size, 300) for size in sizes])

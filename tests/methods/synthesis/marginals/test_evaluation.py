@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, table_rho
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, table_rho
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
@@ -53,7 +53,7 @@ def test_no_unit_moves_errors_farther_than_their_noise_is_made_for(unit: Unit) -
 
     Rows of others only change what is left of the finished table's counts, so that these stand for them.
     """
-    reach = Reach.of(unit)
+    reach = Sensitivity.of(unit)
     tables = [*combinations(range(3), 2), (0, 1, 2)]
     cells = [(a, b, c) for a in range(2) for b in range(2) for c in range(2)]
     mine = [each for size in range(unit.max_rows + 1) for each in combinations_with_replacement(cells, size)]
@@ -76,13 +76,13 @@ def _rows(rows: tuple[tuple[int, ...], ...]) -> WeightedRows:
     return WeightedRows.drawn((2, 2, 2), np.array(rows, np.int64).reshape(-1, 3).T)
 
 
-@pytest.mark.parametrize("reach", [Reach(1, 1), Reach(8, 4)])
-def test_mean_and_tables_cost_a_hundredth_each(reach: Reach) -> None:
+@pytest.mark.parametrize("reach", [Sensitivity(1, 1), Sensitivity(8, 4)])
+def test_mean_and_tables_cost_a_hundredth_each(reach: Sensitivity) -> None:
     evaluator = Evaluator(*_two_tables(), 500, Fraction(1, 7), reach)
     mean, each = evaluator.mean(SystemCoins()), evaluator.each(PAIRS, SystemCoins())
     share = EVALUATION * evaluator.rho
-    assert table_rho(mean.scale, Reach((6 * reach.score) ** 2, 1)) <= share
-    assert table_rho(each.scale, Reach(reach.score**2, 1), 6) <= share
+    assert table_rho(mean.scale, Sensitivity((6 * reach.score) ** 2, 1)) <= share
+    assert table_rho(each.scale, Sensitivity(reach.score**2, 1), 6) <= share
     assert each.margin == pytest.approx(math.sqrt(6) * mean.margin, rel=0.02), "√k times as wide"
 
 
@@ -95,7 +95,7 @@ def test_intervals_hold_the_truth_in_nearly_all_runs() -> None:
     assert tails[0] < FALSE_ALARM
     assert 7 * tails[1] < FALSE_ALARM
     rows, drawn = _two_tables()
-    evaluator = Evaluator(rows, drawn, 500, Fraction(1), Reach(1, 1))
+    evaluator = Evaluator(rows, drawn, 500, Fraction(1), Sensitivity(1, 1))
     truths = np.array([np.abs(rows.table(pair) - drawn.table(pair)).sum() / 1000 for pair in PAIRS])
     held, held_each = 0, np.zeros(6, np.int64)
     for _ in range(300):
@@ -123,7 +123,7 @@ def test_the_error_of_each_table_is_told_and_paid(method: str, workload: Any, tm
     assert named == (pairs if workload is None else [["sex", "zip"], ["sex", "age", "zip"]])
     measure = next(step for step in found.certificate.steps if isinstance(step, MeasureTables))
     assert measure.evaluation == "1/50"
-    assert spent(evidence, Reach(1, 1)) <= measure.rho
+    assert spent(evidence, Sensitivity(1, 1)) <= measure.rho
     assert isinstance(found.result, SyntheticRows)
     assert "each measured privately" in found.report()
 

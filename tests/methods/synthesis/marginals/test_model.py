@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import Reach, Shares
+from incrowd.methods.synthesis.marginals.budget import Sensitivity, Shares
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, spread, summed
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
@@ -127,8 +127,8 @@ def test_tables_of_a_model_agree_even_where_nothing_but_noise_was_measured() -> 
     sizes = (4, 11, 2)
     empty = WeightedRows(sizes, np.zeros((3, 0), np.int64), np.zeros(0, np.int64))
     for seed in range(6):
-        search = Search(empty, WorkLimits(((0, 1), (1, 2)), 16, 500), Reach(1, 1), SeededCoins(seed))
-        model = search.adaptive(Shares.of(Fraction(1, 5), 3, 16, Reach(1, 1))).model
+        search = Search(empty, WorkLimits(((0, 1), (1, 2)), 16, 500), Sensitivity(1, 1), SeededCoins(seed))
+        model = search.adaptive(Shares.of(Fraction(1, 5), 3, 16, Sensitivity(1, 1))).model
         for place, parent in enumerate(model.tree.parents):
             shared = model.tree.separators[place]
             sums = [summed(model.tables[each], model.tree.cliques[each], shared) for each in (place, max(0, parent))]

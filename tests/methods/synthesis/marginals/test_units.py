@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import incrowd
-from incrowd.methods.synthesis.marginals.budget import Reach, Shares
+from incrowd.methods.synthesis.marginals.budget import Sensitivity, Shares
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
 from incrowd.methods.synthesis.marginals.steps import spent
 from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
@@ -84,12 +84,12 @@ def test_noise_grows_with_what_a_unit_can_move(method: str, tmp_path: Path) -> N
     person = {"column": "id", "max_rows": 2}
     named = {"columns__id": {"role": "identifier"}}
     units = {
-        "row": (HOMES, Reach(1, 1), 3000),
-        "replaced": (changed(HOMES, dataset__unit={"adjacency": "replace-one"}), Reach(2, 2), 3000),
-        "person": (changed(HOMES, **named, dataset__unit=person), Reach(4, 2), 1200),
+        "row": (HOMES, Sensitivity(1, 1), 3000),
+        "replaced": (changed(HOMES, dataset__unit={"adjacency": "replace-one"}), Sensitivity(2, 2), 3000),
+        "person": (changed(HOMES, **named, dataset__unit=person), Sensitivity(4, 2), 1200),
         "person replaced": (
             changed(HOMES, **named, dataset__unit={**person, "adjacency": "replace-one"}),
-            Reach(8, 4),
+            Sensitivity(8, 4),
             1200,
         ),
     }
@@ -123,11 +123,11 @@ class Wild(SystemCoins):
     st.fractions(min_value=Fraction(1, 10**5), max_value=20),
     st.lists(st.sampled_from([0, 1, -3, 60, 10**4]), min_size=1, max_size=4),
     st.integers(1, 6),
-    st.sampled_from([Reach(1, 1), Reach(2, 2), Reach(9, 3), Reach(18, 6)]),
+    st.sampled_from([Sensitivity(1, 1), Sensitivity(2, 2), Sensitivity(9, 3), Sensitivity(18, 6)]),
     st.integers(60, 400),
 )
 def test_the_filter_is_never_exceeded_for_any_outcomes(
-    rho: Fraction, factors: list[int], rounds: int, reach: Reach, cells: int
+    rho: Fraction, factors: list[int], rounds: int, reach: Sensitivity, cells: int
 ) -> None:
     sizes = (2, 3, 5, 4)
     chance = np.random.default_rng(rounds)

@@ -23,7 +23,7 @@ from incrowd.verifier.files import CERTIFICATE
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.plan.look.chosen_policy import ChosenPolicy, replaced
-from incrowd.workflows.plan.look.look import Looked, look
+from incrowd.workflows.plan.look.look import PreviewResult, look
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -38,7 +38,7 @@ POLICY = changed(SURVEY, dataset__rows=6000)
 
 
 @pytest.fixture(scope="module")
-def road(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Looked, Policy]:
+def road(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PreviewResult, Policy]:
     """A folder with a look, the policy that it wrote, and the release under that policy."""
     folder = tmp_path_factory.mktemp("looked")
     written(POLICY, folder)
@@ -53,7 +53,7 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Looked, Policy
 
 
 def test_a_look_is_charged_before_rows_are_read_and_concluded_with_its_certificate(
-    road: tuple[Path, Looked, Policy],
+    road: tuple[Path, PreviewResult, Policy],
 ) -> None:
     _, looked, chosen = road
     book = find_book(chosen)
@@ -71,7 +71,7 @@ def test_the_public_name_is_the_same_function() -> None:
     assert incrowd.look is look
 
 
-def test_the_certificate_of_a_look_verifies_with_ledger_and_policy(road: tuple[Path, Looked, Policy]) -> None:
+def test_the_certificate_of_a_look_verifies_with_ledger_and_policy(road: tuple[Path, PreviewResult, Policy]) -> None:
     folder, looked, chosen = road
     file = folder / "chosen.yaml.look.json"
     found = verify(file, ledger=find_book(chosen), policy=load_policy(folder / "policy.yaml"))
@@ -82,7 +82,7 @@ def test_the_certificate_of_a_look_verifies_with_ledger_and_policy(road: tuple[P
 
 
 def test_a_release_at_levels_by_a_look_claims_privacy_and_neither_crowds_nor_zero_knowledge(
-    road: tuple[Path, Looked, Policy],
+    road: tuple[Path, PreviewResult, Policy],
 ) -> None:
     folder, looked, chosen = road
     certificate = read_certificate(folder / "out")
@@ -100,7 +100,7 @@ def test_a_release_at_levels_by_a_look_claims_privacy_and_neither_crowds_nor_zer
     assert unmarked.promise.loss == certificate.guarantee.loss
 
 
-def test_it_verifies_with_policy_and_ledger(road: tuple[Path, Looked, Policy]) -> None:
+def test_it_verifies_with_policy_and_ledger(road: tuple[Path, PreviewResult, Policy]) -> None:
     folder, _, chosen = road
     found = verify(folder / "out", ledger=find_book(chosen), policy=chosen)
     assert found.verdict == "verified"
@@ -108,7 +108,7 @@ def test_it_verifies_with_policy_and_ledger(road: tuple[Path, Looked, Policy]) -
     assert not other.passed, "it was not made under the policy before the look"
 
 
-def test_every_change_of_either_certificate_is_found(road: tuple[Path, Looked, Policy]) -> None:
+def test_every_change_of_either_certificate_is_found(road: tuple[Path, PreviewResult, Policy]) -> None:
     folder, looked, _ = road
     require_all_caught(json.loads((folder / "out" / CERTIFICATE).read_text(encoding="utf-8")))
     plain = looked.certificate.to_json()
@@ -118,7 +118,9 @@ def test_every_change_of_either_certificate_is_found(road: tuple[Path, Looked, P
             assert caught(forgery.plain), forgery.name
 
 
-def test_a_certificate_without_the_step_of_the_look_is_found(road: tuple[Path, Looked, Policy], tmp_path: Path) -> None:
+def test_a_certificate_without_the_step_of_the_look_is_found(
+    road: tuple[Path, PreviewResult, Policy], tmp_path: Path
+) -> None:
     """Without its step alone the certificate contradicts itself; rewritten whole, policy and ledger show it."""
     folder, _, chosen = road
     plain = json.loads((folder / "out" / CERTIFICATE).read_text(encoding="utf-8"))
@@ -144,7 +146,7 @@ def test_a_certificate_without_the_step_of_the_look_is_found(road: tuple[Path, L
     } >= {"ledger"}
 
 
-def _chosen(looked: Looked, **changes: Any) -> dict[str, Any]:
+def _chosen(looked: PreviewResult, **changes: Any) -> dict[str, Any]:
     section = looked.section
     return changed(POLICY, release={**section, "chosen": {**section["chosen"], **changes}})
 
@@ -160,7 +162,7 @@ def _chosen(looked: Looked, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_look_that_the_ledger_does_not_hold_is_refused_by_plan_and_release(
-    road: tuple[Path, Looked, Policy], changes: dict[str, str], said: str
+    road: tuple[Path, PreviewResult, Policy], changes: dict[str, str], said: str
 ) -> None:
     folder, looked, _ = road
     policy = load_policy(written(_chosen(looked, **changes), folder, "other.yaml"))
@@ -169,7 +171,7 @@ def test_a_look_that_the_ledger_does_not_hold_is_refused_by_plan_and_release(
         release(ROWS, policy)
 
 
-def test_a_look_at_other_people_chooses_nothing(road: tuple[Path, Looked, Policy]) -> None:
+def test_a_look_at_other_people_chooses_nothing(road: tuple[Path, PreviewResult, Policy]) -> None:
     folder, looked, _ = road
     others = changed(_chosen(looked), dataset__name="others")
     with pytest.raises(Refused, match="not the charge of such a look at this dataset"):
@@ -188,12 +190,12 @@ def test_another_charge_of_the_same_epsilon_is_no_look(tmp_path: Path) -> None:
 def test_a_look_that_fails_stays_spent_is_concluded_and_chooses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from incrowd.workflows.plan.look.method import PrivateLook
+    from incrowd.workflows.plan.look.method import PrivatePreview
 
     def fail(*_: object) -> None:
         raise SourceUnreadable("the disk is gone.")
 
-    monkeypatch.setattr(PrivateLook, "sums", fail)
+    monkeypatch.setattr(PrivatePreview, "sums", fail)
     policy = load_policy(with_ledger(POLICY, tmp_path))
     with pytest.raises(SourceUnreadable, match=r"stays spent: epsilon 0\.05"):
         look(ROWS, policy, "0.05")

@@ -22,7 +22,7 @@ from incrowd.methods.anonymity.scheme.scores import expected_rows
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.plan.look import check
 from incrowd.workflows.plan.look.choices import MOST
-from incrowd.workflows.plan.look.method import PrivateLook
+from incrowd.workflows.plan.look.method import PrivatePreview
 from incrowd.workflows.plan.look.output import KeptChoices, spread
 from incrowd.workflows.plan.look.steps import FINENESS, WeighedChoice
 from incrowd.workflows.policy.policy import load_policy
@@ -54,10 +54,10 @@ CHOICES = (
 
 
 @lru_cache
-def _small(max_rows: int) -> tuple[PrivateLook, Schema]:
+def _small(max_rows: int) -> tuple[PrivatePreview, Schema]:
     unit = None if max_rows == 1 else {"column": "id", "max_rows": max_rows}
     schema = load_policy(changed(SMALL, dataset__unit=unit)).schema
-    return PrivateLook(Fraction(1, 2), ("sex", "home"), CHOICES, schema), schema
+    return PrivatePreview(Fraction(1, 2), ("sex", "home"), CHOICES, schema), schema
 
 
 def _sums(people: list[Person], max_rows: int) -> list[int]:
@@ -138,7 +138,7 @@ def test_choices_are_few_start_with_the_policys_own_and_need_no_rows() -> None:
         assert all(choice.width >= least_width(choice.k, choice.rate, FINENESS) for choice in choices)
 
 
-def _beyond(measured: PrivateLook, radius: float) -> float:
+def _beyond(measured: PrivatePreview, radius: float) -> float:
     """Return the chance that the noise leaves the box of so many widths: P[J] ∝ |box of J|·e^(−J/scale), summed up."""
     law = measured.mechanism.law
     steps = np.arange(0, math.ceil(200 * law.scale))

@@ -15,7 +15,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
-from incrowd.workflows.plan.look.method import PrivateLook, look_of
+from incrowd.workflows.plan.look.method import PrivatePreview, look_of
 from incrowd.workflows.plan.look.steps import WeighedChoice
 from incrowd.workflows.policy.policy import load_policy
 
@@ -42,7 +42,7 @@ def table(policy: dict[str, Any], rows: pa.Table) -> Table:
     return Table(load_policy(policy).schema, LOCAL.open(rows), LOCAL)
 
 
-def look(policy: dict[str, Any], epsilon: str) -> PrivateLook:
+def look(policy: dict[str, Any], epsilon: str) -> PrivatePreview:
     return look_of(load_policy(policy), Fraction(epsilon))
 
 

@@ -21,7 +21,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain.steps import CutLevels
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
-from incrowd.methods.anonymity.search.optimal import Patience, SearchResult, optimal
+from incrowd.methods.anonymity.search.optimal import SearchLimits, SearchResult, optimal
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
@@ -180,7 +180,7 @@ class FullDomain:
 
         `people` are the counts of the population at the same levels, where something is demanded against it.
         """
-        patience = Patience(math.inf if self.seconds is None else float(self.seconds))
+        patience = SearchLimits(math.inf if self.seconds is None else float(self.seconds))
         return optimal(self.lattice(counts, schema, people), self.task(schema), patience)
 
     def lattice(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Lattice:

@@ -20,7 +20,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Recode, CutItems, ArrangeSets)
 CLAIMS: tuple[type[Claim], ...] = (KmClaim, Pseudonymity)
@@ -37,7 +37,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return unlike_released(statement)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the file: its columns, and its rarest combination of items."""
     (file,) = files
     columns = columns_in(statement, file)
@@ -47,14 +47,14 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
         yield rarity(cut, open_source(str(file)).batches([*cut.columns, cut.items]))
 
 
-def rarity(cut: CutItems, batches: Iterable[pa.RecordBatch]) -> Look:
+def rarity(cut: CutItems, batches: Iterable[pa.RecordBatch]) -> CheckOutcome:
     """Count the rarest combination of up to m items within a class."""
     found = rarest(baskets_of(batches, cut.columns, cut.items, cut.separator), cut.m)
     about = f"{KmClaim.kind} of {cut.items} in the file"
     if found is None:
-        return Look(about, None, "there are no rows")
+        return CheckOutcome(about, None, "there are no rows")
     text = f"the rarest combination of up to {cut.m} items occurs in {found} rows, k is {cut.k}"
-    return Look(about, Problem(text) if found < cut.k else None, text)
+    return CheckOutcome(about, Problem(text) if found < cut.k else None, text)
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.criteria.demand import BECAUSE
 from incrowd.criteria.itemsets import ASSUMES, KmAnonymity, KmClaim
 from incrowd.methods.anonymity.syntactic.steps import require_share
@@ -58,7 +58,7 @@ class CutItems(Step):
             return inner
         return Promise(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no combination of a few items is rare."""
         return (self.criterion.claim(self.separator, self.columns, grounds.unit),)
 

@@ -16,7 +16,7 @@ from incrowd.methods.anonymity.local.rounds import Ground, label
 from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
 from incrowd.methods.anonymity.local.steps import CutRounds
 from incrowd.methods.anonymity.search.lattice import LevelLimits
-from incrowd.methods.anonymity.search.optimal import Patience
+from incrowd.methods.anonymity.search.optimal import SearchLimits
 from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
 from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
 from incrowd.methods.anonymity.syntactic.steps import Cut
@@ -115,7 +115,7 @@ class LocalRecoding:
         """Return the table at the levels of its rounds; without rows if no combination of levels meets the demands."""
         quasi, criteria = quasi_identifiers(schema), tuple(self.demands.criteria(schema))
         ground = Ground.of(counts, quasi, criteria, LevelLimits(self.lowest, self.highest), self.importance)
-        patience = Patience(math.inf if self.seconds is None else float(self.seconds))
+        patience = SearchLimits(math.inf if self.seconds is None else float(self.seconds))
         schedule = Schedule(self.rounds, self.left, self.suppression, patience)
         rounds = recode_in_rounds(ground, schedule)
         made = label(ground, rounds)

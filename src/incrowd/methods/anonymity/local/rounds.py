@@ -21,8 +21,8 @@ from incrowd.criteria.groups import Groups, class_starts
 from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.mondrian.labels import kept_values
 from incrowd.methods.anonymity.search.lattice import EVERYTHING, Lattice, LevelLimits, Node
-from incrowd.methods.anonymity.search.optimal import Patience, optimal
-from incrowd.methods.anonymity.search.rollup import Rolled, Roller
+from incrowd.methods.anonymity.search.optimal import SearchLimits, optimal
+from incrowd.methods.anonymity.search.rollup import Rolled, RollupCache
 from incrowd.methods.anonymity.search.task import Task
 from incrowd.methods.outcomes.anonymized import LocallyGeneralized
 from incrowd.quality.additive import Loss
@@ -160,7 +160,7 @@ class Ground:
         found = Rolled(self.lattice, base, base, np.arange(len(base), dtype=np.int32)).partition()
         return Partition(found.sizes, {name: found.groups(name) for name in self.lattice.sensitive})
 
-    def search(self, rest: Chosen, limit: Fraction, factor: Number, patience: Patience) -> Round | None:
+    def search(self, rest: Chosen, limit: Fraction, factor: Number, patience: SearchLimits) -> Round | None:
         """Return the levels with the least loss at which at most a share of some tuples' rows is not released.
 
         `factor` weighs what is lost by the released rows against what is lost by the others, as in `Loss`.
@@ -173,7 +173,7 @@ class Ground:
         best = optimal(lattice, task, patience).best
         if best is None:
             return None
-        rolled = Roller(lattice)(best.node)
+        rolled = RollupCache(lattice)(best.node)
         met = task.criterion.met(rolled.partition())
         chosen = rest.copy()
         chosen[rest] = met[rolled.ids]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from incrowd.methods.anonymity.local.rounds import Chosen, Ground, Round
 from incrowd.methods.anonymity.search.lattice import Node
-from incrowd.methods.anonymity.search.optimal import ENDLESS, Patience
-from incrowd.methods.anonymity.search.rollup import Roller
+from incrowd.methods.anonymity.search.optimal import ENDLESS, SearchLimits
+from incrowd.methods.anonymity.search.rollup import RollupCache
 
 _ALIKE, _FREE = Fraction(1, 2), Fraction(0)
 """Factors: what is not released has lost everything; or it waits, and has lost no more than the others."""
@@ -29,7 +29,7 @@ class Schedule:
     most: int
     left: Fraction
     suppression: Fraction = Fraction(0)
-    patience: Patience = ENDLESS
+    patience: SearchLimits = ENDLESS
 
     def allowed(self, ground: Ground) -> int:
         """Return how many rows of a table may be left out."""
@@ -99,7 +99,7 @@ def join_rest(ground: Ground, rounds: tuple[Round, ...], rest: Chosen) -> tuple[
         now[each.chosen] = ground.prices(each.node)[each.chosen]
     least: tuple[float, Node, Chosen] | None = None
     for node in product(*(range(len(ladder)) for ladder in ground.lattice.ladders)):
-        ids = Roller(ground.lattice)(node).ids
+        ids = RollupCache(ground.lattice)(node).ids
         taken = _taken(rounds, rest, node, ids)
         added = float(((ground.prices(node) - now)[taken] * rows[taken]).sum())
         if least is not None and added >= least[0]:

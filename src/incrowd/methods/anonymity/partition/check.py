@@ -24,7 +24,7 @@ from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.anonymized import Partitioned
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, ChooseCuts, SecretSample, Recode, SuppressChosen, ArrangeBoxes)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)
@@ -41,12 +41,12 @@ def contradiction(statement: Statement) -> Problem | None:
     return safe.contradiction(statement)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the file: its columns and its rarest tuple."""
     (file,) = files
     same = columns_of(file) == statement.released
     problem = None if same else Problem("the file's columns are not those that the certificate says are released")
-    yield Look("columns in the file", problem, "they are the released ones, and no others")
+    yield CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
     yield safe.crowds(statement, smallest_class(file, statement.released))
 
 

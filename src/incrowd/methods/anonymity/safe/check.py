@@ -28,7 +28,7 @@ from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
 from incrowd.verifier.files import columns_of, values_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (LevelsByLook, KeepRows, *SAMPLES, Recode, Suppress, SuppressAfterLook, Order)
@@ -63,14 +63,14 @@ def contradiction(statement: Statement) -> Problem | None:
     return None if same else Problem("the recoded columns are not the released ones")
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the file: its columns, its rarest tuple, its weights."""
     (file,) = files
-    yield Look("columns in the file", _columns(statement, file), "they are the released ones, and no others")
+    yield CheckOutcome("columns in the file", _columns(statement, file), "they are the released ones, and no others")
     yield crowds(statement, smallest_class(file, statement.released))
 
 
-def crowds(statement: Statement, smallest: int | None) -> Look:
+def crowds(statement: Statement, smallest: int | None) -> CheckOutcome:
     """Hold the rarest tuple of a file against k, and against the evidence."""
     k = statement.grounds.need(Suppress).k
     size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
@@ -79,7 +79,7 @@ def crowds(statement: Statement, smallest: int | None) -> Look:
         problem = Problem(f"{size}, k is {k}")
     elif statement.evidence.get("smallest class", smallest) != smallest:
         problem = Problem(f"{size}, and the certificate's evidence says otherwise")
-    return Look("crowds in the file", problem, f"{size}, k is {k}")
+    return CheckOutcome("crowds in the file", problem, f"{size}, k is {k}")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

@@ -11,7 +11,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.rows import KeepRows, Recode
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
 from incrowd.verifier.statement import Problem, Statement, maybe, one
@@ -31,7 +31,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return safe.contradiction(statement) or _insensitive(statement.grounds)
 
 
-def _insensitive(grounds: Grounds) -> Problem | None:
+def _insensitive(grounds: ClaimBasis) -> Problem | None:
     """Return that one person can move the worth of a recoding by more than the step of the choice says."""
     k, rate = grounds.need(SuppressChosen).k, grounds.need(SecretSample).rate
     if grounds.need(ChooseLevels).sensitivity < _DETAIL * least_width(k, rate) * grounds.unit.max_rows:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.frontier import Burdens
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.methods.anonymity.search.rollup import Roller
+from incrowd.methods.anonymity.search.rollup import RollupCache
 from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 
 _MOST = 2**22
@@ -33,7 +33,7 @@ def minimal(lattice: Lattice, task: Task, below: Iterable[Node] | None = None) -
             f"{_MOST}: limit the levels of some columns, or search for the best one only."
         )
     measure = task.quality.over(lattice.ladders, lattice.base)
-    roller, failing, found = Roller(lattice, task.criterion.whole), Burdens.over(lattice), list[Point]()
+    roller, failing, found = RollupCache(lattice, task.criterion.whole), Burdens.over(lattice), list[Point]()
     above, known = _Above(lattice), dict[Node, Judgment]()
     for node in sorted(nodes, key=_order):
         if above.covers(node) or failing.covers(node):

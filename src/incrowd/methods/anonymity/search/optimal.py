@@ -11,7 +11,7 @@ from typing import Protocol
 
 from incrowd.methods.anonymity.search.frontier import BoundQueue, BoundTable, Visit
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.methods.anonymity.search.rollup import Roller
+from incrowd.methods.anonymity.search.rollup import RollupCache
 from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 from incrowd.quality.quality import Measure
 
@@ -37,7 +37,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Patience:
+class SearchLimits:
     """When a search stops before it is done: after so many seconds, with so many nodes waiting, or when told to.
 
     `told` is called now and then with the progress; a search stops where it returns true.
@@ -48,7 +48,7 @@ class Patience:
     told: Callable[[Progress], bool] | None = None
 
 
-ENDLESS = Patience()
+ENDLESS = SearchLimits()
 """As long as it takes."""
 
 
@@ -78,7 +78,7 @@ class SearchResult:
         return None if self.best is None else dict(zip(self.names, self.best.levels, strict=True))
 
 
-def optimal(lattice: Lattice, task: Task, patience: Patience = ENDLESS) -> SearchResult:
+def optimal(lattice: Lattice, task: Task, patience: SearchLimits = ENDLESS) -> SearchResult:
     """Return the generalization that meets the task and loses least; ties go to the lowest height, then to the order.
 
     Every node has a lower bound on its score, and the one with the least is visited next: it is judged, perhaps after
@@ -115,8 +115,8 @@ class _Search:
     lattice: Lattice
     task: Task
     measure: Measure
-    patience: Patience
-    roller: Roller = field(init=False)
+    patience: SearchLimits
+    roller: RollupCache = field(init=False)
     front: Front = field(init=False)
     steps: list[list[float]] = field(init=False)
     climb: list[tuple[int, int]] = field(init=False)
@@ -124,7 +124,7 @@ class _Search:
     best: Point | None = None
 
     def __post_init__(self) -> None:
-        self.roller = Roller(self.lattice, self.task.criterion.whole)
+        self.roller = RollupCache(self.lattice, self.task.criterion.whole)
         self.steps = [[float(step) for step in column] for column in self.measure.steps]
         self.front = BoundTable.over(self.steps) if self.lattice.nodes <= _SMALL else BoundQueue.over(self.steps)
         self.climb = _climb(self.steps, evenly=self.task.share == 0)

@@ -243,7 +243,7 @@ class _Histograms(Mapping[str, Histograms]):
 
 
 @dataclass
-class Roller:
+class RollupCache:
     """Rolls up node after node, from the smallest of the nodes it kept; the only thing here that remembers.
 
     Where it matters which of several like classes comes first, classes are `ordered` by their labels, as in a release.

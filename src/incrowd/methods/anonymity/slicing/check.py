@@ -14,7 +14,7 @@ from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.core.steps.suppression import Suppress
 from incrowd.core.unit import Adjacency
 from incrowd.engines.local.engine import LocalEngine
@@ -34,7 +34,7 @@ from incrowd.methods.anonymity.slicing.steps import (
 )
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 _SAMPLES, _SUPPRESSIONS = (SecretSample, FreshSamples), (SuppressJointly, SuppressEach)
 STEPS: tuple[type[Step], ...] = (
@@ -70,16 +70,16 @@ def contradiction(statement: Statement) -> Problem | None:
     return safe.contradiction(statement) or _samples(statement.grounds) or _groups(statement) or _choice(statement)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the files: their columns, the rarest tuple of any table, and whether they can be parts of one release."""
     columns = [columns_of(file) for file in files]
     problem = _strange(statement, columns)
-    yield Look("columns in the files", problem, "they are those of the groups, and no others")
+    yield CheckOutcome("columns in the files", problem, "they are those of the groups, and no others")
     if problem is None:
         sizes = [smallest_class(file, names) for file, names in zip(files, columns, strict=True)]
         least, k = min((size for size in sizes if size is not None), default=None), _k(statement)
         words = f"the rarest tuple of a table occurs {least} times, k is {k}" if least else "there are no rows"
-        yield Look("crowds in the files", Problem(words) if least is not None and least < k else None, words)
+        yield CheckOutcome("crowds in the files", Problem(words) if least is not None and least < k else None, words)
         yield from _split(statement, [_rows(file) for file in files])
 
 
@@ -100,7 +100,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Sliced:
     return Sliced(tuple(map(_table, files)), statement.released)
 
 
-def _samples(grounds: Grounds) -> Problem | None:
+def _samples(grounds: ClaimBasis) -> Problem | None:
     """Return that the steps speak of samples for each table in one place and of one sample in another, or None."""
     fresh = grounds.need(PublishTables).sample is Drawing.FRESH
     drawn = (type(grounds.need(SecretSample)), type(grounds.need(Suppress)))
@@ -155,11 +155,11 @@ def _strange(statement: Statement, columns: list[tuple[str, ...]]) -> Problem | 
     return None if fits else Problem("the tables do not hold every released column once")
 
 
-def _split(statement: Statement, rows: list[int]) -> Iterator[Look]:
+def _split(statement: Statement, rows: list[int]) -> Iterator[CheckOutcome]:
     """Where the steps tell of one release that was split, look whether the tables can be that: all have its rows."""
     if statement.grounds.need(PublishTables).sample is Drawing.JOINT:
         unlike = Problem("the tables have different numbers of rows, so they are not parts of one release")
-        yield Look("rows in the files", unlike if len(set(rows)) > 1 else None, "each table has as many rows")
+        yield CheckOutcome("rows in the files", unlike if len(set(rows)) > 1 else None, "each table has as many rows")
 
 
 def _k(statement: Statement) -> int:

@@ -14,7 +14,7 @@ from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import COINS, SecretSample
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.steps.suppression import Suppress, blends, one_row
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.words import counted
@@ -173,11 +173,11 @@ class SuppressJointly(Suppress):
         crowd = super().around(Promise(), unit)
         return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=(self.because,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what one release claims if nothing was chosen, else differential privacy of everything together."""
         return super().claims(grounds) if grounds.find(ChooseGroups) is None else together(self, grounds)
 
-    def anonymity(self, grounds: Grounds) -> Anonymity:
+    def anonymity(self, grounds: ClaimBasis) -> Anonymity:
         """Claim that nothing published is rare in its table, which anyone can recount."""
         whole = super().anonymity(grounds)
         return replace(
@@ -203,7 +203,7 @@ class SuppressEach(SuppressJointly):
         """Which columns make a tuple."""
         return "all columns of a table"
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of all tables together, and of each alone its crowds."""
         alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.promise.syntactic
         return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
@@ -249,7 +249,7 @@ class PublishTables(Step):
         return inner if inner.loss is not None else TablesPromise(samples=self.samples)
 
 
-def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
+def together(suppress: SuppressJointly, grounds: ClaimBasis) -> tuple[Claim, ...]:
     """Claim differential privacy of all tables and of the choice of their columns, and the form of each table."""
     same = suppress.anonymity(grounds)
     if grounds.promise.syntactic:
@@ -272,7 +272,7 @@ def together(suppress: SuppressJointly, grounds: Grounds) -> tuple[Claim, ...]:
     return (private, same)
 
 
-def blending_alone(k: int, grounds: Grounds) -> BlendingAlone:
+def blending_alone(k: int, grounds: ClaimBasis) -> BlendingAlone:
     """Claim the crowds of each table; it says nothing about two tables side by side."""
     return BlendingAlone(
         k=k,

@@ -26,7 +26,7 @@ from incrowd.methods.anonymity.suppression.steps import (
 )
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
 from incrowd.methods.outcomes.anonymized import Blanked
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, Recode, LeaveOutCells, ArrangeBlanks)
 CLAIMS: tuple[type[Claim], ...] = (Anonymity, WildcardsClaim, SubsetsClaim, WildSubsetsClaim, Pseudonymity)
@@ -40,7 +40,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return unlike_released(statement)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the file: its columns, and how many rows agree."""
     (file,) = files
     columns = columns_in(statement, file)
@@ -50,7 +50,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
         yield from agreements(statement, tuples_of(open_source(str(file)).batches(quasi), quasi))
 
 
-def agreements(statement: Statement, tuples: pa.Table) -> Iterator[Look]:
+def agreements(statement: Statement, tuples: pa.Table) -> Iterator[CheckOutcome]:
     """Count every claim about the columns again."""
     for claim in statement.claims:
         if not isinstance(claim, Anonymity | WildcardsClaim | SubsetsClaim):
@@ -63,7 +63,7 @@ def agreements(statement: Statement, tuples: pa.Table) -> Iterator[Look]:
         text = "there are no rows" if found is None else words.format(found, claim.k)
         about = "" if size is None else f" of any {size}"
         problem = Problem(text) if found is not None and found < claim.k else None
-        yield Look(f"{claim.kind}{about} in the file", problem, text)
+        yield CheckOutcome(f"{claim.kind}{about} in the file", problem, text)
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

@@ -13,7 +13,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.criteria.demand import BECAUSE, COUNTED, HOMOGENEITY, Form, form_assumptions, spelled
@@ -159,7 +159,7 @@ class LeaveOutCells(Step):
         terms = tuple((key, str(value)) for key, value in self.terms.items())
         return Promise(Syntactic(name, terms), (BECAUSE,), form_assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim it of all quasi-identifiers and of each size of subsets; beside these, k of 1 is no claim."""
         wild = (MATCHES, BLANK) if self.wild else ()
         form = Form(self.columns, grounds.unit, (CHOICE,)).grounds(COUNTED, (*wild, HOMOGENEITY))

@@ -23,7 +23,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Problem, Statement
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement
 
 _HIDDEN = (
     (PEOPLE, "the population is not here to count it again"),
@@ -60,7 +60,7 @@ def hidden(claim: Claim) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Count the file: its columns, and every criterion."""
     (file,) = files
     yield columns_in(statement, file)
@@ -68,14 +68,16 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
     yield from recounts(statement, open_source(str(file)).batches, partial(smallest_class, file, columns))
 
 
-def columns_in(statement: Statement, file: Path) -> Look:
+def columns_in(statement: Statement, file: Path) -> CheckOutcome:
     """Hold the columns of a file against those that are released."""
     same = columns_of(file) == statement.released
     problem = None if same else Problem("the file's columns are not those that the certificate says are released")
-    return Look("columns in the file", problem, "they are the released ones, and no others")
+    return CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
 
 
-def recounts(statement: Statement, reader: Reader, smallest: Callable[[], int | None] | None = None) -> Iterator[Look]:
+def recounts(
+    statement: Statement, reader: Reader, smallest: Callable[[], int | None] | None = None
+) -> Iterator[CheckOutcome]:
     """Hold every criterion against an output, each sensitive column of which is counted once."""
     cut = statement.grounds.need(Cut)
     columns = list(cut.columns)
@@ -85,7 +87,7 @@ def recounts(statement: Statement, reader: Reader, smallest: Callable[[], int | 
     table = WrittenTable(least, sizes, classes, cut.left_out, cut.places or {}, cut.ordered or {})
     for criterion in cut.criteria:
         found = criterion.recount(table)
-        yield Look(f"{criterion.about} in the file", problem_of(found), found.text)
+        yield CheckOutcome(f"{criterion.about} in the file", problem_of(found), found.text)
 
 
 def sizes_of(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> list[int]:

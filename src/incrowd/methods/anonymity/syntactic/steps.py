@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Exposure
 from incrowd.core.words import counted
 from incrowd.criteria.catalog import criteria_of, in_order
@@ -94,7 +94,7 @@ class Cut(Step):
             return inner
         return Promise(Syntactic(Anonymity.kind, self.form), (BECAUSE,), form_assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim each criterion that is demanded."""
         untold = frozenset(
             each.column

@@ -13,7 +13,7 @@ from incrowd.methods.graphs.add_delete.steps import AddDelete
 from incrowd.methods.graphs.claims import RandomEdges
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AddDelete)
 CLAIMS: tuple[type[Claim], ...] = (RandomEdges,)
@@ -30,7 +30,7 @@ def hidden(claim: Claim) -> Problem | None:  # noqa: ARG001 - there is one kind
     return Problem("it agrees with the steps; what was changed only the holder knows", undecided=True)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the nodes and the edges."""
     return _looks(statement, reopen(statement, files))
 
@@ -45,5 +45,5 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> PublishedGraph:  # 
     return PublishedGraph(*map(contents.read, files))
 
 
-def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
+def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
     return contents.graph_looks(statement, output, ([NODE], [FROM, TO]), lambda _statement, _output: None)

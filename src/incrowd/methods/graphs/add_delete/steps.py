@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, random_edges
 
@@ -46,6 +46,6 @@ class AddDelete(Step):
             return inner
         return Promise(Syntactic("random edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what was done, and that nothing more is promised."""
         return (random_edges(self.share, grounds.unit),)

@@ -15,7 +15,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.clustering.steps import NoisyClustering, coefficient
 from incrowd.methods.graphs.outputs import CLUSTERING, TRIANGLES, WEDGES, GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyClustering)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -30,7 +30,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.polynomial_problem(step.noise) or contents.columns_problem(statement, ())
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:  # noqa: ARG001 - all is in the file
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:  # noqa: ARG001 - all is in the file
     """Look at the columns and the numbers."""
     (file,) = files
     return _looks(contents.read(file))
@@ -48,12 +48,12 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
     return GraphNumbers(contents.read(files[0]))
 
 
-def _looks(table: pa.Table) -> Iterator[Look]:
+def _looks(table: pa.Table) -> Iterator[CheckOutcome]:
     rows = table.to_pylist()
     strange = table.column_names != [TRIANGLES, WEDGES, CLUSTERING] or len(rows) != 1 or None in rows[0].values()
     problem = Problem("the file does not hold two numbers and what they come to") if strange else None
-    yield Look("numbers in the file", problem, "they are triangles, pairs of edges, and the coefficient")
+    yield CheckOutcome("numbers in the file", problem, "they are triangles, pairs of edges, and the coefficient")
     if problem is None:
         wrong = rows[0][CLUSTERING] != coefficient(rows[0][TRIANGLES], rows[0][WEDGES])
         other = Problem("the coefficient is not that of the two numbers") if wrong else None
-        yield Look("coefficient in the file", other, "it is that of the two numbers")
+        yield CheckOutcome("coefficient in the file", other, "it is that of the two numbers")

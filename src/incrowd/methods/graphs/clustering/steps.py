@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
@@ -73,7 +73,7 @@ class NoisyClustering(Step):
             raise InvalidParameter("one node changes triangles and pairs of edges without bound.")
         return Promise(Pure(2 * self.half), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""
         reasons = Reasons(
             (

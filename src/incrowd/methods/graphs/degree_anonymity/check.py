@@ -16,7 +16,7 @@ from incrowd.methods.graphs.claims import DegreeAnonymity
 from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, LevelDegrees)
 CLAIMS: tuple[type[Claim], ...] = (DegreeAnonymity,)
@@ -29,7 +29,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, statement.grounds.need(LevelDegrees).columns)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the nodes, the edges and the degrees."""
     return _looks(statement, reopen(statement, files))
 
@@ -44,7 +44,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> PublishedGraph:  # 
     return PublishedGraph(*map(contents.read, files))
 
 
-def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
+def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
     return contents.graph_looks(statement, output, ([NODE], [FROM, TO]), _rare)
 
 

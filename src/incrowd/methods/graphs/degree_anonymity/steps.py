@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, degree_anonymity
 from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES
@@ -48,6 +48,6 @@ class LevelDegrees(Step):
             return inner
         return Promise(Syntactic("k-degree anonymity", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no degree is rare."""
         return (degree_anonymity(self.k, self.columns, grounds.unit),)

@@ -16,7 +16,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_distribution.steps import NoisyDegrees
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -31,7 +31,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, ())
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns and the degrees."""
     (file,) = files
     return _looks(statement, contents.read(file))
@@ -49,12 +49,12 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
     return GraphNumbers(contents.read(files[0]))
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     strange = table.column_names != ["degree", "count"]
     columns = Problem("the columns are not degree and count") if strange else None
-    yield Look("columns in the file", columns, "they are degree and count")
+    yield CheckOutcome("columns in the file", columns, "they are degree and count")
     if not strange:
-        yield Look("degrees in the file", _degrees(statement, table), "each stands once, in order")
+        yield CheckOutcome("degrees in the file", _degrees(statement, table), "each stands once, in order")
 
 
 def _degrees(statement: Statement, table: pa.Table) -> Problem | None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
@@ -79,7 +79,7 @@ class NoisyDegrees(Step):
         source = _EDGE if self.bound is None else _NODE
         return Promise(Pure(self.epsilon(unit.kind)), (source,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         return (
             private(

@@ -13,7 +13,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_sequence.steps import DrawFromDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, SyntheticGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, DrawFromDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -27,7 +27,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, ())
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the nodes and the edges."""
     return _looks(statement, reopen(statement, files))
 
@@ -42,5 +42,5 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> SyntheticGraph:  # 
     return SyntheticGraph(*map(contents.read, files))
 
 
-def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
+def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
     return contents.graph_looks(statement, output, ([NODE], [FROM, TO]), lambda _statement, _output: None)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -61,7 +61,7 @@ class DrawFromDegrees(Step):
             raise InvalidParameter("one node changes all degrees without bound.")
         return Promise(Pure(REACH / self.scale), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons(
             (_GRAPH_FROM_NOISY_DEGREES,),

@@ -16,7 +16,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.edge_kinds.steps import EDGES, NoisyKinds
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Relate
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Relate, NoisyKinds)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -30,7 +30,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, ())
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns, the kinds and the degrees."""
     (file,) = files
     return _looks(statement, contents.read(file))
@@ -48,14 +48,14 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
     return GraphNumbers(contents.read(files[0]))
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     step = statement.grounds.need(NoisyKinds)
     names = ["kind", "number"] if step.count == EDGES else ["kind", "direction", "degree", "count"]
     strange = table.column_names != names
     columns = Problem("the columns are not those of such a table") if strange else None
-    yield Look("columns in the file", columns, f"they are {', '.join(names)}")
+    yield CheckOutcome("columns in the file", columns, f"they are {', '.join(names)}")
     if not strange:
-        yield Look("kinds in the file", _kinds(step, table), "each stands once, in order, with its degrees")
+        yield CheckOutcome("kinds in the file", _kinds(step, table), "each stands once, in order, with its degrees")
 
 
 def _kinds(step: NoisyKinds, table: pa.Table) -> Problem | None:

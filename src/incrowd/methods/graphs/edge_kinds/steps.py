@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.relations import Relations
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -79,7 +79,7 @@ class NoisyKinds(Step):
             return inner
         return Promise(Pure(self.reach(unit.kind) / self.scale), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons((_PROVED,), (_KINDS_LISTED_ONCE,))
         return (private(grounds, "laplace", self.scale, reasons),)

@@ -15,7 +15,7 @@ from incrowd.methods.graphs.edge_response.output import RespondedGraph
 from incrowd.methods.graphs.edge_response.steps import AnswerPairs
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AnswerPairs)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -33,7 +33,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, step.columns)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the nodes and the edges."""
     return _looks(statement, reopen(statement, files))
 
@@ -49,5 +49,5 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> RespondedGraph:
     return RespondedGraph(nodes, edges, None, statement.grounds.need(AnswerPairs).flip)
 
 
-def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
+def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
     return contents.graph_looks(statement, output, ([NODE], [FROM, TO]), lambda _statement, _output: None)

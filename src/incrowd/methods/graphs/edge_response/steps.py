@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import Reasons, private
@@ -57,7 +57,7 @@ class AnswerPairs(Step):
             return inner
         return Promise(Pure(self.epsilon), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε for each edge."""
         reasons = Reasons(
             (_PAIR_ANSWERS_ALONE,),

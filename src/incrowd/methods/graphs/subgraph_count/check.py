@@ -15,7 +15,7 @@ from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.subgraph_count.steps import TRIANGLES, NoisyCount, NoisyTriangles
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyCount, NoisyTriangles)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -33,7 +33,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.polynomial_problem(smooth.noise) or contents.columns_problem(statement, ())
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns and the number."""
     (file,) = files
     return _looks(statement, contents.read(file))
@@ -51,9 +51,9 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
     return GraphNumbers(contents.read(files[0]))
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     count = statement.grounds.find(NoisyCount)
     what = TRIANGLES if count is None else count.count
     strange = table.column_names != ["what", "number"] or table["what"].to_pylist() != [what]
     problem = Problem("the file does not hold this one number") if strange or table["number"].null_count else None
-    yield Look("number in the file", problem, "it is one, of what the steps count")
+    yield CheckOutcome("number in the file", problem, "it is one, of what the steps count")

@@ -8,7 +8,7 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Laplace, Pure
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
@@ -95,7 +95,7 @@ class NoisyCount(Step):
         source = (_CUT,) if self.count == STARS else (_PROJECTED,) if self.bound is not None else ()
         return Promise(Laplace(self.scale, self.reach(unit.kind)), (*source, _LAPLACE), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons((_NUMBER_NOISY,), (_ONE_NUMBER,))
         return (private(grounds, "laplace", self.scale, reasons),)
@@ -135,7 +135,7 @@ class NoisyTriangles(Step):
             return inner
         return Promise(Pure(self.epsilon), (_SMOOTH,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""
         reasons = Reasons(
             (_SMOOTH_NOISE_EXACT,),

@@ -13,7 +13,7 @@ from incrowd.methods.graphs.claims import GroupedNodes
 from incrowd.methods.graphs.outputs import COUNT, FROM, INSIDE, NODE, SIZE, TO, SuperGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.super_nodes.steps import GroupNodes
-from incrowd.verifier.statement import Look, Problem, Statement, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 
 STEPS: tuple[type[Step], ...] = (Connect, GroupNodes)
 CLAIMS: tuple[type[Claim], ...] = (GroupedNodes,)
@@ -25,7 +25,7 @@ def contradiction(statement: Statement) -> Problem | None:
     return contents.columns_problem(statement, statement.grounds.need(GroupNodes).columns)
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the super-nodes, their sizes and their counts."""
     return _looks(statement, reopen(statement, files))
 
@@ -40,7 +40,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> SuperGraph:  # noqa
     return SuperGraph(*map(contents.read, files))
 
 
-def _looks(statement: Statement, output: TwoTables) -> Iterator[Look]:
+def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
     return contents.graph_looks(statement, output, ([NODE, SIZE, INSIDE], [FROM, TO, COUNT]), _counts)
 
 

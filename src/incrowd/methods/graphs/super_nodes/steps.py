@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, generalized
 
@@ -46,6 +46,6 @@ class GroupNodes(Step):
             return inner
         return Promise(Syntactic("super-nodes", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that members of a super-node are not told apart."""
         return (generalized(self.k, self.columns, grounds.unit),)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, switched_edges
 
@@ -46,6 +46,6 @@ class SwitchEdges(Step):
             return inner
         return Promise(Syntactic("switched edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that degrees stay, and that the rest is not promised."""
         return (switched_edges(self.share, grounds.unit),)

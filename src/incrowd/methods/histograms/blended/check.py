@@ -11,14 +11,14 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.plan import Output
-from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -46,10 +46,10 @@ def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
     if statement.grounds.need(Count).size is None:
         return Problem("empty bins that are not known cannot have got noise")
-    return contents.contradiction(statement, (Listing.ALL, Listing.ABOVE_ZERO))
+    return contents.contradiction(statement, (ListedBins.ALL, ListedBins.ABOVE_ZERO))
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns, bins and counts of the file."""
     (file,) = files
     return contents.looks(statement, contents.read(file), _impossible)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import Listing, PublishCounts
+from incrowd.core.steps.bins import ListedBins, PublishCounts
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blend
@@ -84,9 +84,9 @@ class BlendedHistogram(CrowdHistogram):
             )
         return partition
 
-    def listed(self, partition: BinPartition) -> Listing:
+    def listed(self, partition: BinPartition) -> ListedBins:
         """Return which bins are listed: all, or those above zero."""
-        return Listing.ALL if partition.listed else Listing.ABOVE_ZERO
+        return ListedBins.ALL if partition.listed else ListedBins.ABOVE_ZERO
 
     def protected(self, k: int) -> tuple[Step, ...]:
         """Return the steps that give counts below k noise and publish all."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
-from incrowd.core.steps.bins import Count, Listing, RecodeToBins
+from incrowd.core.steps.bins import Count, ListedBins, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
@@ -20,7 +20,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.laws import strays
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
 from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -44,10 +44,10 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("permute-and-flip chooses one winner, without its count")
     if noisy is not None and strays(Law.LAPLACE, noisy.scale, noisy.within):
         return Problem("more than 5 % of counts lie further from the truth than the steps say")
-    return contents.contradiction(statement, (Listing.CHOSEN,))
+    return contents.contradiction(statement, (ListedBins.CHOSEN,))
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns and ranks of the file."""
     (file,) = files
     return _looks(statement, contents.read(file))
@@ -65,13 +65,15 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Selection:  # noqa:
     return Selection(contents.read(files[0]))
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     counts = [COUNT] if statement.grounds.need(PublishRanking).counts else []
     strange = table.column_names != [RANK, *statement.released, *counts]
     problem = Problem("the columns are not those that the certificate says are released") if strange else None
-    yield Look("columns in the file", problem, "they are the released ones and the ranks, and no others")
+    yield CheckOutcome("columns in the file", problem, "they are the released ones and the ranks, and no others")
     if not strange:
-        yield Look("ranks in the file", _ranks(statement, table), "each is there once, with a bin of the declaration")
+        yield CheckOutcome(
+            "ranks in the file", _ranks(statement, table), "each is there once, with a bin of the declaration"
+        )
 
 
 def _ranks(statement: Statement, table: pa.Table) -> Problem | None:

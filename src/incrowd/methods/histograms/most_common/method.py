@@ -14,7 +14,7 @@ from incrowd.accounting.accountant import charge_of
 from incrowd.core.loss import Pure
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import Listing, counted
+from incrowd.core.steps.bins import ListedBins, counted
 from incrowd.core.steps.rows import keep_rows
 from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
@@ -114,7 +114,7 @@ class MostCommon:
         steps = (
             *keep_rows(unit),
             EveryRow(),
-            *counted(partition.cells, partition.columns(), Listing.CHOSEN),
+            *counted(partition.cells, partition.columns(), ListedBins.CHOSEN),
             chosen,
             PublishRanking(self.counts),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.loss import Pure
 from incrowd.core.steps.noise import Law, noise_claim
 from incrowd.core.steps.samples import moved
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
@@ -55,7 +55,7 @@ class ReadOff(Winners):
         """Promise what noise on all counts costs a row."""
         return Promise(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
         return (noise_claim(Law.LAPLACE.kind, self.scale, grounds.epsilon, grounds),)
 
@@ -78,7 +78,7 @@ class PermuteAndFlip(Winners):
         law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
         return Promise(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy, with an ε that follows from the scale."""
         return (noise_claim(FLIP, self.scale, self.epsilon(grounds.unit), grounds),)
 

@@ -11,7 +11,7 @@ import numpy as np
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
-from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample, moved
@@ -21,7 +21,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
 from incrowd.methods.histograms.laws import TOLERANCE, WIDEST, noise_delta, strays, tail
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -56,7 +56,7 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("bins that nobody listed, and only those, are hidden by a threshold with a delta")
     if grounds.need(PublishCounts).exact:
         return Problem("exact counts are marked, and none is exact")
-    listed = Listing.ALL if hidden is None and fewer is None else Listing.FROM_THRESHOLD
+    listed = ListedBins.ALL if hidden is None and fewer is None else ListedBins.FROM_THRESHOLD
     return contents.contradiction(statement, (listed,)) or _noise(statement)
 
 
@@ -87,7 +87,7 @@ def _threshold(statement: Statement, noise: AddNoise, hidden: HideUnknown) -> Pr
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns, bins and counts of the file."""
     (file,) = files
     return contents.looks(statement, contents.read(file), _impossible)

@@ -12,7 +12,7 @@ import numpy as np
 from incrowd.core.counts import Counts
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import Listing, PublishCounts, counted
+from incrowd.core.steps.bins import ListedBins, PublishCounts, counted
 from incrowd.core.steps.rows import keep_rows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step, fold
@@ -89,7 +89,9 @@ class PrivateHistogram:
         steps = (
             *keep_rows(schema.unit),
             EveryRow() if self.rate is None else SecretSample(self.rate),
-            *counted(partition.cells, partition.columns(), Listing.ALL if partition.listed else Listing.FROM_THRESHOLD),
+            *counted(
+                partition.cells, partition.columns(), ListedBins.ALL if partition.listed else ListedBins.FROM_THRESHOLD
+            ),
             AddNoise(found.law, found.scale, found.within, self.clamp),
             *self._threshold(found, partition),
             PublishCounts(self.round, exact=False),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Approximate
 from incrowd.core.steps.noise import DECLARED, EVERY_BIN, Law, noise_claim
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Theorem
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class AddNoise(Step):
         loss = replace(inner.loss, delta=inner.loss.delta + own)
         return replace(inner, loss=loss, because=(self.noise.source, *inner.because))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
         conditions = (EVERY_BIN, DECLARED) if grounds.find(HideUnknown) is None else (_HIDDEN, _REACHED)
         return (noise_claim(self.noise.kind, self.scale, grounds.epsilon, grounds, conditions),)

@@ -11,14 +11,14 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import ApproximatePrivacy, RobustTheorem, RobustZeroKnowledge, ZeroKnowledge
 from incrowd.core.plan import Output
-from incrowd.core.steps.bins import Count, Listing, PublishCounts, RecodeToBins
+from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -39,10 +39,10 @@ def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
     if statement.grounds.need(PublishCounts).exact:
         return Problem("exact counts are marked, and every count that is not zero is exact")
-    return contents.contradiction(statement, (Listing.ALL, Listing.FROM_K))
+    return contents.contradiction(statement, (ListedBins.ALL, ListedBins.FROM_K))
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look at the columns, bins and counts of the file."""
     (file,) = files
     return contents.looks(statement, contents.read(file), _impossible)
@@ -57,5 +57,5 @@ def _impossible(statement: Statement, counts: Numbers, exact: Flags | None) -> b
     """Return whether some count lies below k and is not zero, or is zero where only counts from k on are listed."""
     grounds = statement.grounds
     small = counts < contents.rounded(grounds.need(SuppressCounts).k, grounds.need(PublishCounts).round)
-    hidden = counts == 0 if grounds.need(Count).listed is Listing.ALL else np.zeros(len(counts), bool)
+    hidden = counts == 0 if grounds.need(Count).listed is ListedBins.ALL else np.zeros(len(counts), bool)
     return bool(np.any(small & ~hidden))

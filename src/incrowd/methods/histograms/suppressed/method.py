@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import Listing, PublishCounts
+from incrowd.core.steps.bins import ListedBins, PublishCounts
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
@@ -72,9 +72,9 @@ class SuppressedHistogram(CrowdHistogram):
         """Return the rate of an even secret sample, or None where there is none."""
         return None if self.robust is not None else super().sampled_at(unit)
 
-    def listed(self, partition: BinPartition) -> Listing:
+    def listed(self, partition: BinPartition) -> ListedBins:
         """Return which bins are listed: all, or those from k on."""
-        return Listing.ALL if partition.listed else Listing.FROM_K
+        return ListedBins.ALL if partition.listed else ListedBins.FROM_K
 
     def protected(self, k: int) -> tuple[Step, ...]:
         """Return the steps that suppress counts below k and publish the others."""

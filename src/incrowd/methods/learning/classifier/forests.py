@@ -12,12 +12,12 @@ from incrowd.core.steps.noise import Law
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe
 from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
 from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import Goal, dealt_sums, leaf_sums
+from incrowd.methods.learning.growth import GrowthGoal, dealt_sums, leaf_sums
 from incrowd.methods.learning.models import ScoreLink, rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
 from incrowd.methods.learning.statistics import noisy
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
-from incrowd.methods.learning.trees import Candidates, Cuts, Tree
+from incrowd.methods.learning.trees import DecisionTree, SplitCandidates, TreeSplits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     grow, count = steps
     assert isinstance(grow, GrowTrees)  # noqa: S101 - as the recipe says
     assert isinstance(count, CountLeaves)  # noqa: S101 - as the recipe says
-    goal = Goal.classes(len(task.outputs))
+    goal = GrowthGoal.classes(len(task.outputs))
     forest = grow_all(task, records, goal, grow, coins)
     counts = noisy(leaf_sums(records, goal.weights, forest, task.ordered), count.scale, coins, count.noise)
     return _fitted(forest, counts, count)
@@ -67,19 +67,19 @@ def fit_random(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     """Return trees that were drawn without rows."""
     (count,) = steps
     assert isinstance(count, CountLeaves)  # noqa: S101 - as the recipe says
-    forest = Candidates.of(task.sizes, task.ordered).drawn(count.trees, count.depth)
+    forest = SplitCandidates.of(task.sizes, task.ordered).drawn(count.trees, count.depth)
     weights = np.eye(len(task.outputs), dtype=np.int64)
     counts = noisy(dealt_sums(records, weights, forest, task.ordered, coins), count.scale, coins, count.noise)
     return _fitted(forest, counts, count)
 
 
-def _fitted(forest: Sequence[Cuts], counts: Integers, step: CountLeaves) -> FittedScores:
+def _fitted(forest: Sequence[TreeSplits], counts: Integers, step: CountLeaves) -> FittedScores:
     """Return scores by how much likelier each class is in a leaf than anywhere, all trees together over their root."""
     deviation = float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
     total = np.maximum(1.0, counts.sum(axis=(0, 1)).astype(np.float64))
     anywhere = np.log(total / total.sum())
     trees = tuple(
-        Tree(
+        DecisionTree(
             cuts, rounded((np.log(leaf_shares(each.astype(np.float64), deviation)) - anywhere) / math.sqrt(len(forest)))
         )
         for cuts, each in zip(forest, counts, strict=True)

@@ -29,7 +29,7 @@ from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_
 from incrowd.methods.learning.records import Integers, Records
 from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
 from incrowd.methods.learning.steps import CountAllRows, CountByTarget, FollowGradients, MultiplyColumns
-from incrowd.methods.learning.trees import Tree
+from incrowd.methods.learning.trees import DecisionTree
 from incrowd.methods.learning.vectors import VectorSpace, product_step
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class FittedScores:
     tables: tuple[Floats, ...]
     link: ScoreLink
     rows: float
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[DecisionTree, ...] = ()
 
     def model(self, task: LearningTask, target: str) -> LearnedModel:
         """Return the model that a file holds."""

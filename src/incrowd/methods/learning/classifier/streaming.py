@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.recoding import Classes
     from incrowd.core.steps.step import Step
-    from incrowd.core.table import Kept, Table
+    from incrowd.core.table import RowFilter, Table
     from incrowd.core.unit import Unit
     from incrowd.methods.learning.planning import LearningTask
 
@@ -47,7 +47,7 @@ class SampledRecords:
 
     table: Table
     classes: tuple[Classes, ...]
-    limits: tuple[Kept, ...]
+    limits: tuple[RowFilter, ...]
 
     @classmethod
     def of(cls, table: Table, classes: Sequence[Classes], coins: Coins) -> SampledRecords:

@@ -13,7 +13,7 @@ import numpy as np
 from incrowd.methods.learning.fits import Descent, Floats, RowSpread, Scores, refine, ridge
 from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
 from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import Goal, leaf_sums
+from incrowd.methods.learning.growth import GrowthGoal, leaf_sums
 from incrowd.methods.learning.inputs import UNIT, NumberScale
 from incrowd.methods.learning.models import rounded
 from incrowd.methods.learning.moves import gaussian_scale, squared_move
@@ -28,7 +28,7 @@ from incrowd.methods.learning.statistics import (
 )
 from incrowd.methods.learning.steps import FollowGradients, MultiplyColumns, SumByColumn
 from incrowd.methods.learning.tree_steps import GrowTrees, SumLeaves
-from incrowd.methods.learning.trees import Tree
+from incrowd.methods.learning.trees import DecisionTree
 from incrowd.methods.learning.vectors import VectorSpace, product_step
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class FittedNumbers:
     offset: float
     tables: tuple[Floats, ...]
     rows: float
-    trees: tuple[Tree, ...] = ()
+    trees: tuple[DecisionTree, ...] = ()
 
     def scaled(self, scale: NumberScale) -> FittedNumbers:
         """Return the same in the units of the target."""
-        trees = tuple(Tree(each.cuts, rounded(each.leaves * scale.half)) for each in self.trees)
+        trees = tuple(DecisionTree(each.cuts, rounded(each.leaves * scale.half)) for each in self.trees)
         tables = tuple(rounded(each * scale.half) for each in self.tables)
         return FittedNumbers(scale.center + scale.half * self.offset, tables, self.rows, trees)
 
@@ -164,12 +164,12 @@ def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     assert isinstance(grow, GrowTrees)  # noqa: S101 - as the recipe says
     assert isinstance(leaves, SumLeaves)  # noqa: S101 - as the recipe says
     units = _units(task)
-    forest = grow_all(task, records, Goal.numbers(units), grow, coins)
+    forest = grow_all(task, records, GrowthGoal.numbers(units), grow, coins)
     weights = np.stack([np.full_like(units, leaves.weight), units], axis=1)
     sums = noisy(leaf_sums(records, weights, forest, task.ordered), leaves.scale, coins).astype(np.float64)
     doubt = float(leaves.scale) / leaves.weight
     means = [leaf_means(each[:, 0] / leaves.weight, each[:, 1] / UNIT, doubt) / len(forest) for each in sums]
-    trees = tuple(Tree(cuts, each[:, None]) for cuts, each in zip(forest, means, strict=True))
+    trees = tuple(DecisionTree(cuts, each[:, None]) for cuts, each in zip(forest, means, strict=True))
     return FittedNumbers(0.0, (), float(sums[..., 0].sum()) / leaves.weight / len(forest), trees)
 
 

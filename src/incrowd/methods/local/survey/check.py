@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from incrowd.core.claims.claim import Claim
 from incrowd.core.codec import digest
 from incrowd.core.plan import Output
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.methods.local.survey.output import COLUMNS, NONE, SurveyTable, rows_of
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (CollectReports, ShuffleReports)
 CLAIMS: tuple[type[Claim], ...] = (LocalPrivacy, ShuffledPrivacy)
@@ -43,13 +43,13 @@ def contradiction(statement: Statement) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look whether the table holds the weights of the steps, and nothing else."""
     file, definition = files
     step = statement.grounds.need(CollectReports)
     wrong = None if _read(file) == rows_of(step) else Problem("the table holds other weights than the steps")
-    yield Look("weights in the file", wrong, "they are those of the steps, whose ratios are at most e^epsilon")
-    yield Look("definition", _another(definition, step), "its digest is the one that reports and steps name")
+    yield CheckOutcome("weights in the file", wrong, "they are those of the steps, whose ratios are at most e^epsilon")
+    yield CheckOutcome("definition", _another(definition, step), "its digest is the one that reports and steps name")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:
@@ -79,7 +79,7 @@ def _another(definition: Path, step: CollectReports) -> Problem | None:
     return Problem("the published definition is not the one that the steps name")
 
 
-def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
+def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
     """Sum up δ of a shuffled batch again, by the counts of both kinds of clones, one by one."""
     if not isinstance(claim, ShuffledPrivacy):
         return None

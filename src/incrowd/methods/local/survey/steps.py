@@ -12,7 +12,7 @@ from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
 from incrowd.core.rounding import exact
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -189,7 +189,7 @@ class CollectReports(Step):
         """Promise ε to each report."""
         return Promise(Pure(self.epsilon), (SOURCE,), _ASSUMES)
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim local differential privacy."""
         unit = grounds.unit
         consent = () if self.purpose is None else (INVITED, SENT)
@@ -235,7 +235,7 @@ class ShuffleReports(Step):
             "entry; which token was used is stored apart from them, without order or time."
         )
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what shuffling adds, to those who trust the collector to shuffle."""
         collect = grounds.need(CollectReports)
         return (

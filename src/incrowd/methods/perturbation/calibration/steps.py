@@ -12,7 +12,7 @@ from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
-    from incrowd.core.steps.step import Grounds
+    from incrowd.core.steps.step import ClaimBasis
 
 _READ = "the rows as they were read"
 
@@ -80,7 +80,7 @@ class CalibrateWeights(Masking):
         """Whether a statistic of some columns may be another after this step."""
         return columns is None or self.weight in columns
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the sums of each margin, where nothing changes them and rows were left out before only."""
         masks = [step for step in grounds.steps if isinstance(step, Masking)]
         place = next(number for number, step in enumerate(masks) if step is self)

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some, stays
 
 if TYPE_CHECKING:
-    from incrowd.core.steps.step import Grounds, Promise
+    from incrowd.core.steps.step import ClaimBasis, Promise
     from incrowd.core.unit import Unit
 
 _SURVEY = Assumption(
@@ -128,7 +128,7 @@ class SuppressAtRisk(Masking):
         model = frozenset() if self.weight is None else frozenset({_SURVEY})
         return replace(around, assumes=around.assumes | form_assumptions(unit) | model)
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and k-anonymity or a bound on the risk where nothing that they rest on is changed."""
         kept = super().claims(grounds)
         if not stays(self, grounds.steps, (*self.quasi, *self.reads)):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.steps.step import Grounds, Promise
+from incrowd.core.steps.step import ClaimBasis, Promise
 from incrowd.core.terms import Theorem
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form, form_assumptions
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -104,7 +104,7 @@ class AggregateRows(Masking):
             return around
         return replace(around, assumes=around.assumes | form_assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and k-anonymity where all quasi-identifiers end in groups and stay as they are."""
         kept = super().claims(grounds)
         if self.quasi is None or not stays(self, grounds.steps, self.quasi):

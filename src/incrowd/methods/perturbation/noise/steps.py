@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
@@ -66,7 +66,7 @@ class AddMaskingNoise(Masking):
     @property
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
-        return dict.fromkeys(self.columns, Displacement(Measured.DEVIATION, float(self.variance) ** 0.5))
+        return dict.fromkeys(self.columns, Displacement(DistanceKind.DEVIATION, float(self.variance) ** 0.5))
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

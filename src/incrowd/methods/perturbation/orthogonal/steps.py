@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
@@ -44,7 +44,7 @@ class Rotate(Masking):
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
         far = min(1.0, float(self.strength) * self.block**0.5)
-        return dict.fromkeys(self.columns, Displacement(Measured.DEVIATION, far))
+        return dict.fromkeys(self.columns, Displacement(DistanceKind.DEVIATION, far))
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import Grounds, Promise, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
-from incrowd.core.unit import Adjacency, More
+from incrowd.core.unit import Adjacency, ExtraRowsRule
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.coding.steps import CodeEnds
 from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
@@ -127,7 +127,7 @@ class Randomize(Masking):
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
         return {
-            name: Displacement(Measured.CATEGORY, 0.1 if channel.stay is None else float(1 - channel.stay))
+            name: Displacement(DistanceKind.CATEGORY, 0.1 if channel.stay is None else float(1 - channel.stay))
             for channel in self.channels
             for name in channel.columns
         }
@@ -150,7 +150,7 @@ class Randomize(Masking):
 
     def ratio(self, unit: Unit) -> Fraction | None:
         """Return by how much a whole output is likelier for one unit than for another in its place, at most."""
-        one_row = unit.max_rows == 1 and unit.more is not More.DROP
+        one_row = unit.max_rows == 1 and unit.more is not ExtraRowsRule.DROP
         whole = not self.others and not self.drafted and not self.drops and self.record_wise
         if not whole or unit.adjacency is not Adjacency.REPLACE or not one_row:
             return None
@@ -192,7 +192,7 @@ class Randomize(Masking):
             return super().around(inner, unit)
         return Promise(Pure(logarithm_up(worst)), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and differential privacy where it is promised."""
         kept = super().claims(grounds)
         if grounds.promise.syntactic or self.ratio(grounds.unit) is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, alike, check_columns, some
@@ -44,7 +44,7 @@ class SwapRanks(Masking):
     @property
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
-        return dict.fromkeys(self.columns, Displacement(Measured.RANK, float(self.share)))
+        return dict.fromkeys(self.columns, Displacement(DistanceKind.RANK, float(self.share)))
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, some
@@ -60,7 +60,7 @@ class SwapRecords(Masking):
     @property
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
-        return {self.area: Displacement(Measured.CATEGORY, float(self.rate))}
+        return {self.area: Displacement(DistanceKind.CATEGORY, float(self.rate))}
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
-from incrowd.core.displacement import Displacement, Measured
+from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some
@@ -58,7 +58,7 @@ class RoundValues(Masking):
     @property
     def displaced(self) -> Mapping[str, Displacement]:
         """The columns whose values are moved, and how far."""
-        return {name: Displacement(Measured.NUMBER, float(base)) for name, base in self.bases.items()}
+        return {name: Displacement(DistanceKind.NUMBER, float(base)) for name, base in self.bases.items()}
 
     @property
     def kept(self) -> tuple[tuple[KeptStatistic, Exactness], ...]:

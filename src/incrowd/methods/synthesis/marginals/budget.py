@@ -32,27 +32,27 @@ class ErrorScope(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reach:
+class Sensitivity:
     """How far one unit moves what is measured: the squared norm of a table, and a score."""
 
     table: int
     score: int
 
     @classmethod
-    def of(cls, unit: Unit) -> Reach:
+    def of(cls, unit: Unit) -> Sensitivity:
         """Return the reach of a unit.
 
-        >>> Reach.of(Unit())
-        Reach(table=1, score=1)
+        >>> Sensitivity.of(Unit())
+        Sensitivity(table=1, score=1)
         """
         twice = 2 if unit.adjacency is Adjacency.REPLACE else 1
         return cls(twice * unit.max_rows**2, twice * unit.max_rows)
 
 
-def gaussian_scale(rho: Fraction, tables: int, reach: Reach) -> Fraction:
+def gaussian_scale(rho: Fraction, tables: int, reach: Sensitivity) -> Fraction:
     """Return the scale with which so many tables cost at most ρ together, rounded up.
 
-    >>> float(gaussian_scale(Fraction("0.0149730576735885"), 9, Reach(1, 1)) / 10).__round__(3)
+    >>> float(gaussian_scale(Fraction("0.0149730576735885"), 9, Sensitivity(1, 1)) / 10).__round__(3)
     1.734
     """
     if rho <= 0:
@@ -68,7 +68,7 @@ def choice_epsilon(rho: Fraction, choices: int) -> Fraction:
     return Fraction(math.isqrt(math.floor(8 * rho * _FINE**4 / choices)), _FINE**2)
 
 
-def table_rho(scale: Fraction, reach: Reach, tables: int = 1) -> Fraction:
+def table_rho(scale: Fraction, reach: Sensitivity, tables: int = 1) -> Fraction:
     """Return what so many tables with Gaussian noise cost."""
     return tables * reach.table / (2 * scale**2)
 
@@ -82,7 +82,7 @@ def choice_rho(epsilon: Fraction) -> Fraction:
 class Shares:
     """How what is spendable of a budget ρ is divided: tables of single columns, rounds of a choice and a table each.
 
-    >>> shares = Shares.of(Fraction("0.0149730576735885"), 9, 16, Reach(1, 1))
+    >>> shares = Shares.of(Fraction("0.0149730576735885"), 9, 16, Sensitivity(1, 1))
     >>> [round(float(each), 4) for each in (shares.first, shares.scale, shares.epsilon)]
     [54.8215, 25.6831, 0.026]
     """
@@ -93,7 +93,9 @@ class Shares:
     epsilon: Fraction
 
     @classmethod
-    def of(cls, rho: Fraction, columns: int, rounds: int, reach: Reach, one: Fraction = Fraction(1, 10)) -> Shares:
+    def of(
+        cls, rho: Fraction, columns: int, rounds: int, reach: Sensitivity, one: Fraction = Fraction(1, 10)
+    ) -> Shares:
         """Divide a budget: a share `one` for single columns, a tenth of the rest for choices."""
         rest = (1 - one) * rho
         return cls(
@@ -104,6 +106,6 @@ class Shares:
         )
 
 
-def last_round(left: Fraction, reach: Reach) -> tuple[Fraction, Fraction]:
+def last_round(left: Fraction, reach: Sensitivity) -> tuple[Fraction, Fraction]:
     """Return scale and ε of a round that spends what is left."""
     return gaussian_scale(left * Fraction(9, 10), 1, reach), choice_epsilon(left / 10, 1)

@@ -22,7 +22,7 @@ from incrowd.core.steps.step import Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import digest_of
-from incrowd.methods.synthesis.marginals.budget import Reach
+from incrowd.methods.synthesis.marginals.budget import Sensitivity
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, summed
 from incrowd.methods.synthesis.marginals.model import TableModel, Zero
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
@@ -31,7 +31,7 @@ from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, Syn
 from incrowd.methods.synthesis.marginals.workload import table_names
 from incrowd.methods.synthesis.marginals.zeros import zeros_of
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, MeasureTables, DrawRows)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy,)
@@ -66,7 +66,7 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
         told = [each["columns"] for each in statement.evidence.get("errors of tables", [])]
         if told != table_names(measure.told, measure.names):
             return Problem("errors are told of other tables than the steps say")
-        cost = spent(statement.evidence, Reach.of(statement.grounds.unit))
+        cost = spent(statement.evidence, Sensitivity.of(statement.grounds.unit))
         if cost > measure.rho:
             return Problem("the tables that were measured cost more than was promised")
         return _misstated(statement, measure)
@@ -92,22 +92,22 @@ def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the files: the columns, that every value is one that the model can show, and the model."""
     file, document = files
     same = columns_of(file) == statement.released
     problem = None if same else Problem("the file's columns are not those that the certificate says are released")
-    yield Look("columns in the file", problem, "they are the released ones, and no others")
+    yield CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
     try:
         model = SyntheticModel.load(document)
     except InvalidParameter as error:
-        yield Look("model", Problem(str(error)), "")
+        yield CheckOutcome("model", Problem(str(error)), "")
         return
     deviant = _deviant(statement, model)
-    yield Look("model", deviant, "its cliques, classes and tables are those of the certificate")
+    yield CheckOutcome("model", deviant, "its cliques, classes and tables are those of the certificate")
     if same and deviant is None:
         strange = _strange(statement, reopen(statement, files).table, model)
-        yield Look("values in the file", strange, "all are such as the model can show")
+        yield CheckOutcome("values in the file", strange, "all are such as the model can show")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from incrowd.core.coins import Coins
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Reach, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, gaussian_scale
 from incrowd.methods.synthesis.marginals.junction import Columns
 from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 
@@ -50,18 +50,18 @@ class Evaluator:
     synthetic: WeightedRows
     total: int
     rho: Fraction
-    reach: Reach
+    reach: Sensitivity
 
     def mean(self, coins: Coins) -> Evaluation:
         """Say how far all pairs of columns are from those of the rows, on average."""
         pairs: list[Columns] = [*combinations(range(len(self.rows.sizes)), 2)] or [(0,)]
-        scale = gaussian_scale(self.rho * EVALUATION, 1, Reach((len(pairs) * self.reach.score) ** 2, 1))
+        scale = gaussian_scale(self.rho * EVALUATION, 1, Sensitivity((len(pairs) * self.reach.score) ** 2, 1))
         noisy = sum(map(self.away, pairs)) + coins.gaussian(scale, 1).tolist()[0]
         return Evaluation(self.share(noisy, len(pairs)), self.margin(scale, len(pairs)), scale)
 
     def each(self, tables: Sequence[Columns], coins: Coins) -> TableErrors:
         """Say of each of some tables how far it is from that of the rows."""
-        scale = gaussian_scale(self.rho * EVALUATION, len(tables), Reach(self.reach.score**2, 1))
+        scale = gaussian_scale(self.rho * EVALUATION, len(tables), Sensitivity(self.reach.score**2, 1))
         noise = coins.gaussian(scale, len(tables)).tolist()
         errors = tuple(self.share(self.away(table) + more) for table, more in zip(tables, noise, strict=True))
         return TableErrors(tuple(tables), errors, self.margin(scale), scale)

@@ -22,7 +22,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import Target, charged
 from incrowd.methods.labels import bin_column
 from incrowd.methods.person_rows import row_limits
-from incrowd.methods.synthesis.marginals.budget import ErrorScope, Reach, Shares
+from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, Shares
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
@@ -169,7 +169,7 @@ class Marginals:
         counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         codes = np.array(counts.codes(), np.int64).reshape(len(classes), -1)
         rows = WeightedRows(tuple(map(len, classes)), codes, counts.counts)
-        names, reach = tuple(each.recoding.column.name for each in classes), Reach.of(table.schema.unit)
+        names, reach = tuple(each.recoding.column.name for each in classes), Sensitivity.of(table.schema.unit)
         limits = self.limits(classes, names)
         found = self.search(Search(rows, limits, reach, coins))
         model = SyntheticModel(found.model, tuple(map(ModelColumn.of, classes)))
@@ -206,7 +206,7 @@ class Marginals:
         shares = self.shares(len(search.rows.sizes), search.reach)
         return search.adaptive(shares)
 
-    def shares(self, columns: int, reach: Reach) -> Shares:
+    def shares(self, columns: int, reach: Sensitivity) -> Shares:
         """Return how the budget is divided: where it is small, more of it goes to single columns."""
         epsilon = self.target.epsilon or Fraction(0)
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)

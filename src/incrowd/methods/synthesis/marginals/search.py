@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins
 from incrowd.mechanisms.selection import Exponential
 from incrowd.methods.synthesis.marginals.budget import (
-    Reach,
+    Sensitivity,
     Shares,
     choice_epsilon,
     choice_rho,
@@ -46,7 +46,7 @@ class MeasuringRound:
     scale: Fraction
     epsilon: Fraction | None = None
 
-    def rho(self, reach: Reach) -> Fraction:
+    def rho(self, reach: Sensitivity) -> Fraction:
         """Return what it cost."""
         choice = Fraction(0) if self.epsilon is None else choice_rho(self.epsilon)
         return table_rho(self.scale, reach) + choice
@@ -86,7 +86,7 @@ class Found:
         """The model."""
         return self.fit.model
 
-    def rho(self, reach: Reach) -> Fraction:
+    def rho(self, reach: Sensitivity) -> Fraction:
         """Return what all rounds cost."""
         return sum((each.rho(reach) for each in self.rounds), Fraction(0))
 
@@ -97,7 +97,7 @@ class Search:
 
     rows: WeightedRows
     limits: WorkLimits
-    reach: Reach
+    reach: Sensitivity
     coins: Coins
 
     def measured(self, columns: Columns, scale: Fraction) -> NoisyTable:

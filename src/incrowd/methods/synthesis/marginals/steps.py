@@ -14,12 +14,12 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.domain import Type
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import ErrorScope, Reach, choice_rho, table_rho
+from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
 from incrowd.methods.synthesis.marginals.junction import Columns
 from incrowd.methods.synthesis.marginals.workload import workload_tables
 
@@ -68,7 +68,7 @@ class MeasuredTable:
     scale: Fraction
     epsilon: Fraction | None = None
 
-    def rho(self, reach: Reach) -> Fraction:
+    def rho(self, reach: Sensitivity) -> Fraction:
         """Return what it cost."""
         return table_rho(self.scale, reach) + (Fraction(0) if self.epsilon is None else choice_rho(self.epsilon))
 
@@ -161,7 +161,7 @@ class MeasureTables(Step):
             raise InvalidParameter("nothing else is released from the rows beside the tables of a model.")
         return Promise(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
         unit = grounds.unit
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
@@ -215,7 +215,7 @@ class DrawRows(Step):
         )
 
 
-def spent(evidence: Mapping[str, Any], reach: Reach) -> Fraction:
+def spent(evidence: Mapping[str, Any], reach: Sensitivity) -> Fraction:
     """Return what the tables that an output names cost, and the errors that it tells."""
     tables = [
         MeasuredTable(
@@ -224,7 +224,7 @@ def spent(evidence: Mapping[str, Any], reach: Reach) -> Fraction:
         for each in evidence["tables"]
     ]
     pairs, told = int(evidence["pairs"]), evidence.get("errors of tables", [])
-    mean = table_rho(Fraction(evidence["error scale"]), Reach((pairs * reach.score) ** 2, 1))
+    mean = table_rho(Fraction(evidence["error scale"]), Sensitivity((pairs * reach.score) ** 2, 1))
     scale = Fraction(evidence["scale of each table"]) if told else Fraction(1)
-    each_one = table_rho(scale, Reach(reach.score**2, 1), len(told))
+    each_one = table_rho(scale, Sensitivity(reach.score**2, 1), len(told))
     return sum((each.rho(reach) for each in tables), mean + each_one)

@@ -17,14 +17,14 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.samples import EveryRow
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.synthesis.points.accuracy import Accuracy
 from incrowd.methods.synthesis.points.contents import Contents, changed, contents, impossible, reach_squared
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, PlacePoints, SampleOfCells
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,
@@ -61,12 +61,12 @@ def contradiction(statement: Statement) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the points of the file: their columns, their places and order, and how many are in each cell."""
     (file,) = files
     source, names = open_source(str(file)), statement.grounds.need(IntoCells).names
     strange = None if tuple(source.names) == names else Problem("the columns are not the coordinates of the grid")
-    yield Look("columns in the file", strange, "they are the coordinates, and no others")
+    yield CheckOutcome("columns in the file", strange, "they are the coordinates, and no others")
     if strange is None:
         yield from _looks(statement, source.batches(names))
 
@@ -89,7 +89,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Points:
     return Points(grid, *grouped(keys, found.counts), _accuracy(statement))
 
 
-def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
+def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
     """Derive again how far points move and how many noise adds or takes away; nothing else is the method's own."""
     if not isinstance(claim, LipschitzError):
         return Problem("the claim is none of this method's own", undecided=True)
@@ -111,11 +111,11 @@ def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
     return None
 
 
-def _looks(statement: Statement, batches: Iterable[pa.RecordBatch]) -> Iterator[Look]:
+def _looks(statement: Statement, batches: Iterable[pa.RecordBatch]) -> Iterator[CheckOutcome]:
     found = _contents(statement, batches)
-    yield Look("places of the points", _places(found), "each lies where its cell says, in the order of cells")
+    yield CheckOutcome("places of the points", _places(found), "each lies where its cell says, in the order of cells")
     number = f"{found.total:,} points in {len(found.counts):,} cells"
-    yield Look("points in each cell", _crowds(statement, found), number)
+    yield CheckOutcome("points in each cell", _crowds(statement, found), number)
 
 
 def _contents(statement: Statement, batches: Iterable[pa.RecordBatch]) -> Contents:

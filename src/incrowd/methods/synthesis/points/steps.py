@@ -17,7 +17,7 @@ from incrowd.core.schema import Outside
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import PEOPLE
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import Grounds, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Promise, Step
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
@@ -194,7 +194,7 @@ class PlacePoints(Step):
         """What happens, for people."""
         return f"Every cell gets as many new points as its count says: {self.rule}. No row is published."
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is known about slowly changing functions before a row is read."""
         stated = (MOVES, EXPECTED, LIKELY) if grounds.find(NoiseWhenSmall) is not None else (MOVES,)
         numbers = {name: grounds.numbers[name] for name in stated}

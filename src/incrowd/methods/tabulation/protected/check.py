@@ -14,7 +14,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows
-from incrowd.core.steps.step import Grounds, Step
+from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.tabulation.attacker import Inconsistent, published_to, spread
 from incrowd.methods.tabulation.frame import Flags, Whole
@@ -22,7 +22,7 @@ from incrowd.methods.tabulation.narrowing import narrowed
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.output import ProtectedCells
 from incrowd.methods.tabulation.protected.steps import PerturbCells, RoundCells, SuppressCells, Tabulate
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, Tabulate, SuppressCells, RoundCells, PerturbCells)
 CLAIMS: tuple[type[Claim], ...] = (OpenCells, RoundedCells, KeyedNoise)
@@ -63,7 +63,7 @@ def hidden(claim: Claim) -> Problem | None:
     return None
 
 
-def recompute(claim: Claim, grounds: Grounds) -> Problem | None:
+def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
     """Derive the δ between nobody and one person again, by halving intervals."""
     if not isinstance(claim, KeyedNoise):
         return Problem("the claim is none of this method's own", undecided=True)
@@ -102,7 +102,7 @@ def _vanishing(values: list[int], variance: Fraction) -> float:
     return row(bend)[values.index(-1)]
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the file: its columns, its cells, its numbers, and what could stand in its empty cells."""
     (file,) = files
     return _looks(statement, _read(file))
@@ -129,24 +129,26 @@ def _read(file: Path) -> pa.Table:
     return pa.Table.from_batches([batch.cast(types) for batch in source.batches(names)], schema=types)
 
 
-def _looks(statement: Statement, table: pa.Table) -> Iterator[Look]:
+def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     made = statement.grounds.need(Tabulate)
     strange = table.column_names != [*made.names, made.number]
     columns = Problem("the columns are not those that the certificate says are released") if strange else None
-    yield Look("columns in the file", columns, "they are the released ones and the numbers, and no others")
+    yield CheckOutcome("columns in the file", columns, "they are the released ones and the numbers, and no others")
     if strange:
         return
     cells = _cells(statement, table)
-    yield Look("cells in the file", cells, f"{table.num_rows:,} cells, each once and in order")
+    yield CheckOutcome("cells in the file", cells, f"{table.num_rows:,} cells, each once and in order")
     if cells is not None:
         return
     frame, column = made.frame, table.column(made.number)
     known: Flags = column.is_valid().to_numpy().reshape(frame.shape)
     values: Whole = column.fill_null(0).to_numpy().astype(np.int64).reshape(frame.shape)
-    yield Look("numbers in the file", _numbers(statement, values, known), "all are such as these steps can give")
+    yield CheckOutcome(
+        "numbers in the file", _numbers(statement, values, known), "all are such as these steps can give"
+    )
     if statement.grounds.find(SuppressCells) is not None:
         text = "every empty cell could have numbers that lie far enough apart"
-        yield Look("empty cells in the file", _empty(statement, values, known), text)
+        yield CheckOutcome("empty cells in the file", _empty(statement, values, known), text)
 
 
 def _cells(statement: Statement, table: pa.Table) -> Problem | None:
@@ -210,6 +212,6 @@ def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
     return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None
 
 
-def _least(grounds: Grounds) -> int:
+def _least(grounds: ClaimBasis) -> int:
     """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
     return int(grounds.need(Tabulate).value is None or grounds.need(SuppressCells).minimum is None)

@@ -19,7 +19,7 @@ from incrowd.core.schema import Outside, Role, Schema
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
-from incrowd.core.unit import More
+from incrowd.core.unit import ExtraRowsRule
 from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.tabulation.axis import TableAxis
 from incrowd.methods.tabulation.boxes import NEVER, ProtectionDemand
@@ -259,7 +259,7 @@ class ProtectedTable:
         if self.protect == CELL_KEY:
             if self.given or self.value is not None or self.holding is not None:
                 raise InvalidParameter("cell keys are for counts of rows: leave value, holding and given out.")
-            if unit.column is None or unit.more is not More.REFUSE or unit.max_rows > 1:
+            if unit.column is None or unit.more is not ExtraRowsRule.REFUSE or unit.max_rows > 1:
                 raise InvalidParameter(
                     "every record has one key, in every table: write unit: {column: …, more: refuse} with the column "
                     "that names records, each once."

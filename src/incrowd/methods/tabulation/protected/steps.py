@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import Grounds, Promise, Step, whose
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, whose
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.axis import TableAxis
@@ -154,7 +154,7 @@ class SuppressCells(Step):
         before = (("tables before", str(len(self.earlier))),) if self.earlier else ()
         return Promise(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that every empty cell stays open."""
         return (open_cells(self.told, self.width, self.bounds, len(self.earlier), grounds.unit),)
 
@@ -186,7 +186,7 @@ class RoundCells(Step):
             return inner
         return Promise(Syntactic("controlled rounding", (("base", str(self.base)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that numbers are near the truth, and add up."""
         return (rounded_cells(self.base, grounds.unit),)
 
@@ -233,7 +233,7 @@ class PerturbCells(Step):
         told = (("largest", str(self.largest)), ("variance", str(self.variance)), ("gap", str(self.gap)))
         return Promise(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the noise is, and say that it is no differential privacy."""
         delta = grounds.numbers["zero to one"]
         return (keyed_noise(self.largest, self.variance, self.gap, delta, grounds.unit),)

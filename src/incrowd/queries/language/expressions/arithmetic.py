@@ -24,7 +24,7 @@ from incrowd.queries.language.expressions.function import (
     whole_number,
     within,
 )
-from incrowd.queries.language.extent import LISTED, BoundTree, Constant, Extent, among, decimals, listed
+from incrowd.queries.language.extent import LISTED, BoundTree, Constant, ExpressionDomain, among, decimals, listed
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
 _LEAST_DIVISOR = Fraction(1, 10**6)
@@ -95,7 +95,7 @@ def _remainder(node: exp.Expr, mean: Mean) -> BoundTree:
     most = min(max(map(abs, right.extent.ends)) - 1, max(abs(low), abs(high)))
     most = max(most, Fraction(0))
     zero = right.extent.ends[0] <= 0 <= right.extent.ends[1]
-    extent = Extent(
+    extent = ExpressionDomain(
         Type.INTEGER,
         -most if low < 0 else Fraction(0),
         most if high > 0 else Fraction(0),
@@ -136,7 +136,7 @@ def _absolute(node: exp.Expr, mean: Mean) -> BoundTree:
     part = number(mean(node.this), "ABS")
     low, high = part.extent.ends
     ends = (max(low, -high, Fraction(0)), max(abs(low), abs(high)))
-    extent = Extent(part.extent.type, *ends, optional=part.extent.optional)
+    extent = ExpressionDomain(part.extent.type, *ends, optional=part.extent.optional)
     return BoundTree(function(exp.Abs, part.tree), listed(extent, (part,), abs))
 
 
@@ -224,7 +224,9 @@ def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
         (operation(exp.LT, part.tree, constant(0)), below), default=cast(function(exp.Floor, part.tree), Type.INTEGER)
     )
     low, high = (Fraction(math.trunc(end)) for end in part.extent.ends)
-    return BoundTree(tree, listed(Extent(Type.INTEGER, low, high, optional=part.extent.optional), (part,), math.trunc))
+    return BoundTree(
+        tree, listed(ExpressionDomain(Type.INTEGER, low, high, optional=part.extent.optional), (part,), math.trunc)
+    )
 
 
 def _bucket(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -245,7 +247,9 @@ def _bucket(node: exp.Expr, mean: Mean) -> BoundTree:
         (operation(exp.GTE, x, constant(high)), constant(many + 1)),
         (operation(exp.GTE, x, constant(low)), held),
     )
-    return BoundTree(tree, Extent(Type.INTEGER, Fraction(0), Fraction(many + 1), optional=part.extent.optional))
+    return BoundTree(
+        tree, ExpressionDomain(Type.INTEGER, Fraction(0), Fraction(many + 1), optional=part.extent.optional)
+    )
 
 
 def _exponential(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -276,7 +280,9 @@ def _combined(kind: type[exp.Expr], parts: tuple[BoundTree, BoundTree], ends: tu
     both = {part.extent.type for part in parts}
     of = Type.DECIMAL if Type.DECIMAL in both else Type.INTEGER
     optional = any(part.extent.optional for part in parts)
-    extent = decimals(*ends, optional=optional) if of is Type.DECIMAL else Extent(of, *ends, optional=optional)
+    extent = (
+        decimals(*ends, optional=optional) if of is Type.DECIMAL else ExpressionDomain(of, *ends, optional=optional)
+    )
     twins: dict[type[exp.Expr], Callable[..., Constant]] = {
         exp.Add: lambda x, y: x + y,
         exp.Sub: lambda x, y: x - y,
@@ -297,7 +303,7 @@ def _divided(x: float, y: float) -> float | None:
     return float(x) / float(y) if y else None
 
 
-def _quotient_ends(above: Extent, below: Extent) -> tuple[Fraction, Fraction]:
+def _quotient_ends(above: ExpressionDomain, below: ExpressionDomain) -> tuple[Fraction, Fraction]:
     corners = [x / y for x in above.ends for y in below.ends]
     return min(corners), max(corners)
 
@@ -307,7 +313,7 @@ def _integral(part: BoundTree, kind: type[exp.Expr]) -> BoundTree:
         return part
     whole = math.floor if kind is exp.Floor else math.ceil
     low, high = (Fraction(whole(end)) for end in part.extent.ends)
-    extent = Extent(Type.INTEGER, low, high, optional=part.extent.optional)
+    extent = ExpressionDomain(Type.INTEGER, low, high, optional=part.extent.optional)
     return BoundTree(cast(function(kind, part.tree), Type.INTEGER), listed(extent, (part,), whole))
 
 
@@ -317,10 +323,14 @@ def _half_away(value: Fraction, digits: int) -> Fraction:
     return (steps if value >= 0 else -steps) / scale
 
 
-def _multiples(ends: tuple[Fraction, Fraction], step: int, *, optional: bool) -> Extent:
+def _multiples(ends: tuple[Fraction, Fraction], step: int, *, optional: bool) -> ExpressionDomain:
     numbers = range(int(ends[0]), int(ends[1]) + 1, step)
     known = len(numbers) <= LISTED and step > 1
-    return among(Type.INTEGER, numbers, optional=optional) if known else Extent(Type.INTEGER, *ends, optional=optional)
+    return (
+        among(Type.INTEGER, numbers, optional=optional)
+        if known
+        else ExpressionDomain(Type.INTEGER, *ends, optional=optional)
+    )
 
 
 def _log(value: Fraction) -> float:

@@ -15,7 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, sole
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, texts
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, texts
 from incrowd.queries.language.trees import between, case, cast, constant, function, operation
 
 MOST_MONTHS = 12_000
@@ -65,7 +65,7 @@ def shifted_by_months(when: BoundTree, months: int) -> BoundTree:
         low, high, optional = min(max(low, first), last), max(min(high, last), first), True
     ends = [later_by_months(end, months) for end in (low, high)]
     numbers = [Fraction(days(end)) for end in ends if end is not None]
-    extent = Extent(Type.DATE, numbers[0], numbers[1], optional=optional)
+    extent = ExpressionDomain(Type.DATE, numbers[0], numbers[1], optional=optional)
     return BoundTree(tree, listed(extent, (when,), lambda each: later_by_months(each, months)))
 
 
@@ -109,7 +109,7 @@ def periods_between(unit: str, later: BoundTree, earlier: BoundTree) -> BoundTre
     (a, b), (c, d) = ([number(day(int(end))) for end in part.extent.ends] for part in (later, earlier))
     tree = operation(exp.Sub, _period(unit, later.tree), _period(unit, earlier.tree))
     optional = later.extent.optional or earlier.extent.optional
-    extent = Extent(Type.INTEGER, Fraction(a - d), Fraction(b - c), optional=optional)
+    extent = ExpressionDomain(Type.INTEGER, Fraction(a - d), Fraction(b - c), optional=optional)
     return BoundTree(tree, listed(extent, (later, earlier), lambda x, y: number(x) - number(y)))
 
 
@@ -122,7 +122,7 @@ def _weeks_between(later: BoundTree, earlier: BoundTree) -> BoundTree:
     even = cast(operation(exp.Sub, whole, rest), Type.DECIMAL)
     tree = cast(exp.Div(this=even, expression=constant(float(_WEEK)), typed=False, safe=False), Type.INTEGER)
     low, high = (Fraction(math.trunc(end / _WEEK)) for end in (a - d, b - c))
-    extent = Extent(Type.INTEGER, low, high, optional=later.extent.optional or earlier.extent.optional)
+    extent = ExpressionDomain(Type.INTEGER, low, high, optional=later.extent.optional or earlier.extent.optional)
     return BoundTree(tree, listed(extent, (later, earlier), lambda x, y: math.trunc((x - y).days / _WEEK)))
 
 
@@ -206,7 +206,7 @@ def _spelled(when: date, signs: list[tuple[str, str]]) -> str:
     return "".join(plain or whole[_SIGNS[sign][0] - 1 :][: _SIGNS[sign][1]] for sign, plain in signs)
 
 
-def _spellings(extent: Extent, spell: Callable[[date], str]) -> list[str] | None:
+def _spellings(extent: ExpressionDomain, spell: Callable[[date], str]) -> list[str] | None:
     """Return how the days of a range are written, each once; None if they are many."""
     known = extent.values
     if known is None:

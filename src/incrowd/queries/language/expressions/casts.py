@@ -13,7 +13,7 @@ from incrowd.queries.language.expressions.arithmetic import rounded
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import Mean, NodeRule, SqlFunction
 from incrowd.queries.language.expressions.ranges import increasing
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, calendar, listed, texts, whole
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, calendar, listed, texts, whole
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
@@ -66,7 +66,7 @@ def _cast(part: BoundTree, kind: Type) -> BoundTree | None:
         case Type.INTEGER, Type.DECIMAL:
             return BoundTree(
                 as_decimal(part),
-                listed(Extent(kind, extent.low, extent.high, optional=extent.optional), (part,), float),
+                listed(ExpressionDomain(kind, extent.low, extent.high, optional=extent.optional), (part,), float),
             )
         case Type.DECIMAL, Type.INTEGER:
             return rounded(exp.Round(this=exp.Null()), lambda _: part)
@@ -75,7 +75,7 @@ def _cast(part: BoundTree, kind: Type) -> BoundTree | None:
             return BoundTree(tree, listed(whole(0, 1, optional=extent.optional), (part,), int))
         case Type.INTEGER, Type.BOOLEAN:
             tree = operation(exp.NEQ, part.tree, constant(0))
-            return BoundTree(tree, Extent(kind, values=(False, True), optional=extent.optional))
+            return BoundTree(tree, ExpressionDomain(kind, values=(False, True), optional=extent.optional))
         case Type.BOOLEAN, Type.TEXT:
             tree = case(
                 (part.tree, constant("true")), (exp.Not(this=exp.Paren(this=part.tree.copy())), constant("false"))
@@ -101,11 +101,11 @@ def _read(part: BoundTree, kind: Type) -> BoundTree | None:
     tree = try_cast(part.tree, kind)
     match kind:
         case Type.INTEGER:
-            return BoundTree(tree, Extent(kind))
+            return BoundTree(tree, ExpressionDomain(kind))
         case Type.DECIMAL:
             finite = operation(exp.LTE, function(exp.Abs, tree), constant(GREATEST_DOUBLE))
             limit = Fraction(GREATEST_DOUBLE)
-            return BoundTree(case((finite, tree)), Extent(kind, -limit, limit))
+            return BoundTree(case((finite, tree)), ExpressionDomain(kind, -limit, limit))
         case Type.DATE:
             return BoundTree(case((between(tree, constant(FIRST), constant(LAST)), tree)), calendar(optional=True))
     return None

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.calendar import MOST_MONTHS, PERIODS, periods_between, shifted_by_months
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, number
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, Extent, among, day, days, listed, whole
+from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, whole
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
 _MOST_DAYS = 4_000_000
@@ -83,7 +83,7 @@ def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
     when = moment(mean(node.this), "DATE_TRUNC")
     tree = cast(exp.TimestampTrunc(this=when.tree.copy(), unit=exp.Var(this=unit)), Type.DATE)
     low, high = (_STARTS[unit](day(int(end))) for end in when.extent.ends)
-    extent = Extent(Type.DATE, Fraction(days(low)), Fraction(days(high)), optional=when.extent.optional)
+    extent = ExpressionDomain(Type.DATE, Fraction(days(low)), Fraction(days(high)), optional=when.extent.optional)
     first = constant(FIRST)
     if unit == "WEEK" and low == FIRST:  # the first week of the calendar begins before it
         tree = exp.Greatest(this=tree, expressions=[first], ignore_nulls=True)
@@ -111,7 +111,7 @@ def days_between(left: BoundTree, right: BoundTree) -> BoundTree:
     (a, b), (c, d) = left.extent.ends, right.extent.ends
     tree = exp.DateDiff(this=left.tree.copy(), expression=right.tree.copy(), unit=exp.Var(this="DAY"))
     optional = left.extent.optional or right.extent.optional
-    extent = Extent(Type.INTEGER, a - d, b - c, optional=optional)
+    extent = ExpressionDomain(Type.INTEGER, a - d, b - c, optional=optional)
     return BoundTree(cast(tree, Type.INTEGER), listed(extent, (left, right), lambda x, y: (x - y).days))
 
 
@@ -162,7 +162,7 @@ def shifted(when: BoundTree, by: BoundTree) -> BoundTree:
         tree = case((between(tree, constant(FIRST), constant(LAST)), tree))
         first, last = Fraction(days(FIRST)), Fraction(days(LAST))
         start, end, optional = min(max(start, first), last), max(min(end, last), first), True
-    return BoundTree(tree, listed(Extent(Type.DATE, start, end, optional=optional), (when, by), _later))
+    return BoundTree(tree, listed(ExpressionDomain(Type.DATE, start, end, optional=optional), (when, by), _later))
 
 
 def _later(when: date, by: int) -> date | None:

@@ -23,7 +23,7 @@ from incrowd.queries.language.expressions.function import (
     sole,
     text,
 )
-from incrowd.queries.language.extent import BoundTree, Constant, Extent, decimals, hull, listed, truth
+from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
@@ -176,7 +176,7 @@ def _extreme(node: exp.Expr, mean: Mean) -> BoundTree:
     low, high = (far, inner) if least else (inner, far)
     first, *others = (part.tree.copy() for part in parts)
     tree = type(node)(this=first, expressions=others, ignore_nulls=True) if others else first
-    extent = Extent(kind, low, high, optional=optional)
+    extent = ExpressionDomain(kind, low, high, optional=optional)
     certain = not any(part.extent.optional for part in parts)
     return BoundTree(tree, listed(extent, parts, lambda *values: pick(values)) if certain else extent)
 
@@ -204,7 +204,7 @@ def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
     if part.extent.type is Type.DECIMAL:
         extent = decimals(start, end, optional=part.extent.optional)
     else:
-        extent = Extent(part.extent.type, start, end, optional=part.extent.optional)
+        extent = ExpressionDomain(part.extent.type, start, end, optional=part.extent.optional)
     return BoundTree(tree, listed(extent, (part,), lambda value: min(max(value, bottom), top)))
 
 
@@ -212,7 +212,7 @@ def _moved(side: Fraction | None, low: Fraction, high: Fraction, open_end: Fract
     return open_end if side is None else min(max(side, low), high)
 
 
-def _inner_end(extents: Sequence[Extent], *, least: bool) -> Fraction | None:
+def _inner_end(extents: Sequence[ExpressionDomain], *, least: bool) -> Fraction | None:
     """Return the end that an argument sets which is never missing; without one, the farthest end of all."""
     sure = [extent.high if least else extent.low for extent in extents if not extent.optional]
     known = [end for end in sure if end is not None]

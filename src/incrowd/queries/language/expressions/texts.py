@@ -11,7 +11,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, sole, text, whole_number
-from incrowd.queries.language.extent import BoundTree, Constant, Extent, listed, texts, truth, whole
+from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, listed, texts, truth, whole
 from incrowd.queries.language.trees import cast, function, operand
 
 _CUT = 1000
@@ -157,7 +157,7 @@ def _cut(part: BoundTree) -> BoundTree:
 
 
 def _with_empty(part: BoundTree) -> BoundTree:
-    extent: Extent = part.extent
+    extent: ExpressionDomain = part.extent
     values = None if extent.values is None or not extent.optional else ("", *extent.values)
     return replace(part, extent=replace(extent, optional=False, values=values if extent.optional else extent.values))
 

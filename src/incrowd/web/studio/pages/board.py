@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger.standing import AnalystShare, Charged, Entry, Overview, Standing
+from incrowd.accounting.ledger.standing import AnalystShare, BudgetStatus, Charged, Entry, Overview
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
-from incrowd.web.studio.page import Asked, Page, Shown
+from incrowd.web.studio.page import Page, PageContent, PageRequest
 from incrowd.workflows.registry import reasons
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -21,7 +21,7 @@ _MOST = 200
 _NOTHING, _OPEN = "nothing came of it", "not concluded: still at work, or killed"
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show every ledger of the folder."""
     books = books_of(asked.folder)
     folders = _published(asked.folder) if books.ledgers else {}
@@ -31,7 +31,7 @@ def show(asked: Asked) -> Shown:
         "surveys": asked.folder.surveys(),
         "most": _MOST,
     }
-    return Shown(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))
+    return PageContent(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))
 
 
 def _published(folder: Folder) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _book(book: FolderLedger, folders: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _dataset(standing: Standing, book: FolderLedger, overview: Overview) -> dict[str, Any]:
+def _dataset(standing: BudgetStatus, book: FolderLedger, overview: Overview) -> dict[str, Any]:
     budget, left, spent = standing.terms.budget, standing.left, standing.totals.spent
     names = [standing.dataset, *(name for name, root in overview.shared.items() if root == standing.dataset)]
     return {

@@ -8,7 +8,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
@@ -26,7 +26,7 @@ MEANING = {
 }
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show each column with its role, and what the rows say of it once they were looked at."""
     file = asked.policy_file()
     job = PROFILE.known(asked, file)
@@ -45,7 +45,7 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
     }
     line = command("incrowd", "profile", "--policy", file.name)
-    return Shown(content, commands=(line,), job=foremost(job))
+    return PageContent(content, commands=(line,), job=foremost(job))
 
 
 def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any]]:
@@ -92,13 +92,13 @@ def _subsets(found: TableProfile) -> list[dict[str, Any]]:
     return [{"columns": list(each.columns), "share": each.spread.unique_share} for each in most]
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Look at the rows, which is recorded."""
     PROFILE.begin(asked, asked.policy_file())
     return asked.to("columns")
 
 
-def save(asked: Asked) -> Next:
+def save(asked: PageRequest) -> Redirect:
     """Write roles and types; the lines of columns that stay as they are stay as they are."""
     file = asked.policy_file()
     changes: dict[Place, Value] = {}
@@ -126,7 +126,7 @@ def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
     return changes
 
 
-def dataset(asked: Asked) -> Next:
+def dataset(asked: PageRequest) -> Redirect:
     """Write what the dataset is called, how many rows and people there are, and whom the promise protects."""
     file = asked.policy_file()
     changes: dict[Place, Value] = {}

@@ -9,7 +9,7 @@ from typing import Any
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.consent.decisions import FORMATS, check_registry, decide, import_records, receipt, status
@@ -23,12 +23,12 @@ _ENDINGS = (".csv", ".json")
 _LISTED = 50
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show how many consent, and what the next release loses, if somebody asked for that."""
     return _shown(asked)
 
 
-def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str, ...] = ()) -> Shown:
+def _shown(asked: PageRequest, more: Mapping[str, Any] | None = None, lines: tuple[str, ...] = ()) -> PageContent:
     file = asked.policy_file()
     policy = file.policy
     content: dict[str, Any] = {
@@ -48,7 +48,7 @@ def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str
     }
     line = command("incrowd", "consent", "status", "--policy", file.name)
     if policy.gate is None:
-        return Shown(content, commands=(line,))
+        return PageContent(content, commands=(line,))
     job = None
     try:
         content["status"] = status(policy).to_json()
@@ -57,7 +57,7 @@ def _shown(asked: Asked, more: Mapping[str, Any] | None = None, lines: tuple[str
         content["problem"] = str(problem)
     found: ConsentPreview | None = result(job)
     content["preview"] = None if found is None else _plain(found)
-    return Shown(content, commands=(*lines, line), job=foremost(job))
+    return PageContent(content, commands=(*lines, line), job=foremost(job))
 
 
 def _plain(found: ConsentPreview) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _key(file: PolicyFile) -> str:
     return f"consent {file.path} {policy.hash} {rows_state(policy)} {open_registry(policy).chain.head().hash}"
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Compare who takes part now with who did at the last release: rows are read, and the look is recorded."""
     file = asked.policy_file()
     policy = file.policy
@@ -85,17 +85,17 @@ def look(asked: Asked) -> Next:
     return asked.to("consent")
 
 
-def give(asked: Asked) -> Next | Shown:
+def give(asked: PageRequest) -> Redirect | PageContent:
     """Record that somebody consents."""
     return _decide(asked, Decided.GIVE)
 
 
-def withdraw(asked: Asked) -> Next | Shown:
+def withdraw(asked: PageRequest) -> Redirect | PageContent:
     """Record that somebody withdraws."""
     return _decide(asked, Decided.WITHDRAW)
 
 
-def _decide(asked: Asked, decided: Decided) -> Next | Shown:
+def _decide(asked: PageRequest, decided: Decided) -> Redirect | PageContent:
     """Record a decision; one that reaches nobody, or more than one person, is said to be so."""
     more = {name: asked.value(name) or None for name in _DECISION}
     decision = decide(asked.policy_file().policy, _person(asked), decided, **more)
@@ -104,7 +104,7 @@ def _decide(asked: Asked, decided: Decided) -> Next | Shown:
     return asked.to("consent", done=str(decided))
 
 
-def _person(asked: Asked) -> str:
+def _person(asked: PageRequest) -> str:
     """Return an id that a form holds; addresses never do."""
     person = asked.form.get("person", "").strip()
     if not person:
@@ -112,7 +112,7 @@ def _person(asked: Asked) -> str:
     return person
 
 
-def take(asked: Asked) -> Next | Shown:
+def take(asked: PageRequest) -> Redirect | PageContent:
     """Record the decisions of a file of the folder; those that reach nobody are listed."""
     form = asked.value("form") or None
     if form not in (None, *FORMATS):
@@ -125,7 +125,7 @@ def take(asked: Asked) -> Next | Shown:
     return _shown(asked, {"done": "import", "notes": [*notes, *more]})
 
 
-def tell(asked: Asked) -> Download:
+def tell(asked: PageRequest) -> Download:
     """Send a person's receipt: a page, or JSON after ISO/IEC TS 27560."""
     found = receipt(asked.policy_file().policy, _person(asked))
     page = asked.value("as") != "json"
@@ -133,14 +133,14 @@ def tell(asked: Asked) -> Download:
     return Download(f"receipt.{'html' if page else 'json'}", text.encode())
 
 
-def subject(asked: Asked) -> Shown:
+def subject(asked: PageRequest) -> PageContent:
     """Show for which releases somebody was eligible, and at what total loss; no row is read."""
     file = asked.policy_file()
     found = subject_report(file.policy, _person(asked)).to_json()
     return _shown(asked, {"subject": found}, (command("incrowd", "consent", "subject", "ID", "--policy", file.name),))
 
 
-def check(asked: Asked) -> Shown:
+def check(asked: PageRequest) -> PageContent:
     """Recompute the registry from its first entry."""
     file = asked.policy_file()
     found = check_registry(file.policy)

@@ -16,15 +16,15 @@ from incrowd.drawing.intervals import Estimated, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.question import Terms
+from incrowd.queries.question import QueryTerms
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer
 from incrowd.workflows.ask.asking import REPEATED, UNASKED, coverage
-from incrowd.workflows.ask.desk import Asking, Desk, open_desk
+from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import Policy
 
 _TERMS = ("epsilon", "delta", "error", "rate", "rho")
@@ -45,7 +45,7 @@ class _Follower:
         self.tell = lambda _done, _total: None
 
 
-def show(asked: Asked) -> Shown | Next:
+def show(asked: PageRequest) -> PageContent | Redirect:
     """Show what may be asked and was asked, the price of a question, or an answer."""
     file = asked.policy_file()
     policy = file.policy
@@ -64,15 +64,15 @@ def show(asked: Asked) -> Shown | Next:
         "history": [],
     }
     if policy.section.queries is None:
-        return Shown(content, commands=_lines(asked, file.name))
+        return PageContent(content, commands=_lines(asked, file.name))
     work = paid(asked, asked.value("paid")) if asked.value("paid") else None
     if (answered := result(work)) is not None:
         return asked.to("console", answer=answered.certificate.id)
     opening = _opening(asked, file)
     if opening.result is None:
         content["unopened"] = not opening.running
-        return Shown(content, commands=_lines(asked, file.name), job=foremost(work, opening))
-    desk: Desk = opening.result
+        return PageContent(content, commands=_lines(asked, file.name), job=foremost(work, opening))
+    desk: QueryService = opening.result
     content |= {"tables": desk.schema()["tables"], "standing": desk.budget(None)[policy.name]}
     content["history"] = _history(desk.answers, policy)
     pictures = {}
@@ -83,14 +83,14 @@ def show(asked: Asked) -> Shown | Next:
         pictures["picture"] = _picture(answer)
     elif asked.value("sql") and (work is None or not work.running):
         content |= _priced(asked, desk, policy)
-    return Shown(content, pictures, _lines(asked, file.name), foremost(work))
+    return PageContent(content, pictures, _lines(asked, file.name), foremost(work))
 
 
-def _opening(asked: Asked, file: PolicyFile) -> Job:
+def _opening(asked: PageRequest, file: PolicyFile) -> Job:
     """Open the desk of a policy once, while its rows are the same: they are marked for that, and not shown."""
     policy = file.policy
 
-    def work(tell: Tell) -> Desk:
+    def work(tell: Tell) -> QueryService:
         with open_desk([policy], progress=_Follower(tell)) as desk:
             return desk  # its rows are closed again: it tells prices, for which none is read
 
@@ -98,14 +98,14 @@ def _opening(asked: Asked, file: PolicyFile) -> Job:
     return asked.jobs.known(key) or asked.job(key, "Opening the table", work)
 
 
-def again(asked: Asked) -> Next:
+def again(asked: PageRequest) -> Redirect:
     """Open a table once more that could not be opened."""
     file = asked.policy_file()
     asked.jobs.forget(_opening(asked, file).key)
     return asked.to("console")
 
 
-def _asking(asked: Asked) -> Asking:
+def _asking(asked: PageRequest) -> QueryRequest:
     """Return the question of a form."""
 
     def number(name: str) -> Fraction | None:
@@ -113,21 +113,21 @@ def _asking(asked: Asked) -> Asking:
 
     if not asked.value("sql"):
         raise InvalidParameter("write a question: one SELECT.")
-    terms = Terms(
+    terms = QueryTerms(
         epsilon=number("epsilon"),
         delta=number("delta") or Fraction(0),
         error=number("error"),
         rate=number("rate"),
         rho=number("rho"),
     )
-    return Asking(asked.value("sql"), terms, asked.value("analyst") or None, asked.value("account") or None)
+    return QueryRequest(asked.value("sql"), terms, asked.value("analyst") or None, asked.value("account") or None)
 
 
-def _what(asked: Asked) -> str:
+def _what(asked: PageRequest) -> str:
     return json.dumps([asked.value(name) for name in _FIELDS])
 
 
-def _priced(asked: Asked, desk: Desk, policy: Policy) -> dict[str, Any]:
+def _priced(asked: PageRequest, desk: QueryService, policy: Policy) -> dict[str, Any]:
     """Return what a question costs, or why it is not answered; no row is read for it."""
     try:
         found = desk.price(_asking(asked))
@@ -143,12 +143,12 @@ def _priced(asked: Asked, desk: Desk, policy: Policy) -> dict[str, Any]:
     return {"price": price, "key": payment_key(policy, _what(asked))}
 
 
-def _free(asked: Asked, repeated: bool) -> bool:
+def _free(asked: PageRequest, repeated: bool) -> bool:
     """Whether nobody pays: what was asked before costs the dataset nothing, but the allowance of a named analyst."""
     return repeated and not asked.value("analyst")
 
 
-def ask(asked: Asked) -> Next:
+def ask(asked: PageRequest) -> Redirect:
     """Ask: a new question after a typed confirmation, once; one that was answered for free again."""
     file = asked.policy_file()
     policy, asking = file.policy, _asking(asked)
@@ -165,7 +165,7 @@ def ask(asked: Asked) -> Next:
             follower.end()
             return desk.ask(asking)
 
-    pay(asked, policy, _what(asked), "Asking", work)
+    pay(asked, policy, _what(asked), "QueryRequest", work)
     given = {name: asked.value(name) for name in _FIELDS if asked.value(name)}
     return asked.to("console", paid=asked.value("key"), **given)
 
@@ -246,7 +246,7 @@ def _history(answers: Answers, policy: Policy) -> list[dict[str, Any]]:
     return found
 
 
-def _lines(asked: Asked, file: str) -> tuple[str, ...]:
+def _lines(asked: PageRequest, file: str) -> tuple[str, ...]:
     given = [
         word
         for name in (*_TERMS, "analyst", "account")

@@ -12,7 +12,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.graphs.pictures import graph_figure
 from incrowd.verifier.files import REPORT
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.graph.assess import GraphAssessment, assess_graph
@@ -23,13 +23,13 @@ from incrowd.workflows.verify.verify import read_certificate
 Profiled = tuple[GraphProfile, Markup]
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show what the policy says of a graph, its profile if somebody asked for it, and its releases."""
     file = asked.policy_file()
     policy = file.policy
     content: dict[str, Any] = {"able": policy.graph is not None, "name": policy.name, "profile": None, "after": None}
     if policy.graph is None:
-        return Shown(content | {"release": None, "releases": [], "report": None})
+        return PageContent(content | {"release": None, "releases": [], "report": None})
     release = asked.value("release")
     folder = asked.release() if release else None
     looked = asked.jobs.known(_key(file))
@@ -49,10 +49,10 @@ def show(asked: Asked) -> Shown:
         "method": policy.method.name,
         "promise": [claim.sentence for claim in policy.plan.claims],
     }
-    return Shown(content, pictures, _lines(file.name, release), foremost(looked, held))
+    return PageContent(content, pictures, _lines(file.name, release), foremost(looked, held))
 
 
-def _releases(asked: Asked, policy: Policy) -> list[str]:
+def _releases(asked: PageRequest, policy: Policy) -> list[str]:
     """Return the releases of this folder that were made under a policy."""
     found = []
     for name in asked.folder.releases():
@@ -68,7 +68,7 @@ def _key(file: PolicyFile, release: Path | None = None) -> str:
     return f"graph {file.path} {file.policy.hash} {rows_state(file.policy)} {release}"
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Read the graph and count who stands out: recorded as a look."""
     file = asked.policy_file()
     policy = file.policy
@@ -80,7 +80,7 @@ def look(asked: Asked) -> Next:
     return asked.to("graph", release=asked.value("release"))
 
 
-def assess(asked: Asked) -> Next:
+def assess(asked: PageRequest) -> Redirect:
     """Hold a release against the graph it was made from: recorded as a look."""
     file, folder = asked.policy_file(), asked.release()
     policy = file.policy
@@ -88,7 +88,7 @@ def assess(asked: Asked) -> Next:
     return asked.to("graph", release=asked.value("release"))
 
 
-def _begin(asked: Asked, file: PolicyFile, key: str, find: Callable[[], Any]) -> None:
+def _begin(asked: PageRequest, file: PolicyFile, key: str, find: Callable[[], Any]) -> None:
     if file.policy.graph is None:
         raise InvalidParameter("this policy has no nodes: and edges:, so there is no graph to look at.")
 

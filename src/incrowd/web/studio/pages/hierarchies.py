@@ -15,9 +15,9 @@ from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.rows import RowsLook
+from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.hierarchies.check import Report, check_file, check_policy
 from incrowd.workflows.policy.columns import delimiter_of
 from incrowd.workflows.policy.edit import Place, Value
@@ -58,11 +58,11 @@ def _classes(column: Column, policy: Policy, rows: Rows, engine: Engine) -> list
     return found
 
 
-SIZES = RowsLook("check", "sizes of classes", "Reading every row, once for each column", _sizes)
+SIZES = RowAccess("check", "sizes of classes", "Reading every row, once for each column", _sizes)
 """What the rows hold beside what is declared."""
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show one column's levels, as they are or as a form would have them."""
     file = asked.policy_file()
     policy = file.policy
@@ -96,7 +96,7 @@ def show(asked: Asked) -> Shown:
         "seen": list(file.seen.what),
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
-    return Shown(content, commands=commands, job=foremost(job))
+    return PageContent(content, commands=commands, job=foremost(job))
 
 
 def _line(column: Column) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _steps(file: PolicyFile, name: str) -> str:
     return str(value)
 
 
-def _changes(asked: Asked, file: PolicyFile, name: str) -> dict[Place, Value]:
+def _changes(asked: PageRequest, file: PolicyFile, name: str) -> dict[Place, Value]:
     """Return what a form would write: another rule, or a file in ARX's format, with where it comes from."""
     place: Place = ("columns", name, "hierarchy")
     if asked.value("file"):
@@ -182,7 +182,7 @@ def _rule(kind: str, steps: str) -> dict[str, Any]:
     return {kind: words}
 
 
-def _faults(asked: Asked) -> list[dict[str, Any]] | None:
+def _faults(asked: PageRequest) -> list[dict[str, Any]] | None:
     """Return what is wrong with a file that was dropped, by its lines alone."""
     if not asked.value("file"):
         return None
@@ -197,20 +197,20 @@ def _outside(report: Report, name: str) -> dict[str, Any]:
     return {"named": named, "values": len(found), "rows": sum(each.rows or 0 for each in found)}
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Look at the rows, which is recorded."""
     SIZES.begin(asked, asked.policy_file())
     return asked.to("hierarchies", column=asked.value("column"))
 
 
-def save(asked: Asked) -> Next:
+def save(asked: PageRequest) -> Redirect:
     """Write the rule into the policy."""
     file, name = asked.policy_file(), asked.value("column")
     file.save(_changes(asked, file, name), asked.value("base"))
     return asked.to("hierarchies", column=name)
 
 
-def vouch(asked: Asked) -> Next:
+def vouch(asked: PageRequest) -> Redirect:
     """Write a public source below every mark of a column."""
     file, name, source = asked.policy_file(), asked.value("column"), asked.value("source")
     if not source:

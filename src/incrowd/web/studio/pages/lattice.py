@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.drawing import hasse, loss_risk_map
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.rows import RowsLook
+from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.plan.explore import LevelSearch
 from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView, lattice_view
 from incrowd.workflows.policy.edit import Place, Value
 
-LATTICE = RowsLook(
+LATTICE = RowAccess(
     "plan",
     "the lattice of levels",
     "Counting the table, and weighing combinations of levels",
@@ -26,7 +26,7 @@ LATTICE = RowsLook(
 _MOST_PINS = 8
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show the diagram or the map, the node that was clicked, and those that were pinned."""
     file = asked.policy_file()
     method = file.policy.method
@@ -60,7 +60,7 @@ def show(asked: Asked) -> Shown:
 
         pictures["picture"] = hasse(view, address) if view.whole else loss_risk_map(view, address)
     lines = (command("incrowd", "plan", "--policy", file.name, "--minimal", "--frontier"),)
-    return Shown(content, pictures, lines, foremost(job))
+    return PageContent(content, pictures, lines, foremost(job))
 
 
 def _name(node: LatticeNode) -> str:
@@ -73,13 +73,13 @@ def _plain(node: LatticeNode, view: LatticeView) -> dict[str, Any]:
     return {"name": _name(node), "levels": levels, "choice": choice, "minimal": node.minimal, "best": node.best}
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Weigh the combinations, which is recorded as a look."""
     LATTICE.begin(asked, asked.policy_file())
     return asked.to("lattice")
 
 
-def demand(asked: Asked) -> Next:
+def demand(asked: PageRequest) -> Redirect:
     """Write another k and suppression limit."""
     file = asked.policy_file()
     wanted = {name: asked.value(name) for name in ("k", "suppression") if asked.value(name)}
@@ -90,7 +90,7 @@ def demand(asked: Asked) -> Next:
     return asked.to("lattice")
 
 
-def use(asked: Asked) -> Next:
+def use(asked: PageRequest) -> Redirect:
     """Hold the release to the levels of a node: chosen after a look, and marked as such."""
     file = asked.policy_file()
     view = _view(asked, file)
@@ -105,7 +105,7 @@ def use(asked: Asked) -> Next:
     return asked.to("plan")
 
 
-def _view(asked: Asked, file: PolicyFile) -> LatticeView:
+def _view(asked: PageRequest, file: PolicyFile) -> LatticeView:
     found: LatticeView | None = result(LATTICE.known(asked, file))
     if found is None:
         raise InvalidParameter("the combinations of levels were not weighed yet.")

@@ -12,7 +12,7 @@ from incrowd.engines.choose import engine_of
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.measures.frontier import placed
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.assess.assess import Assessment, assess
@@ -29,7 +29,7 @@ _CHOSEN = "is."
 _MOST = 12
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show the routes by public numbers, the releases that can be compared, and their map if it was asked for."""
     file = asked.policy_file()
     policy = file.policy
@@ -52,10 +52,10 @@ def show(asked: Asked) -> Shown:
         content["found"] = [_plain(each) for each in found]
         content["frontier"] = [each.name for each in placed([candidate(each) for each in found]) if each.best]
         pictures["map"] = map_of(found)
-    return Shown(content, pictures, _lines(file.name, chosen), foremost(job))
+    return PageContent(content, pictures, _lines(file.name, chosen), foremost(job))
 
 
-def _releases(asked: Asked, policy: Policy) -> dict[str, dict[str, str]]:
+def _releases(asked: PageRequest, policy: Policy) -> dict[str, dict[str, str]]:
     """Return the releases of this folder about the policy's dataset, with what they promise."""
     found = {}
     for name in asked.folder.releases():
@@ -69,7 +69,7 @@ def _releases(asked: Asked, policy: Policy) -> dict[str, dict[str, str]]:
     return found
 
 
-def _routes(asked: Asked, file: PolicyFile) -> dict[str, Any]:
+def _routes(asked: PageRequest, file: PolicyFile) -> dict[str, Any]:
     """Return other methods at the same (ε, δ), by public numbers alone; or why they cannot be compared."""
     if file.policy.graph is not None:
         return {"routes": None, "unrouted": "routes are compared for tables."}
@@ -82,18 +82,18 @@ def _routes(asked: Asked, file: PolicyFile) -> dict[str, Any]:
         return {"routes": None, "unrouted": str(problem)}
 
 
-def _chosen(asked: Asked) -> list[str]:
+def _chosen(asked: PageRequest) -> list[str]:
     """Return the releases that are ticked: fields of a form, or of an address, that start with `is.`."""
     both = {**asked.given, **asked.form}
     return sorted(name.removeprefix(_CHOSEN) for name, value in both.items() if name.startswith(_CHOSEN) and value)
 
 
-def _key(asked: Asked, file: PolicyFile, chosen: Sequence[str]) -> str:
+def _key(asked: PageRequest, file: PolicyFile, chosen: Sequence[str]) -> str:
     marks = [read_certificate(asked.folder.release(name)).id for name in chosen]
     return f"map {file.path} {file.policy.hash} {rows_state(file.policy)} {list(zip(chosen, marks, strict=True))}"
 
 
-def look(asked: Asked) -> Next:
+def look(asked: PageRequest) -> Redirect:
     """Hold the ticked releases against the rows: recorded as a look."""
     file = asked.policy_file()
     policy, known = file.policy, _releases(asked, file.policy)

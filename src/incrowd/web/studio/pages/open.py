@@ -13,13 +13,13 @@ from incrowd.engines.readers.guess import guessed_options, policy_keys
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.looks import SeenRows
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.looks import RowAccessLog
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Goal, Origin
+from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin
 from incrowd.workflows.profile.profile import profile
 
 _SHOWN = 6
@@ -29,7 +29,7 @@ _OPTIONS = (*_SINGLE, *_SEVERAL)
 _MARKS = {"tab": "\t", "space": " "}
 
 
-def show(asked: Asked) -> Shown | Next:
+def show(asked: PageRequest) -> PageContent | Redirect:
     """Show what is in the folder, or how one table of it is read."""
     if asked.value("data"):
         return _reading(asked)
@@ -41,10 +41,10 @@ def show(asked: Asked) -> Shown | Next:
         "most": UPLOAD,
         "reading": None,
     }
-    return Shown(content, commands=("incrowd studio .",))
+    return PageContent(content, commands=("incrowd studio .",))
 
 
-def _policy(asked: Asked, name: str) -> dict[str, Any]:
+def _policy(asked: PageRequest, name: str) -> dict[str, Any]:
     """Return a policy of the folder, with the dataset that it names, as far as it can be read."""
     try:
         content = read_document(asked.folder.file(name).read_text(encoding="utf-8")).content
@@ -60,7 +60,7 @@ def _method(content: dict[str, Any]) -> str:
     return str(release["method"]) if isinstance(release, dict) else "questions"
 
 
-def _reading(asked: Asked) -> Shown | Next:
+def _reading(asked: PageRequest) -> PageContent | Redirect:
     """Show how a table is read: what was told, what was guessed, and its first rows."""
     path, name = asked.table(), asked.value("data")
     job = asked.jobs.known(_key(asked, path))
@@ -70,7 +70,7 @@ def _reading(asked: Asked) -> Shown | Next:
     told = _told(asked)
     read = guessed_options(path, told)
     rows = LOCAL.open(path, read)
-    SeenRows(path.parent, path.name).add("the first rows")
+    RowAccessLog(path.parent, path.name).add("the first rows")
     batch = next(iter(rows.batches(rows.names)), None)
     first = [] if batch is None else batch.slice(0, _SHOWN).to_pylist()
     target = _free(asked, path).name
@@ -87,21 +87,21 @@ def _reading(asked: Asked) -> Shown | Next:
         "period": asked.value("period"),
     }
     line = command("incrowd", "profile", name, *_words(asked), "--write", target)
-    return Shown({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
+    return PageContent({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
 
 
-def _words(asked: Asked) -> list[str]:
+def _words(asked: PageRequest) -> list[str]:
     """Return what the form tells about the file, as options of the command line."""
     single = [(name, asked.value(name)) for name in (*_SINGLE, "period") if asked.value(name)]
     several = [(name, each) for name in _SEVERAL for each in _listed(asked, name)]
     return [word for name, value in (*single, *several) for word in (f"--{name.replace('_', '-')}", value)]
 
 
-def _listed(asked: Asked, name: str) -> tuple[str, ...]:
+def _listed(asked: PageRequest, name: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in asked.value(name).split(",") if part.strip())
 
 
-def _told(asked: Asked) -> SourceOptions:
+def _told(asked: PageRequest) -> SourceOptions:
     """Return what the form tells about the file; what it leaves out is guessed."""
     row = asked.value("header_row")
     if row and (not row.isdigit() or not 0 < int(row[:5]) <= 1000):
@@ -119,13 +119,13 @@ def _told(asked: Asked) -> SourceOptions:
     )
 
 
-def write(asked: Asked) -> Next:
+def write(asked: PageRequest) -> Redirect:
     """Read every row once, guess roles and types, and draft a policy into a new file; the work goes on behind."""
     path = asked.table()
     told, target = _told(asked), _free(asked, path)
     period = DraftPeriod(asked.value("period")) if asked.value("period") else None
     asked.jobs.forget(_key(asked, path))
-    wish = DraftRequest(Goal.MICRODATA, period)
+    wish = DraftRequest(DraftGoal.MICRODATA, period)
 
     def work(tell: Tell) -> PolicyFile:
         read = guessed_options(path, told)
@@ -143,12 +143,12 @@ def write(asked: Asked) -> Next:
     return asked.to("open", data=asked.value("data"), drafted="1", **given)
 
 
-def _key(asked: Asked, path: Path) -> str:
+def _key(asked: PageRequest, path: Path) -> str:
     options = [asked.value(name) for name in (*_OPTIONS, "period")]
     return f"draft {path} {path.stat().st_mtime_ns} {options}"
 
 
-def _free(asked: Asked, table: Path) -> Path:
+def _free(asked: PageRequest, table: Path) -> Path:
     """Return where the policy of a table goes: policy.yaml beside it, or a name after the table."""
     first = table.with_name("policy.yaml")
     named = table.with_name(f"{table.stem}.yaml")

@@ -19,16 +19,16 @@ from incrowd.drawing.markup import joined, tag
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import State, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.rows import RowsLook
+from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
 from incrowd.workflows.plan.forecast import Forecast, undeclared
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.prepare import rehearse
-from incrowd.workflows.release.publish import Destination, Terms, release_to, share_of
+from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
 from incrowd.workflows.report.page import BudgetBar
 from incrowd.workflows.verify.signing import private_key
 
@@ -47,13 +47,13 @@ def _rehearsed(policy: Policy, rows: Any, engine: Any) -> str | None:
     return None
 
 
-REHEARSAL = RowsLook(
+REHEARSAL = RowAccess(
     "plan", "whether a release of the rows would be refused", "Checking every row, as a release does", _rehearsed
 )
 """Everything that is checked before a charge."""
 
 
-def show(asked: Asked) -> Shown | Next:
+def show(asked: PageRequest) -> PageContent | Redirect:
     """Show the plan, its price and what is left, and the form that pays; or how the work that was paid for goes."""
     file = asked.policy_file()
     job = paid(asked, asked.value("paid")) if asked.value("paid") else None
@@ -76,7 +76,7 @@ def show(asked: Asked) -> Shown | Next:
     signing = [word for key in content["keys"][:1] for word in ("--sign", key)]
     line = command("incrowd", "release", "--policy", file.name, "--out", out, *signing)
     lines = (command("incrowd", "plan", "--policy", file.name), line)
-    return Shown(content, pictures, lines, foremost(job, rehearsal))
+    return PageContent(content, pictures, lines, foremost(job, rehearsal))
 
 
 def _plain(found: Forecast) -> dict[str, Any]:
@@ -160,13 +160,13 @@ def _signing_keys(folder: Folder) -> list[str]:
     return [folder.name(path) for path in found if b"PRIVATE KEY" in path.read_bytes()[:64]]
 
 
-def check(asked: Asked) -> Next:
+def check(asked: PageRequest) -> Redirect:
     """Check the rows as a release does before its charge; nothing of them is shown but whether it would be refused."""
     REHEARSAL.begin(asked, asked.policy_file())
     return asked.to("plan")
 
 
-def make_key(asked: Asked) -> Next:
+def make_key(asked: PageRequest) -> Redirect:
     """Make a key for signatures: the private part for its owner alone, the public part beside it."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
@@ -184,7 +184,7 @@ def make_key(asked: Asked) -> Next:
     return asked.to("plan")
 
 
-def release(asked: Asked) -> Next:
+def release(asked: PageRequest) -> Redirect:
     """Charge and release, once; the work goes on behind the page."""
     file = asked.policy_file()
     policy = file.policy
@@ -195,7 +195,7 @@ def release(asked: Asked) -> Next:
     if signed is not None:
         private_key(signed)
     held = share_of(asked.value("hold_out") or None)
-    terms = Terms(held, bool(asked.value("anyway")))
+    terms = ReleaseTerms(held, bool(asked.value("anyway")))
     name = asked.folder.name(out)
 
     def work(tell: Tell) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from incrowd.errors import IncrowdError
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.workflows.policy.policy import load_policy
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show the text, and whether it can be run."""
     file = asked.policy_file()
     problem = None
@@ -22,10 +22,10 @@ def show(asked: Asked) -> Shown:
         "problem": problem,
         "seen": list(file.seen.what),
     }
-    return Shown(content, commands=(command("incrowd", "plan", "--policy", file.name),))
+    return PageContent(content, commands=(command("incrowd", "plan", "--policy", file.name),))
 
 
-def save(asked: Asked) -> Next:
+def save(asked: PageRequest) -> Redirect:
     """Write another text, if it can be read."""
     text = asked.form.get("text", "").replace("\r\n", "\n")
     asked.policy_file().write(text if text.endswith("\n") else f"{text}\n", asked.value("base"))

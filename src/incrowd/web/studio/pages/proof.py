@@ -16,14 +16,14 @@ from incrowd.engines.choose import engine_of
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.assess.assess import Assessment
 from incrowd.workflows.assess.assess import assess as assessed
 from incrowd.workflows.assess.kept import keep_assessment
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.assess.section import section
-from incrowd.workflows.attack.attack import AttackOrder, Lab, attack
-from incrowd.workflows.attack.given import Given
+from incrowd.workflows.attack.attack import AttackOrder, AttackReport, attack
+from incrowd.workflows.attack.given import AttackInput
 from incrowd.workflows.attack.page import findings
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.rows import open_rows
@@ -32,13 +32,13 @@ from incrowd.workflows.verify.verify import read_certificate
 _TRIALS = 500
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show what was found out about a release from the original rows, and the forms that start it."""
     file, folder, name = asked.policy_file(), asked.release(), asked.value("release")
     certificate = read_certificate(folder)
     before, lab = _job(asked, "assess"), _job(asked, "attack")
     found: Assessment | None = result(before)
-    tried: Lab | None = result(lab)
+    tried: AttackReport | None = result(lab)
     held = any(isinstance(step, HoldOut) for step in walk(certificate.steps))
     content: dict[str, Any] = {
         "release": name,
@@ -62,23 +62,23 @@ def show(asked: Asked) -> Shown:
         command("incrowd", "assess", name, "--policy", file.name),
         command("incrowd", "attack", name, "--policy", file.name, "--replay", *more),
     )
-    return Shown(content, pictures, lines, foremost(before, lab))
+    return PageContent(content, pictures, lines, foremost(before, lab))
 
 
 def _story(each: Any) -> dict[str, Any]:
     return {"attack": each.finding.attack, "attacker": each.attacker, "lines": list(each.finding.story)}
 
 
-def _key(asked: Asked, verb: str) -> str:
+def _key(asked: PageRequest, verb: str) -> str:
     folder = asked.release()
     return f"{verb} {folder} {(folder / CERTIFICATE).stat().st_mtime_ns}"
 
 
-def _job(asked: Asked, verb: str) -> Job | None:
+def _job(asked: PageRequest, verb: str) -> Job | None:
     return asked.jobs.known(_key(asked, verb))
 
 
-def compare(asked: Asked) -> Next:
+def compare(asked: PageRequest) -> Redirect:
     """Hold the release against the original rows: a look, recorded."""
     file, folder = asked.policy_file(), asked.release()
     policy, name = file.policy, asked.value("release")
@@ -97,7 +97,7 @@ def compare(asked: Asked) -> Next:
     return asked.to("proof", release=name)
 
 
-def run(asked: Asked) -> Next:
+def run(asked: PageRequest) -> Redirect:
     """Attack the release as others would: a look, recorded."""
     file, folder = asked.policy_file(), asked.release()
     policy, name = file.policy, asked.value("release")
@@ -107,8 +107,8 @@ def run(asked: Asked) -> Next:
     order = AttackOrder((chosen,) if chosen else (), (attacker,) if attacker else ())
     held = any(isinstance(step, HoldOut) for step in walk(read_certificate(folder).steps))
 
-    def work(_tell: Tell) -> Lab:
-        given = Given(folder, None, policy, sizes=(8, int(trials), None), held_out=held)
+    def work(_tell: Tell) -> AttackReport:
+        given = AttackInput(folder, None, policy, sizes=(8, int(trials), None), held_out=held)
         file.seen.add("the attack lab")
         lab = attack(*given.opened(), order)
         given.keep(lab, lab.exceeding(given.thresholds({})))

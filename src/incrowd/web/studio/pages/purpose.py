@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.policy.document import read_document
@@ -14,7 +14,7 @@ from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_request import Goal
+from incrowd.workflows.profile.draft_request import DraftGoal
 
 GOALS = {
     "microdata": (
@@ -58,7 +58,7 @@ _TARGET = {"epsilon": "1", "delta": "1e-6"}
 _SURVEY = "People can also randomize their answers themselves, before anything is collected: incrowd collect."
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show what can leave, and the routes beside each other where public numbers tell."""
     file = asked.policy_file()
     policy = file.policy
@@ -82,10 +82,10 @@ def show(asked: Asked) -> Shown:
         "survey": _SURVEY,
         "charged": find_book(policy) is not None,
     }
-    return Shown(content, commands=(command("incrowd", "plan", "--policy", file.name, "--compare"),))
+    return PageContent(content, commands=(command("incrowd", "plan", "--policy", file.name, "--compare"),))
 
 
-def choose(asked: Asked) -> Next:
+def choose(asked: PageRequest) -> Redirect:
     """Write the sections of a goal in place of those that are there; columns, dataset and comments above stay."""
     file, goal = asked.policy_file(), asked.value("goal")
     if goal not in GOALS:
@@ -109,7 +109,7 @@ def choose(asked: Asked) -> Next:
     return asked.to("lattice" if goal == "classic" else "policy" if goal == "queries" else "workbench")
 
 
-def route(asked: Asked) -> Next:
+def route(asked: PageRequest) -> Redirect:
     """Write another method at the same target, where the comparison says that it can be used."""
     file, name = asked.policy_file(), asked.value("method")
     found = next((each for each in compare(file.policy).routes if each.method == name and each.refusal is None), None)
@@ -133,7 +133,7 @@ def route(asked: Asked) -> Next:
     return asked.to("workbench")
 
 
-def _sections(asked: Asked, file: PolicyFile, goal: str) -> dict[str, Any]:
+def _sections(asked: PageRequest, file: PolicyFile, goal: str) -> dict[str, Any]:
     """Return release and queries of a goal, with the target that the policy has already."""
     target = file.at("release", "target")
     target = target if isinstance(target, dict) and "epsilon" in target else dict(_TARGET)
@@ -148,7 +148,7 @@ def _sections(asked: Asked, file: PolicyFile, goal: str) -> dict[str, Any]:
         DraftColumn(name, {"role": "quasi"} | (dict(section) if isinstance(section, dict) else {}), "declared")
         for name, section in (file.at("columns") or {}).items()
     ]
-    text, _ = release_text(columns, Goal(goal), Path(file.path.parent))
+    text, _ = release_text(columns, DraftGoal(goal), Path(file.path.parent))
     found = read_document(text).content
     if "target" in (found.get("release") or {}):
         found["release"]["target"] = target

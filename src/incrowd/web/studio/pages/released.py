@@ -10,7 +10,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.label import label_of
@@ -20,7 +20,7 @@ from incrowd.workflows.verify.signing import sign_release
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show what a certificate says, and what the verifier finds; nothing but published files and the ledger is read."""
     folder, name = asked.release(), asked.value("release")
     certificate = read_certificate(folder)
@@ -52,10 +52,10 @@ def show(asked: Asked) -> Shown:
     lines = [command("incrowd", "verify", name)]
     if policy_name:
         lines = [command("incrowd", "verify", name, "--policy", policy_name, *_ledger_words(asked, policy_name))]
-    return Shown(content, commands=tuple(lines), job=foremost(job))
+    return PageContent(content, commands=tuple(lines), job=foremost(job))
 
 
-def policy_of(asked: Asked, certificate: Certificate) -> str:
+def policy_of(asked: PageRequest, certificate: Certificate) -> str:
     """Return the policy of the folder that a release was made under, if it is still as it was."""
     for name in asked.folder.policies():
         try:
@@ -66,7 +66,7 @@ def policy_of(asked: Asked, certificate: Certificate) -> str:
     return ""
 
 
-def _verification(asked: Asked, folder: Path, policy_name: str, public: list[Path]) -> Job:
+def _verification(asked: PageRequest, folder: Path, policy_name: str, public: list[Path]) -> Job:
     written = (folder / CERTIFICATE).stat().st_mtime_ns
     policy = asked.named_policy(policy_name).policy if policy_name else None
     trusted = public[0] if len(public) == 1 and read_certificate(folder).signature is not None else None
@@ -84,24 +84,24 @@ def _plain(found: Verification) -> dict[str, Any]:
     return {"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed}
 
 
-def _ledger_words(asked: Asked, policy_name: str) -> tuple[str, ...]:
+def _ledger_words(asked: PageRequest, policy_name: str) -> tuple[str, ...]:
     policy = asked.named_policy(policy_name).policy
     place = ledger_name(policy.ledger_address, asked.folder.root)
     return () if find_book(policy) is None else ("--ledger", place)
 
 
-def _public_keys(asked: Asked) -> list[Path]:
+def _public_keys(asked: PageRequest) -> list[Path]:
     place = asked.folder.root / "keys"
     return sorted(place.glob("*.pub.pem")) if place.is_dir() else []
 
 
-def _private_keys(asked: Asked) -> list[str]:
+def _private_keys(asked: PageRequest) -> list[str]:
     place = asked.folder.root / "keys"
     found = sorted(place.glob("*.pem")) if place.is_dir() else []
     return [asked.folder.name(path) for path in found if not path.name.endswith(".pub.pem")]
 
 
-def sign(asked: Asked) -> Next:
+def sign(asked: PageRequest) -> Redirect:
     """Sign a certificate that nobody has signed."""
     if not asked.value("key"):
         raise InvalidParameter("choose a key.")

@@ -19,19 +19,19 @@ from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates
 from incrowd.methods.local.survey.definition import LocalSurvey, script_hashes
 from incrowd.methods.local.survey.questions import ChoiceQuestion
 from incrowd.web.collect.pages import promise
-from incrowd.web.studio.page import Asked, Page, Shown, command
+from incrowd.web.studio.page import Page, PageContent, PageRequest, command
 from incrowd.workflows.local.survey_file import load_survey, survey_of
 
 _QUESTION = {"text": "Have you ever taken something that was not yours?", "categories": ["yes", "no"]}
 _MOST = 20_000
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show a survey of the folder, or the one with two coins."""
     return _shown(asked, _survey(asked), ())
 
 
-def _survey(asked: Asked) -> LocalSurvey:
+def _survey(asked: PageRequest) -> LocalSurvey:
     """Return the survey that was named, or that of two coins with odds of three, or with another ε."""
     if asked.value("survey"):
         return load_survey(asked.folder.file(asked.value("survey"))).survey
@@ -43,7 +43,7 @@ def _survey(asked: Asked) -> LocalSurvey:
     return survey_of(plain, Path()).survey
 
 
-def _shown(asked: Asked, survey: LocalSurvey, found: tuple[QuestionEstimates, ...]) -> Shown:
+def _shown(asked: PageRequest, survey: LocalSurvey, found: tuple[QuestionEstimates, ...]) -> PageContent:
     name = asked.value("survey")
     content = {
         "surveys": asked.folder.surveys(),
@@ -57,7 +57,7 @@ def _shown(asked: Asked, survey: LocalSurvey, found: tuple[QuestionEstimates, ..
         "scripts": script_hashes(),
         "estimates": [_plain(each) for each in found],
     }
-    return Shown(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
+    return PageContent(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
 
 
 def _choices(survey: LocalSurvey) -> bool:
@@ -93,7 +93,7 @@ def _picture(found: QuestionEstimates) -> Markup:
     return tag("figure", error_bars(title, shown), tag("figcaption", title), data_question=found.question)
 
 
-def estimate(asked: Asked) -> Shown:
+def estimate(asked: PageRequest) -> PageContent:
     """Estimate from reports that a browser made; who answered what is not sent here, and nothing is kept."""
     survey = _survey(asked)
     if not _choices(survey):

@@ -10,13 +10,13 @@ from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.verifier.statement import Finding, Verdict
+from incrowd.verifier.statement import CheckResult, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Job, Work
-from incrowd.web.studio.page import Asked, Download, Next, Page, Shown, command
+from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.workflows.export.formats import Exported, Holder, exported
+from incrowd.workflows.export.formats import Exported, PublisherInfo, exported
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.verify.verify import Verification, read_certificate, verify
@@ -39,11 +39,11 @@ class _Held:
     address: str | None = None
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show the releases of the folder, or what a check of one of them found."""
     if not asked.value("release"):
         chosen = {"release": None, "releases": asked.folder.releases(), "most": UPLOAD}
-        return Shown(chosen, commands=("incrowd verify FOLDER",))
+        return PageContent(chosen, commands=("incrowd verify FOLDER",))
     folder, name = asked.release(), asked.value("release")
     held = _against(asked, folder)
     checked = _begun(asked, *_check(asked, folder, held))
@@ -66,10 +66,10 @@ def show(asked: Asked) -> Shown:
         "most": UPLOAD,
     }
     running = next((job for job in (checked, written) if job is not None and job.running), None)
-    return Shown(content, commands=_lines(asked, held), job=running)
+    return PageContent(content, commands=_lines(asked, held), job=running)
 
 
-def _check(asked: Asked, folder: Path, held: _Held) -> tuple[str, str, Work]:
+def _check(asked: PageRequest, folder: Path, held: _Held) -> tuple[str, str, Work]:
     """Return a check as a job: its key says what is checked and against what, as these are now."""
     signer = asked.folder.file(asked.value("signer")) if asked.value("signer") else None
     head = None if held.ledger is None else held.ledger.chain.head().hash
@@ -82,7 +82,7 @@ def _check(asked: Asked, folder: Path, held: _Held) -> tuple[str, str, Work]:
     return f"verify {_state(folder)} {told}", f"Checking {asked.value('release')}", work
 
 
-def _against(asked: Asked, folder: Path) -> _Held:
+def _against(asked: PageRequest, folder: Path) -> _Held:
     """Return what a release is held against: a policy that is named, or what this folder has of it."""
     named = asked.value("against")
     if named == _NOTHING:
@@ -136,18 +136,18 @@ def _plain(found: Verification) -> dict[str, Any]:
     }
 
 
-def _group(found: Finding) -> str:
+def _group(found: CheckResult) -> str:
     if found.verdict is Verdict.UNKNOWN:
         return "assumed" if found.about == "assumption" else "not known here"
     return str(found.verdict)
 
 
-def _plainly(asked: Asked, problem: str | None) -> str | None:
+def _plainly(asked: PageRequest, problem: str | None) -> str | None:
     """Return a problem without the path of the opened folder."""
     return None if problem is None else problem.replace(f"{asked.folder.root}/", "")
 
 
-def _written(asked: Asked, folder: Path) -> Job:
+def _written(asked: PageRequest, folder: Path) -> Job:
     """Start writing a release in another form; it is made from what was published alone."""
     to = asked.value("to")
     if to not in FORMS:
@@ -156,17 +156,17 @@ def _written(asked: Asked, folder: Path) -> Job:
 
     def work(_tell: object) -> Exported:
         _require_plain_names(folder)
-        return exported(folder, to, Holder(**held))
+        return exported(folder, to, PublisherInfo(**held))
 
     return _begun(asked, f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
 
 
-def _begun(asked: Asked, key: str, title: str, work: Work) -> Job:
+def _begun(asked: PageRequest, key: str, title: str, work: Work) -> Job:
     """Start work unless it was done, also if nothing came of it: the page says why."""
     return asked.jobs.known(key) or asked.job(key, title, work)
 
 
-def _export(asked: Asked, job: Job) -> dict[str, Any]:
+def _export(asked: PageRequest, job: Job) -> dict[str, Any]:
     made: Exported | None = job.result
     text = "" if made is None else made.content.decode()
     return {
@@ -180,7 +180,7 @@ def _export(asked: Asked, job: Job) -> dict[str, Any]:
     }
 
 
-def export(asked: Asked) -> Download:
+def export(asked: PageRequest) -> Download:
     """Send a release in another form; nothing is kept here."""
     job = asked.jobs.wait(_written(asked, asked.release()).id)
     made: Exported = asked.result(job)
@@ -201,7 +201,7 @@ def _packed(made: Exported, name: str) -> Path:
     return Path(file.name)
 
 
-def again(asked: Asked) -> Next:
+def again(asked: PageRequest) -> Redirect:
     """Forget what a check found, so that it is done once more."""
     folder = asked.release()
     asked.jobs.forget(_check(asked, folder, _against(asked, folder))[0])
@@ -209,7 +209,7 @@ def again(asked: Asked) -> Next:
     return asked.to("verify", **given)
 
 
-def _lines(asked: Asked, held: _Held) -> tuple[str, ...]:
+def _lines(asked: PageRequest, held: _Held) -> tuple[str, ...]:
     name = asked.value("release")
     told = {"--policy": held.file, "--ledger": held.address, "--public-key": asked.value("signer")}
     words = [word for option, value in told.items() if value for word in (option, value)]

@@ -21,7 +21,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.crowds.parameters import Target
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.looks import provenance
-from incrowd.web.studio.page import Asked, Next, Page, Shown, command, foremost, result
+from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.bounds.odds import PRIORS, Odds, in_words
@@ -29,7 +29,7 @@ from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.plan.forecast import Forecast, declared_rows
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.plan.look.chosen_policy import chosen_section, replaced
-from incrowd.workflows.plan.look.look import Looked, look, require_narrow, require_room
+from incrowd.workflows.plan.look.look import PreviewResult, look, require_narrow, require_room
 from incrowd.workflows.plan.look.method import look_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.policy import Policy
@@ -49,7 +49,7 @@ _LOOK = "0.05"
 _NO_OFFER = {"epsilon": _LOOK, "why_not": "", "key": "", "choices": 0}
 
 
-def show(asked: Asked) -> Shown:
+def show(asked: PageRequest) -> PageContent:
     """Show the numbers of the release and what they would promise, as they are or as a form would have them."""
     file = asked.policy_file()
     changes, problem, found = _changes(asked, file), None, None
@@ -77,10 +77,10 @@ def show(asked: Asked) -> Shown:
     if found is not None and found.expectation is not None:
         pictures["band"] = _band(found.expectation)
     line = command("incrowd", "plan", "--policy", file.name)
-    return Shown(content, pictures, (line,), foremost(look_job))
+    return PageContent(content, pictures, (line,), foremost(look_job))
 
 
-def _sliders(asked: Asked, file: PolicyFile) -> list[dict[str, str]]:
+def _sliders(asked: PageRequest, file: PolicyFile) -> list[dict[str, str]]:
     release = file.at("release")
     found = []
     for place, (label, values) in SLIDERS.items():
@@ -91,7 +91,7 @@ def _sliders(asked: Asked, file: PolicyFile) -> list[dict[str, str]]:
     return found
 
 
-def _levels(asked: Asked, file: PolicyFile) -> list[dict[str, Any]]:
+def _levels(asked: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
     """Return the levels that can be moved: those of the release, or the lowest that may be chosen."""
     key = _levels_key(file)
     if key is None:
@@ -118,7 +118,7 @@ def _levels_key(file: PolicyFile) -> str | None:
     return next((key for key in ("levels", "lowest") if isinstance(file.at("release", key), dict)), None)
 
 
-def _changes(asked: Asked, file: PolicyFile) -> dict[Place, Value]:
+def _changes(asked: PageRequest, file: PolicyFile) -> dict[Place, Value]:
     """Return what the form would write; levels chosen after a look at the rows are marked at their columns."""
     changes: dict[Place, Value] = {}
     for place in SLIDERS:
@@ -215,7 +215,7 @@ def _suggestions(policy: Policy) -> list[dict[str, Any]]:
     return found
 
 
-def save(asked: Asked) -> Next:
+def save(asked: PageRequest) -> Redirect:
     """Write the numbers into the policy."""
     file = asked.policy_file()
     file.save(_changes(asked, file), asked.value("base"))
@@ -226,7 +226,7 @@ def _look_key(file: PolicyFile) -> str:
     return f"private look {file.path}"
 
 
-def _offer(file: PolicyFile, asked: Asked) -> dict[str, Any]:
+def _offer(file: PolicyFile, asked: PageRequest) -> dict[str, Any]:
     """Return what a private look would cost, or why there is none."""
     epsilon = asked.value("look") or _LOOK
     try:
@@ -239,12 +239,12 @@ def _offer(file: PolicyFile, asked: Asked) -> dict[str, Any]:
     return {"epsilon": epsilon, "why_not": None, "key": key, "choices": len(planned.choices)}
 
 
-def pay_look(asked: Asked) -> Next:
+def pay_look(asked: PageRequest) -> Redirect:
     """Pay for a private look; what it shows is private, and free to be chosen by."""
     file = asked.policy_file()
     policy, epsilon = file.policy, asked.value("look") or _LOOK
 
-    def work(tell: Tell) -> Looked:
+    def work(tell: Tell) -> PreviewResult:
         looked = look(None, policy, epsilon, tell)
         with suppress(OSError):  # it is paid: what it showed is shown, also where it cannot be kept
             name = f"{file.path.name}.look-{looked.chosen.entry}.json"
@@ -257,7 +257,7 @@ def pay_look(asked: Asked) -> Next:
 
 
 def _looked(job: Job | None) -> dict[str, Any] | None:
-    looked: Looked | None = result(job)
+    looked: PreviewResult | None = result(job)
     if looked is None:
         return None
     return {
@@ -275,10 +275,10 @@ def _choice(each: Any) -> dict[str, Any]:
     return {**plain, "rate": str(each.rate), "levels": dict(each.levels), "useless": each.useless}
 
 
-def take(asked: Asked) -> Next:
+def take(asked: PageRequest) -> Redirect:
     """Write the levels, k and rate of a choice that the private look showed, with the entry that paid for it."""
     file = asked.policy_file()
-    looked: Looked | None = result(asked.jobs.known(_look_key(file)))
+    looked: PreviewResult | None = result(asked.jobs.known(_look_key(file)))
     if looked is None:
         raise InvalidParameter("no private look was paid for here.")
     place = asked.value("choice")

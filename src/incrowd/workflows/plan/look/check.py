@@ -11,7 +11,7 @@ from incrowd.core.plan import Output
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.methods.anonymity.scheme.check import least_width
-from incrowd.verifier.statement import Look, Problem, Statement, maybe, one
+from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 from incrowd.workflows.plan.look.output import KeptChoices
 from incrowd.workflows.plan.look.steps import FINENESS, MeasureKept, RecodeAtSeveral
 
@@ -33,9 +33,9 @@ def contradiction(statement: Statement) -> Problem | None:
     return None
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[Look]:  # noqa: ARG001 - every check has it
+def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:  # noqa: ARG001 - every check has it
     """Say that a look is told by its certificate alone."""
-    yield Look("files", Problem("a private look has no files: its certificate holds what it showed"), "")
+    yield CheckOutcome("files", Problem("a private look has no files: its certificate holds what it showed"), "")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:

@@ -14,7 +14,7 @@ from incrowd.workflows.policy.document import read_document
 
 if TYPE_CHECKING:
     from incrowd.core.steps.choices import LevelsByLook
-    from incrowd.workflows.plan.look.look import Looked
+    from incrowd.workflows.plan.look.look import PreviewResult
     from incrowd.workflows.plan.look.output import KeptEstimate
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
@@ -44,7 +44,7 @@ class ChosenPolicy:
                 raise OutputUnavailable(f"{path} exists, and nothing is overwritten. Choose another name for --write.")
         replaced(self._text(), {"method": "safe"}, "")
 
-    def write(self, looked: Looked) -> None:
+    def write(self, looked: PreviewResult) -> None:
         """Write policy and certificate; the charge is made, so that nothing that exists is in the way any more."""
         section = looked.section
         note = f"  # chosen by a private look: entry {looked.chosen.entry} of the ledger; see {self.certificate.name}"

@@ -18,7 +18,7 @@ from incrowd.core.words import short_down, short_up
 from incrowd.errors import Refused
 from incrowd.workflows.plan.forecast import declared_rows, payer_of
 from incrowd.workflows.plan.look.chosen_policy import chosen_section
-from incrowd.workflows.plan.look.method import PrivateLook, look_of
+from incrowd.workflows.plan.look.method import PrivatePreview, look_of
 from incrowd.workflows.plan.look.output import KeptChoices
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.prepare import load_for
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Looked(Release[KeptChoices]):
+class PreviewResult(Release[KeptChoices]):
     """What a private look showed, with its certificate, under a policy."""
 
     policy: Policy
@@ -80,7 +80,7 @@ def look(
     policy: str | Path | Mapping[str, Any] | Policy,
     epsilon: Number,
     progress: Progress | None = None,
-) -> Looked:
+) -> PreviewResult:
     """Pay ε and show, with intervals, what a policy's choices of levels, k and rate would keep of the rows.
 
     It is refused, before anything is charged, where the budget would not hold look and release, or where public numbers
@@ -90,10 +90,10 @@ def look(
     planned = look_of(read, exact(epsilon, "epsilon"))
     require_room(read, planned.plan.promise)
     require_narrow(read, planned)
-    return Looked(*carry_out(planned.plan, data, read, progress), read)
+    return PreviewResult(*carry_out(planned.plan, data, read, progress), read)
 
 
-def require_narrow(policy: Policy, planned: PrivateLook) -> None:
+def require_narrow(policy: Policy, planned: PrivatePreview) -> None:
     """Refuse a look that cannot tell anything: its noise is more than half of all that any choice could keep."""
     rows = declared_rows(policy)
     if rows is None:

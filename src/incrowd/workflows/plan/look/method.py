@@ -36,7 +36,7 @@ NAME = "private look"
 
 
 @dataclass(frozen=True)
-class PrivateLook:
+class PrivatePreview:
     """How many rows each of several choices would keep, in expectation over the coins of its sample, with one noise.
 
     Promise: ε-differential privacy of everything that is shown; what is chosen by it costs nothing more.
@@ -118,7 +118,7 @@ class PrivateLook:
         return Cells.of(self.schema, dict(zip(self.names, lowest, strict=True)))
 
 
-def look_of(policy: Policy, epsilon: Fraction) -> PrivateLook:
+def look_of(policy: Policy, epsilon: Fraction) -> PrivatePreview:
     """Return the private look that a policy allows, or say why there is none; no row is read."""
     method = policy.method
     if not isinstance(method, SampledSuppression) or method.unsampled or method.robust is not None:
@@ -129,13 +129,13 @@ def look_of(policy: Policy, epsilon: Fraction) -> PrivateLook:
     return _weighing(method, policy, epsilon)
 
 
-def compared_look(policy: Policy, epsilon: Fraction) -> PrivateLook:
+def compared_look(policy: Policy, epsilon: Fraction) -> PrivatePreview:
     """Return the private look that refines a comparison: around its route by method safe, whatever the policy's is."""
     table = public_table(policy)
     return _weighing(safe_at(table, best_rate(table)), policy, epsilon)
 
 
-def _weighing(method: SampledSuppression, policy: Policy, epsilon: Fraction) -> PrivateLook:
+def _weighing(method: SampledSuppression, policy: Policy, epsilon: Fraction) -> PrivatePreview:
     schema = policy.schema
     if schema.drafted:
         raise Refused(
@@ -143,7 +143,7 @@ def _weighing(method: SampledSuppression, policy: Policy, epsilon: Fraction) -> 
             'promise nothing. Write what is public there, or add public: "source" where a public source says the same.'
         )
     choices = choices_of(method, schema, declared_rows(policy))
-    return PrivateLook(epsilon, tuple(column.name for column in schema.released), choices, schema)
+    return PrivatePreview(epsilon, tuple(column.name for column in schema.released), choices, schema)
 
 
 def look_again(certificate: Certificate, policy: Policy) -> Plan:

@@ -11,7 +11,7 @@ from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED
 from incrowd.core.steps.rows import Recode
-from incrowd.core.steps.step import Grounds, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
 from incrowd.core.terms import Condition
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -61,7 +61,7 @@ class RecodeAtSeveral(Recode):
             raise InvalidParameter("rules that were drafted from rows leave a private look nothing to promise.")
         return inner
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:  # noqa: ARG002 - no row of anyone is published
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - no row of anyone is published
         """Claim nothing: no label is published."""
         return ()
 
@@ -101,7 +101,7 @@ class MeasureKept(Step):
             raise InvalidParameter("the noise of these steps, and what one unit moves, contradict each other.")
         return Promise(Pure(self.epsilon), (LOOKED,), assumptions(unit))
 
-    def claims(self, grounds: Grounds) -> tuple[Claim, ...]:
+    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of all that is shown."""
         unit = grounds.unit
         private = PurePrivacy(
