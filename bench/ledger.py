@@ -28,13 +28,13 @@ from incrowd.core.unit import Unit
 from incrowd.store.transaction import Writer
 from tests.postgres import binaries, server
 
-PROMISE = Guarantee(Pure(Fraction(1, 10**9)), Unit(), (Theorem("dwork-2006", "Dwork et al. 2006, Proposition 1"),))
+GUARANTEE = Guarantee(Pure(Fraction(1, 10**9)), Unit(), (Theorem("dwork-2006", "Dwork et al. 2006, Proposition 1"),))
 ROUNDS, BATCH = 50, 10_000
 
 
 def fill(ledger: Ledger, size: int) -> None:
     """Charge until the ledger has `size` entries, many charges to a transaction."""
-    request = charging(Accountant(), [Part("births", PROMISE)], "bench", "ann")
+    request = charging(Accountant(), [Part("births", GUARANTEE)], "bench", "ann")
 
     def work(writer: Writer) -> None:
         for _ in range(min(BATCH, size - writer.head.sequence)):
@@ -66,7 +66,7 @@ def report(name: str, ledgers: dict[int, Ledger], floor: Callable[[], object]) -
 
 
 def charge(ledger: Ledger) -> None:
-    ledger.charge(PROMISE, "births", release="bench", analyst="ann")
+    ledger.charge(GUARANTEE, "births", release="bench", analyst="ann")
 
 
 def seconds(work: Callable[[], object]) -> float:

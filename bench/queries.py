@@ -33,8 +33,8 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
 
 REGIONS, JOBS, MOST = 20, 50, 200_000
 SQL = "SELECT region, job, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean FROM people GROUP BY region, job"

@@ -1,4 +1,4 @@
-"""The same promise, fewer rows lost: sampled suppression with our k beside ARX's k (SafePub), on UCI Adult.
+"""The same guarantee, fewer rows lost: sampled suppression with our k beside ARX's k (SafePub), on UCI Adult.
 
     python bench/safepub.py [FOLDER]        # with adult.csv and hierarchies/ in ARX's format
 
@@ -59,7 +59,7 @@ def loss(sampled: Counts, kept: Counts) -> float:
 
 
 def main() -> None:
-    """Print k, rows kept and loss for both, per promise."""
+    """Print k, rows kept and loss for both, per guarantee."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data" / "adult"
     if not folder.is_dir():
         sys.exit(f"{folder} is not there: name the folder of Adult.")
@@ -79,8 +79,8 @@ def main() -> None:
                 kept = sum(few.total / all_.total for all_, few in pairs) / SAMPLES
                 shown.append((kept, sum(loss(all_, few) for all_, few in pairs) / SAMPLES))
             (kept_arx, loss_arx), (kept_ours, loss_ours) = shown
-            promise = f"{epsilon:>5} {delta:>6} {float(rate):6.3f} | {k:6} {ours:6}"
-            print(f"{promise} |        {kept_arx:5.1%}  {kept_ours:5.1%} |        {loss_arx:5.3f}  {loss_ours:5.3f}")
+            guarantee = f"{epsilon:>5} {delta:>6} {float(rate):6.3f} | {k:6} {ours:6}"
+            print(f"{guarantee} |        {kept_arx:5.1%}  {kept_ours:5.1%} |        {loss_arx:5.3f}  {loss_ours:5.3f}")
     sys.exit(1 if worse else 0)
 
 

@@ -38,7 +38,7 @@ import duckdb
 
 from incrowd.client import Client
 from incrowd.errors import ServerUnavailable
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from tests.web.processes import serving
 

@@ -32,13 +32,13 @@ import pyarrow.parquet as pq
 
 from incrowd.client import Client
 from incrowd.errors import IncrowdError
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.queries.question import QueryTerms
 from incrowd.web.settings import Settings
 from incrowd.web.timing import shown_after
-from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
 from tests.queries.slow import ATTACK, KIN
 from tests.web.processes import serving
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from incrowd.accounting.amplification import amplify
 from incrowd.accounting.suppression import tight_delta
-from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta
+from incrowd.accounting.suppression.theorems import SmoothGuarantee, log_theorem1_delta, theorem1_delta
 from incrowd.drawing.plot import Curve, Plot
 from incrowd.workflows.bounds.plot import curve, draw
 
@@ -81,8 +81,8 @@ def _smooth() -> Plot:
     grid = _grid(1, 8, 70)
     curves = []
     for k, rate, epsilon in ((20, "0.1", "0.25"), (20, "0.2", "0.25"), (20, "0.4", "0.75"), (50, "0.2", "0.25")):
-        promise = SmoothPromise.of(k, rate, epsilon)
-        points = tuple((float(z), math.log10(promise.f(z))) for z in grid)
+        guarantee = SmoothGuarantee.of(k, rate, epsilon)
+        points = tuple((float(z), math.log10(guarantee.f(z))) for z in grid)
         curves.append(Curve(f"k = {k}, β = {rate}, ε = {epsilon}", points))
     return Plot("Figure 6: how δ falls when ε is multiplied by z (Theorem 6)", "z", "f(z)", tuple(curves))
 

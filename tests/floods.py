@@ -30,11 +30,11 @@ from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
-from incrowd.workflows.ask.answers import Answers
-from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.answers import Answers
+from incrowd.workflows.query.service import open_desk
 from tests.web.processes import serving
 
 BUDGET, EACH = 150, "0.01"

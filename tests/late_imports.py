@@ -20,8 +20,8 @@ def main() -> None:
 
     hide_pandas()  # as the command line does
     import incrowd.cli.main
-    import incrowd.workflows.ask.desk
     import incrowd.workflows.policy.policy
+    import incrowd.workflows.query.service
     import incrowd.workflows.release.publish  # noqa: F401 - what a file that charges imports at its top, it has then
 
     gc.disable()  # each fork ends soon

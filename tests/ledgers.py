@@ -1,4 +1,4 @@
-"""What the tests of the ledger share: simple prices, promises, and ways to tamper."""
+"""What the tests of the ledger share: simple prices, guarantees, and ways to tamper."""
 
 from __future__ import annotations
 
@@ -55,28 +55,28 @@ def reopen(address: str) -> Ledger:
     return Ledger(Ledger.open(address).chain, Prices())
 
 
-def promise(loss: Loss, unit: Unit | None = None, delta: Number = 0) -> Guarantee:
+def guarantee(loss: Loss, unit: Unit | None = None, delta: Number = 0) -> Guarantee:
     return Guarantee(loss, unit or Unit(), BECAUSE, delta=exact(delta))
 
 
 def pure(epsilon: Number) -> Guarantee:
-    return promise(Pure(exact(epsilon)))
+    return guarantee(Pure(exact(epsilon)))
 
 
 def approximate(epsilon: Number, delta: Number) -> Guarantee:
-    return promise(Approximate(exact(epsilon), exact(delta)))
+    return guarantee(Approximate(exact(epsilon), exact(delta)))
 
 
 def anonymous(k: int = 5) -> Guarantee:
-    return promise(Syntactic("k-anonymity", (("k", str(k)),)))
+    return guarantee(Syntactic("k-anonymity", (("k", str(k)),)))
 
 
 def crowd(k: int = 20) -> Guarantee:
-    return promise(Crowd(k))
+    return guarantee(Crowd(k))
 
 
 def sampled_crowd(sample: str | None = None) -> Guarantee:
-    return promise(Sampled(Fraction(1, 10), Crowd(20), sample), delta="1e-9")
+    return guarantee(Sampled(Fraction(1, 10), Crowd(20), sample), delta="1e-9")
 
 
 @contextmanager

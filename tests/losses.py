@@ -44,7 +44,7 @@ def biased(draw: st.DrawFn) -> RobustlySampled:
 
 
 @st.composite
-def promised(draw: st.DrawFn) -> Guarantee:
+def guaranteed(draw: st.DrawFn) -> Guarantee:
     """Return a guarantee; where a person has several rows, its loss groups at least so many."""
     loss, unit = draw(losses), draw(units)
     if unit.kind is Kind.NODE and any(isinstance(part, Parallel) for part in walk(loss)):
@@ -83,4 +83,4 @@ units = st.one_of(
     st.builds(Unit, st.sampled_from([Kind.ROW, Kind.EDGE, Kind.NODE]), st.sampled_from(Adjacency)),
     st.builds(Unit, st.just(Kind.PERSON), st.sampled_from(Adjacency), st.text(min_size=1), st.integers(1, 9)),
 )
-guarantees = promised()
+guarantees = guaranteed()

@@ -1,4 +1,4 @@
-"""What every plan of typed steps must do: be read back, and make its promise and claims again from what was read."""
+"""What every plan of typed steps must do: be read back, and make its guarantee and claims again from what was read."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Known(Protocol):
 
 
 def assert_read_back(plan: Plan, check: Any) -> None:
-    """Steps and claims are read back as they were, and promise and claims follow from them again."""
+    """Steps and claims are read back as they were, and guarantee and claims follow from them again."""
     known: Known = check
     steps = tuple(step_of(step.to_json(), known.STEPS) for step in plan.steps)
     claims = tuple(claim_of(claim.to_json(), known.CLAIMS) for claim in plan.claims)
     assert steps == plan.steps
     assert claims == plan.claims
     assert in_order(steps, known.ORDER)
-    promise = fold(steps, plan.unit, plan.promise.delta)
-    assert promise == plan.promise
-    assert claims_of(ClaimBasis(promise, steps, numbers_of(claims))) == plan.claims
+    guarantee = fold(steps, plan.unit, plan.guarantee.delta)
+    assert guarantee == plan.guarantee
+    assert claims_of(ClaimBasis(guarantee, steps, numbers_of(claims))) == plan.claims
 
 
 def assert_changes_refused(plan: Plan, check: Any) -> None:

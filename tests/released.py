@@ -151,7 +151,7 @@ def unreadable(folder: Path) -> bool:
 
 
 def failed(found: Verification) -> list[str]:
-    """What a verification says has failed, besides the id, which fails whenever claims, steps or promise changed."""
+    """What a verification says has failed, besides the id, which fails whenever claims, steps or guarantee changed."""
     return [each.about for each in found.findings if each.verdict is Verdict.FAILED and each.about != "id"]
 
 

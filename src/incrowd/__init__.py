@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.bounds import calculators as bounds
     from incrowd.workflows.plan.explore import explore
     from incrowd.workflows.plan.forecast import plan
-    from incrowd.workflows.plan.look.look import look
+    from incrowd.workflows.plan.preview.preview import look
     from incrowd.workflows.policy.policy import Policy, load_policy
     from incrowd.workflows.release.learn import learn_model, predict
     from incrowd.workflows.release.publish import Destination, release, release_to
@@ -60,7 +60,7 @@ _HOMES = {
     "explore": "workflows.plan.explore",
     "learn_model": "workflows.release.learn",
     "load_policy": "workflows.policy.policy",
-    "look": "workflows.plan.look.look",
+    "look": "workflows.plan.preview.preview",
     "plan": "workflows.plan.forecast",
     "predict": "workflows.release.learn",
     "price": "workflows.verbs",

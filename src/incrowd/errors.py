@@ -16,7 +16,7 @@ class InvalidParameter(IncrowdError, ValueError):
 
 
 class Infeasible(InvalidParameter):
-    """No value of the wanted parameter can keep the promise that was asked for."""
+    """No value of the wanted parameter can keep the guarantee that was asked for."""
 
 
 class UnknownLoss(IncrowdError):
@@ -28,7 +28,7 @@ class UnsupportedVersion(IncrowdError):
 
 
 class MixedUnits(IncrowdError):
-    """Promises made to different units of privacy cannot be added up."""
+    """Guarantees made to different units of privacy cannot be added up."""
 
 
 class Refused(IncrowdError):
@@ -50,7 +50,7 @@ class ProbablyEmpty(Refused):
 
 
 class DoesNotCompose(Refused):
-    """Crowd-blending and syntactic promises do not add up; a second one would break the first."""
+    """Crowd-blending and syntactic guarantees do not add up; a second one would break the first."""
 
 
 class SampleReused(DoesNotCompose):
@@ -131,7 +131,7 @@ class Interrupted(IncrowdError):
     exit_code: ClassVar[int] = 130
 
 
-class PromiseBroken(IncrowdError):
-    """What was about to be published does not keep its promise; nothing appears, and the charge stays spent."""
+class GuaranteeBroken(IncrowdError):
+    """What was about to be published does not keep its guarantee; nothing appears, and the charge stays spent."""
 
     exit_code: ClassVar[int] = 1

@@ -56,7 +56,7 @@ def test_known_losses_at_one_in_a_million(loss: Loss, value: float, rule: str) -
 
 
 @pytest.mark.parametrize("loss", [Crowd(20), Syntactic("k-anonymity"), Sampled(TENTH, Syntactic("x"))])
-def test_promises_without_an_epsilon_cost_infinity(loss: Loss) -> None:
+def test_guarantees_without_an_epsilon_cost_infinity(loss: Loss) -> None:
     assert math.isinf(epsilon(loss, SMALL).value)
     assert delta(loss, 10).value >= float(TENTH)
     assert charge_of(loss, SMALL).epsilon == Decimal("Infinity")

@@ -33,7 +33,7 @@ def test_the_amplified_loss_is_never_below_the_truth_and_hardly_above(
 
 @settings(deadline=None)
 @given(epsilons, deltas, rates)
-def test_what_may_be_spent_on_the_sample_keeps_the_promise_for_everyone(
+def test_what_may_be_spent_on_the_sample_keeps_the_guarantee_for_everyone(
     epsilon: Fraction, delta: Fraction, rate: Fraction
 ) -> None:
     inner, allowed = before_sampling(epsilon, delta, rate)

@@ -1,4 +1,4 @@
-"""One promise read at another delta."""
+"""One guarantee read at another delta."""
 
 from fractions import Fraction
 
@@ -13,9 +13,9 @@ epsilons = st.fractions(min_value=0, max_value=10, max_denominator=1000)
 deltas = st.fractions(min_value=0, max_value=Fraction(99, 100), max_denominator=10**6)
 
 
-def worst_pair(promise: Approximate, epsilon: float) -> "mpmath.mpf":
+def worst_pair(guarantee: Approximate, epsilon: float) -> "mpmath.mpf":
     """The hockey stick of the worst pair, over its four outcomes."""
-    e0, d0 = mpmath.exp(mpmath.mpf(promise.epsilon.numerator) / promise.epsilon.denominator), promise.delta
+    e0, d0 = mpmath.exp(mpmath.mpf(guarantee.epsilon.numerator) / guarantee.epsilon.denominator), guarantee.delta
     small = mpmath.mpf(d0.numerator) / d0.denominator
     left = [small, (1 - small) * e0 / (1 + e0), (1 - small) / (1 + e0), 0]
     right = [0, (1 - small) / (1 + e0), (1 - small) * e0 / (1 + e0), small]
@@ -24,21 +24,21 @@ def worst_pair(promise: Approximate, epsilon: float) -> "mpmath.mpf":
 
 @given(epsilons, deltas, st.floats(min_value=0, max_value=12))
 def test_the_claim_is_the_worst_pair_rounded_up(epsilon: Fraction, delta: Fraction, at: float) -> None:
-    promise = Approximate(epsilon, delta)
+    guarantee = Approximate(epsilon, delta)
     with mpmath.workdps(40):
-        truth = worst_pair(promise, at)
-        claimed = delta_at(promise, at)
+        truth = worst_pair(guarantee, at)
+        claimed = delta_at(guarantee, at)
         assert truth * (1 - mpmath.mpf(10) ** -30) <= claimed <= truth * (1 + mpmath.mpf(10) ** -9) + 1e-14
 
 
 @given(epsilons, deltas, deltas)
 def test_epsilon_at_a_larger_delta_is_honest(epsilon: Fraction, delta: Fraction, more: Fraction) -> None:
-    promise = Approximate(epsilon, delta)
+    guarantee = Approximate(epsilon, delta)
     target = min(delta + more, Fraction(999, 1000))
-    found = epsilon_at(promise, target)
+    found = epsilon_at(guarantee, target)
     assert found <= float(epsilon) * (1 + 1e-12) + 1e-15
     with mpmath.workdps(40):
-        assert worst_pair(promise, found) <= mpmath.mpf(target.numerator) / target.denominator * (
+        assert worst_pair(guarantee, found) <= mpmath.mpf(target.numerator) / target.denominator * (
             1 + mpmath.mpf(10) ** -9
         )
 

@@ -1,4 +1,4 @@
-"""Attacks on graphs: most nodes of a switched graph are found, and no more than by luck where a promise holds."""
+"""Attacks on graphs: most nodes of a switched graph are found, and no more than by luck where a guarantee holds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its
     ],
     ids=lambda method: method.name,
 )
-def test_characteristic_vectors_find_no_more_than_by_luck_where_a_promise_holds(known: Graph, method: Any) -> None:
+def test_characteristic_vectors_find_no_more_than_by_luck_where_a_guarantee_holds(known: Graph, method: Any) -> None:
     found = graph_attack_of("characteristic-vectors")(trial_of(known, method))
     assert found.verdict is AttackVerdict.NOT_FOUND
     assert found.success.estimate < 0.01

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings

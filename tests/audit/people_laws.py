@@ -74,7 +74,7 @@ class Release:
 
     @property
     def unit(self) -> Unit:
-        """Whom the promise protects."""
+        """Whom the guarantee protects."""
         return self.plan.unit
 
     @cache  # noqa: B019 - a handful of releases, as long as the tests run

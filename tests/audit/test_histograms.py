@@ -73,13 +73,13 @@ def proved(release: Releasing, n: int, delta: float) -> float:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_blended_counts_on_a_sample_prove_no_more_than_the_claim(n: int) -> None:
-    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
-    assert proved(blended, n, accountant.delta(promise.loss, repr(EPSILON)).value) <= EPSILON
+    guarantee = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    assert proved(blended, n, accountant.delta(guarantee.loss, repr(EPSILON)).value) <= EPSILON
 
 
 def test_suppressed_counts_on_a_sample_prove_no_more_than_the_claim() -> None:
-    promise = SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
-    assert proved(suppressed, 4, accountant.delta(promise.loss, repr(EPSILON)).value) <= EPSILON
+    guarantee = SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    assert proved(suppressed, 4, accountant.delta(guarantee.loss, repr(EPSILON)).value) <= EPSILON
 
 
 @pytest.mark.parametrize("n", [1, 4])
@@ -94,8 +94,8 @@ def test_a_copy_that_spares_empty_bins_the_noise_is_caught() -> None:
     def spared(n: int) -> Histogram:
         return blended(n) if n else suppressed(0)
 
-    promise = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).promise
-    delta = accountant.delta(promise.loss, repr(EPSILON)).value
+    guarantee = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    delta = accountant.delta(guarantee.loss, repr(EPSILON)).value
     assert proved(spared, 1, delta) >= EVENTS.sure((0.5, 0.0), CELLS, delta) > EPSILON + 1
 
 

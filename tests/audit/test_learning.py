@@ -73,7 +73,7 @@ def spread_scores(model: str, coins: SystemCoins) -> tuple[NDArray[np.float64], 
     rows = {"a": [*values * ROWS, *values[::2]], "t": [*["no"] * VALUES * ROWS, *["yes"] * (VALUES // 2)]}
     table = fitted(policy, pa.table(rows), coins).tables[0]
     score = table[:, 1] - table[:, 0]
-    return score[::2], score[1::2], float(policy.plan.promise.delta)
+    return score[::2], score[1::2], float(policy.plan.guarantee.delta)
 
 
 def repeated_scores(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:

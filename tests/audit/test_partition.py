@@ -86,7 +86,7 @@ TABLES: list[Rows] = [
 @pytest.mark.parametrize("rows", TABLES)
 def test_the_exact_law_of_boxes_and_rows_keeps_the_claim(rows: Rows) -> None:
     method = partition(2)
-    loss = method.plan(SCHEMA).promise.loss
+    loss = method.plan(SCHEMA).guarantee.loss
     more = law(method, rows)
     assert math.isclose(math.fsum(more.values()), 1.0)
     curve = {epsilon: accountant.delta(loss, repr(epsilon)).value for epsilon in (0.25, 0.5, 1.0, 2.0)}
@@ -99,7 +99,7 @@ def test_the_exact_law_of_boxes_and_rows_keeps_the_claim(rows: Rows) -> None:
 def test_the_composed_curve_is_at_most_that_of_the_sum_rule() -> None:
     """(ε₁ + ε, δ(ε)) is a valid claim; the accountant's is never worse."""
     method = partition(3)
-    both = method.plan(SCHEMA).promise.loss
+    both = method.plan(SCHEMA).guarantee.loss
     assert isinstance(both, Sequence)
     single = both.parts[1]
     for epsilon in (0.5, 1.0, 2.0):
@@ -113,7 +113,7 @@ def test_the_law_at_a_choice_that_is_too_loud_is_caught() -> None:
     loud, quiet = PrivatePartition(Fraction(12), Target(Fraction(1, 2)), RATE, 3, depth=1, least=4), partition(3)
     rows: Rows = ((0, "a"), (0, "a"), (2, "a"), (2, "a"))
     more, fewer = law(loud, rows), law(loud, rows[:-1])
-    claimed = accountant.delta(quiet.plan(SCHEMA).promise.loss, "2").value
+    claimed = accountant.delta(quiet.plan(SCHEMA).guarantee.loss, "2").value
     assert max(distance(more, fewer, 2.0), distance(fewer, more, 2.0)) > claimed
 
 

@@ -110,7 +110,7 @@ def test_over_a_socket_a_question_proves_what_was_charged_and_no_more(tmp_path: 
     assert EVENTS.sure(shifted(1, 1), CELLS) <= EVENTS.proved(*COUNT.seen(tmp_path, outside)) <= EPSILON
 
 
-def test_a_group_of_one_is_shown_as_rarely_as_promised(tmp_path: Path) -> None:
+def test_a_group_of_one_is_shown_as_rarely_as_guaranteed(tmp_path: Path) -> None:
     """The threshold is the least whole number that keeps delta, so one alone is shown with more than delta / e."""
     with_you, without = HIDDEN.seen(tmp_path, inside)
     assert set(without) == {NOT_SHOWN}

@@ -199,7 +199,7 @@ def test_every_claim_without_a_sample_is_true_of_every_small_database(name: str,
 def test_of_rows_kept_at_random_a_table_without_a_sample_claims_its_form_alone() -> None:
     release = released("safe", PERSON, sampled=False)
     assert [claim.kind for claim in release.plan.claims] == ["k-anonymity"]
-    assert release.plan.promise.syntactic
+    assert release.plan.guarantee.syntactic
     assert all(holds(claim, release) for claim in release.plan.claims)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings

@@ -92,7 +92,7 @@ TABLES: list[Rows] = [
 def test_the_exact_law_of_all_tables_keeps_the_claim(rows: Rows, sample: str) -> None:
     """In every direction and for every row of these tables."""
     method = slicing(2, sample)
-    curve = {at: accountant.delta(method.plan(SCHEMA).promise.loss, repr(at)).value for at in EPSILONS}
+    curve = {at: accountant.delta(method.plan(SCHEMA).guarantee.loss, repr(at)).value for at in EPSILONS}
     more = law(method, rows)
     assert math.isclose(math.fsum(more.values()), 1.0)
     for place in range(len(rows)):
@@ -105,7 +105,7 @@ def test_the_exact_law_of_chosen_groups_and_their_tables_keeps_the_claim() -> No
     """Three columns of two values: every choice, every sample of both tables, every row that can be missing."""
     schema = Schema((*SCHEMA.columns, replace(SCHEMA.columns[0], name="ill")))
     auto = Slicing("auto", Target(Fraction(9, 10)), RATE, 2, choosing=Fraction(1), size=2)
-    curve = {at: accountant.delta(auto.plan(schema).promise.loss, repr(at)).value for at in EPSILONS}
+    curve = {at: accountant.delta(auto.plan(schema).guarantee.loss, repr(at)).value for at in EPSILONS}
     rows = (("F", "1", "F"), ("F", "1", "M"), ("F", "2", "F"))
 
     def given(kept: tuple[tuple[str, ...], ...]) -> Law:
@@ -139,7 +139,7 @@ def test_one_sample_for_both_tables_breaks_the_same_claim() -> None:
     betrayed = 0.5 * 11 / 16  # drawn, beside at least two of the other four
     for epsilon in (1.0, 5.0, 13.8):
         assert distance(more, fewer, epsilon) >= betrayed - 1e-9
-    assert betrayed > accountant.delta(method.plan(SCHEMA).promise.loss, "5").value
+    assert betrayed > accountant.delta(method.plan(SCHEMA).guarantee.loss, "5").value
 
 
 class OneSample(SystemCoins):
@@ -168,6 +168,6 @@ def test_an_attacker_who_compares_tables_proves_no_more_than_is_claimed_unless_t
         return len(first) > len(second)
 
     with_you, without = (Trials.count(seen(rows) for _ in range(trials)) for rows in ((*others, ("F", "2")), others))
-    claimed = accountant.delta(method.plan(SCHEMA).promise.loss, "1").value
+    claimed = accountant.delta(method.plan(SCHEMA).guarantee.loss, "1").value
     assert (proved_epsilon(with_you, without, claimed) > 1.0) is shared
     assert sure_epsilon((0.5 * float(binom.sf(4, 20, 0.5)), 0.0), trials, claimed) > 1.0

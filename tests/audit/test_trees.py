@@ -90,7 +90,7 @@ def outputs(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[
     for rows in (with_canary(OTHERS), OTHERS):
         table = choose.open_table(pa.table(rows), policy.schema, policy.options)
         found.append(np.array([_said(policy.plan.release(table, coins).model) for _ in range(FITS)]))
-    return found[0], found[1], float(policy.plan.promise.delta)
+    return found[0], found[1], float(policy.plan.guarantee.delta)
 
 
 def spread(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
@@ -102,7 +102,7 @@ def spread(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[n
     rows |= {"n": [-8] * VALUES + [8] * canaries, "t": ["no"] * VALUES + ["yes"] * canaries}
     opened = choose.open_table(pa.table(rows), policy.schema, policy.options)
     shape = policy.plan.release(opened, coins).model.tables[0][:, -1]
-    return shape[::2], shape[1::2], float(policy.plan.promise.delta)
+    return shape[::2], shape[1::2], float(policy.plan.guarantee.delta)
 
 
 def _said(model: LearnedModel) -> float:

@@ -13,7 +13,7 @@ import pytest
 
 import incrowd
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import PromiseBroken
+from incrowd.errors import GuaranteeBroken
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -86,6 +86,6 @@ def test_a_copy_that_suppresses_too_little_does_not_get_past_the_recount(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Safe, "release", lambda self, table, coins: Microdata(OneLess(self).release(table, coins)))
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         list(published(folder, 1, 20))  # each shows the one a alone with chance 1/2, or one of three b with 3/8
     assert FALSE_ALARM > (1 / 2 * 5 / 8) ** 20

@@ -139,7 +139,7 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
     assert visit.complaints == []
 
 
-def test_a_slider_moved_by_the_keyboard_changes_the_promise_at_once_and_writes_nothing(
+def test_a_slider_moved_by_the_keyboard_changes_the_guarantee_at_once_and_writes_nothing(
     visit: Visit, page: Page
 ) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from incrowd.web.strict_http import StrictProtocol
 from incrowd.web.studio.app import studio_app
-from incrowd.web.studio.entrance import Keys
 from incrowd.web.studio.launch import loopback_sockets
-from incrowd.web.wire import StrictProtocol
+from incrowd.web.studio.sessions import Keys
 from tests.browser.chromium import chromium
 
 if TYPE_CHECKING:

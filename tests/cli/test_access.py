@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessRole
 from tests.cli.running import Runner
 

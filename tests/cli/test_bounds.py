@@ -265,7 +265,7 @@ def test_rules_are_listed_with_the_tightest_first(run: Runner) -> None:
     assert {rule["rule"] for rule in found["rules"]} == {"sums", "zero-concentrated", "privacy loss distribution"}
 
 
-def test_pure_promises_add_up_and_are_rounded_up(run: Runner) -> None:
+def test_pure_guarantees_add_up_and_are_rounded_up(run: Runner) -> None:
     assert 1.0 <= run('bounds compose --pure "0.1 x10" --delta 0 --json').json["epsilon"] <= 1.0 + 1e-14
 
 
@@ -275,29 +275,29 @@ def test_options_can_be_repeated_and_mixed(run: Runner) -> None:
     assert found["releases"] == 5
 
 
-def test_the_promise_of_a_file_is_composed_with_the_others(run: Runner, tmp_path: Path) -> None:
-    write(tmp_path / "promise.json", Pure(Fraction(1, 2)), Unit())
-    assert run("bounds compose --promise promise.json --pure 1/2 --delta 0 --json").json["epsilon"] == 1.0
+def test_the_guarantee_of_a_file_is_composed_with_the_others(run: Runner, tmp_path: Path) -> None:
+    write(tmp_path / "guarantee.json", Pure(Fraction(1, 2)), Unit())
+    assert run("bounds compose --guarantee guarantee.json --pure 1/2 --delta 0 --json").json["epsilon"] == 1.0
 
 
-def test_promises_to_different_units_are_refused(run: Runner, tmp_path: Path) -> None:
-    write(tmp_path / "promise.json", Pure(Fraction(1, 2)), Unit(Kind.PERSON, column="id"))
-    outcome = run("bounds compose --promise promise.json --pure 0.5 --delta 0 --json")
+def test_guarantees_to_different_units_are_refused(run: Runner, tmp_path: Path) -> None:
+    write(tmp_path / "guarantee.json", Pure(Fraction(1, 2)), Unit(Kind.PERSON, column="id"))
+    outcome = run("bounds compose --guarantee guarantee.json --pure 0.5 --delta 0 --json")
     assert outcome.code == 2
     assert json.loads(outcome.err)["kind"] == "MixedUnits"
 
 
-def test_two_promises_from_one_sample_are_refused(run: Runner, tmp_path: Path) -> None:
-    write(tmp_path / "promise.json", Sampled(Fraction(1, 10), Crowd(20), sample="s1"), Unit())
-    outcome = run("bounds compose --promise promise.json --promise promise.json --delta 1e-6 --json")
+def test_two_guarantees_from_one_sample_are_refused(run: Runner, tmp_path: Path) -> None:
+    write(tmp_path / "guarantee.json", Sampled(Fraction(1, 10), Crowd(20), sample="s1"), Unit())
+    outcome = run("bounds compose --guarantee guarantee.json --guarantee guarantee.json --delta 1e-6 --json")
     assert outcome.code == 1
     assert json.loads(outcome.err)["kind"] == "SampleReused"
 
 
 def test_an_unknown_loss_is_refused(run: Runner, tmp_path: Path) -> None:
     plain = Guarantee(Pure(Fraction(1)), Unit(), (Theorem("a-test", "a test"),)).to_json()
-    (tmp_path / "promise.json").write_text(json.dumps(plain | {"loss": {"loss": "wishful"}}), encoding="utf-8")
-    outcome = run("bounds compose --promise promise.json --delta 0 --json")
+    (tmp_path / "guarantee.json").write_text(json.dumps(plain | {"loss": {"loss": "wishful"}}), encoding="utf-8")
+    outcome = run("bounds compose --guarantee guarantee.json --delta 0 --json")
     assert outcome.code == 2
     assert json.loads(outcome.err)["kind"] == "UnknownLoss"
 
@@ -322,7 +322,7 @@ def test_an_unknown_loss_is_refused(run: Runner, tmp_path: Path) -> None:
         ("--safe k=20,rate=0.1 --delta 1e-30", "their delta is at least 1e-20"),
         ("--rho 0.1 --delta 0", "delta above 0"),
         ("--laplace scale=0 --delta 0", "positive"),
-        ("--promise nothing.json --delta 0", "existing file"),
+        ("--guarantee nothing.json --delta 0", "existing file"),
     ],
 )
 def test_bad_input_of_compose_is_one_clear_message_and_exit_2(run: Runner, line: str, says: str) -> None:
@@ -332,9 +332,9 @@ def test_bad_input_of_compose_is_one_clear_message_and_exit_2(run: Runner, line:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "not json", '{"guarantee": 99}'])
-def test_a_file_that_is_no_promise_is_bad_input(run: Runner, tmp_path: Path, text: str) -> None:
-    (tmp_path / "promise.json").write_text(text, encoding="utf-8")
-    assert run("bounds compose --promise promise.json --delta 0").code == 2
+def test_a_file_that_is_no_guarantee_is_bad_input(run: Runner, tmp_path: Path, text: str) -> None:
+    (tmp_path / "guarantee.json").write_text(text, encoding="utf-8")
+    assert run("bounds compose --guarantee guarantee.json --delta 0").code == 2
 
 
 def test_the_table_compares_the_rules(run: Runner) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.running import Runner
 from tests.policies import changed, written
-from tests.workflows.plan.look.weighing import SURVEY, skewed
+from tests.workflows.plan.preview.weighing import SURVEY, skewed
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_plan_prints_promise_price_and_every_default(run: Runner, folder: Path) -> None:
+def test_a_plan_prints_guarantee_price_and_every_default(run: Runner, folder: Path) -> None:
     done = run("plan --policy policy.yaml")
     assert done.code == 0
     told = " ".join(done.out.split())

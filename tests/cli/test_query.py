@@ -170,7 +170,7 @@ def test_a_classical_answer_says_what_breaks_it(people: Path, run: Runner) -> No
     assert run(f"{asked} audited --epsilon 1").code == 2
 
 
-def test_nothing_classical_is_answered_where_a_budget_promises_more(people: Path, run: Runner) -> None:
+def test_nothing_classical_is_answered_where_a_budget_guarantees_more(people: Path, run: Runner) -> None:
     found = run('query "SELECT COUNT(*) FROM people WHERE age > 40" --policy policy.yaml --classical size-control=5')
     assert found.code == 1
     assert "never given beside private ones" in " ".join(found.err.split())

@@ -129,7 +129,7 @@ def caught(plain: dict[str, Any]) -> str | None:
 
 
 def require_all_caught(plain: dict[str, Any]) -> None:
-    """Change guarantee, claims and glossary leaf by leaf; a change of a step may leave promise and claims alone."""
+    """Change guarantee, claims and glossary leaf by leaf; a change of a step may leave guarantee and claims alone."""
     assert caught(plain) is None
     honest = certificate_of(plain)
     for forgery in forgeries(plain):

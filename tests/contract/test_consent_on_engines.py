@@ -23,13 +23,13 @@ from incrowd.engines.sql import postgres as pushdown
 from incrowd.errors import Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.ask.asking import QueryRequest
-from incrowd.workflows.ask.desk import QueryService, open_desk
-from incrowd.workflows.ask.gated import admission_to, gated_rows
-from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preview import preview
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.gated import admission_to, gated_rows
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_desk
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests import spark
 from tests.consents import FORM, QUESTIONS, Consented, consented, known_people

@@ -74,7 +74,7 @@ def test_the_certificate_alone_shows_every_change_of_what_it_says(made: Made, ju
     honest = certificate_of(made.plain)
     for forgery, problem in judged:
         assert problem or not _says(forgery), forgery.name
-        if forgery.top == "steps" and problem is None:  # it changes nothing that is promised or claimed
+        if forgery.top == "steps" and problem is None:  # it changes nothing that is guaranteed or claimed
             read = certificate_of(forgery.plain)
             assert (read.guarantee, read.claims) == (honest.guarantee, honest.claims), forgery.name
 
@@ -87,9 +87,9 @@ def _says(forgery: Forgery) -> bool:
 
 
 def test_with_the_policy_every_leaf_of_the_plan_is_shown(made: Made, judged: list[Judged]) -> None:
-    """Level (b): steps, promise, claims and schema are made again and compared whole."""
+    """Level (b): steps, guarantee, claims and schema are made again and compared whole."""
     plan = made.policy.plan
-    expected = (plan.steps, plan.promise, plan.claims)
+    expected = (plan.steps, plan.guarantee, plan.claims)
     for forgery, problem in judged:
         if forgery.top in PLAN or forgery.path[:2] == ("schema", "columns"):
             assert problem or _differs(forgery.plain, made, expected), forgery.name

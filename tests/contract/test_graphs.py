@@ -46,10 +46,10 @@ def test_every_method_of_graphs_has_examples() -> None:
 
 
 @pytest.mark.parametrize("method", CLASSES)
-def test_parameters_are_fields_that_cannot_be_changed_and_the_docstring_states_the_promise(method: Any) -> None:
+def test_parameters_are_fields_that_cannot_be_changed_and_the_docstring_states_the_guarantee(method: Any) -> None:
     assert method.__dataclass_params__.frozen
     assert inspect.signature(method.plan).parameters.keys() == {"self", "schema"}
-    for word in ("Promise:", "Assumes:", "Source:"):
+    for word in ("Guarantee:", "Assumes:", "Source:"):
         assert word in (inspect.getdoc(method) or "")
 
 
@@ -63,17 +63,17 @@ def test_every_method_has_its_page_with_every_option_and_a_place_in_the_schema(m
     assert {"method", *names} in [set(section["properties"]) for section in sections if "properties" in section]
 
 
-def test_promise_claims_and_steps_are_made_without_a_graph_and_survive_as_json(policy: Policy) -> None:
+def test_guarantee_claims_and_steps_are_made_without_a_graph_and_survive_as_json(policy: Policy) -> None:
     plan, again = policy.plan, policy.method.plan(policy.schema).led_by(policy.graph.connect)  # type: ignore[union-attr]
-    assert (plan.promise, plan.claims, plan.steps) == (again.promise, again.claims, again.steps)
-    assert Guarantee.from_json(json.loads(json.dumps(plan.promise.to_json()))) == plan.promise
+    assert (plan.guarantee, plan.claims, plan.steps) == (again.guarantee, again.claims, again.steps)
+    assert Guarantee.from_json(json.loads(json.dumps(plan.guarantee.to_json()))) == plan.guarantee
     known = vocabulary(policy.method.name)
     for claim in plan.claims:
         assert claim_of(json.loads(json.dumps(claim.to_json())), known.claims) == claim
         assert claim.unit == policy.schema.unit
         assert claim.theorem
         assert (NODES in claim.not_protected) == policy.schema.unit.kind.of_edges
-    assert set(plan.claims[0].assumed) == set(map(str, plan.promise.assumes))
+    assert set(plan.claims[0].assumed) == set(map(str, plan.guarantee.assumes))
     assert tuple(step_of(json.loads(json.dumps(step.to_json())), known.steps) for step in plan.steps) == plan.steps
 
 

@@ -128,16 +128,16 @@ def test_an_instance_cannot_be_changed(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("method", METHOD_CLASSES)
-def test_the_docstring_states_promise_assumptions_and_source(method: Any) -> None:
+def test_the_docstring_states_guarantee_assumptions_and_source(method: Any) -> None:
     text = inspect.getdoc(method) or ""
-    for word in ("Promise:", "Assumes:", "Source:"):
+    for word in ("Guarantee:", "Assumes:", "Source:"):
         assert word in text
 
 
 @pytest.mark.parametrize("method", METHOD_CLASSES)
 def test_every_method_has_its_page_with_every_option(method: Any) -> None:
     page = (DOCS / f"{method.name}.md").read_text(encoding="utf-8")
-    for heading in ("Promise", "Assumes", "When not to use it", "Source", "Options", "Example"):
+    for heading in ("Guarantee", "Assumes", "When not to use it", "Source", "Options", "Example"):
         assert f"\n## {heading}\n" in page
     for field in dataclasses.fields(method):
         assert f"| `{field.name}` |" in page
@@ -156,11 +156,11 @@ def test_the_published_schema_knows_every_option(method: Any, known: list[set[st
     assert {"method", *(field.name for field in dataclasses.fields(method))} in known
 
 
-def test_the_promise_is_made_without_a_table_and_is_always_the_same(policy: Policy) -> None:
-    promise = policy.method.plan(policy.schema).promise
-    assert promise == policy.method.plan(policy.schema).promise
-    assert promise.unit == policy.schema.unit
-    assert Guarantee.from_json(json.loads(json.dumps(promise.to_json()))) == promise
+def test_the_guarantee_is_made_without_a_table_and_is_always_the_same(policy: Policy) -> None:
+    guarantee = policy.method.plan(policy.schema).guarantee
+    assert guarantee == policy.method.plan(policy.schema).guarantee
+    assert guarantee.unit == policy.schema.unit
+    assert Guarantee.from_json(json.loads(json.dumps(guarantee.to_json()))) == guarantee
 
 
 def test_claims_and_steps_are_always_the_same_and_survive_as_json(policy: Policy) -> None:
@@ -177,9 +177,9 @@ def test_claims_and_steps_are_always_the_same_and_survive_as_json(policy: Policy
     assert steps == policy.method.plan(policy.schema).steps
 
 
-def test_every_assumption_of_the_promise_stands_in_its_strongest_claim(policy: Policy) -> None:
+def test_every_assumption_of_the_guarantee_stands_in_its_strongest_claim(policy: Policy) -> None:
     plan = policy.method.plan(policy.schema)
-    assert set(plan.claims[0].assumed) == set(map(str, plan.promise.assumes))
+    assert set(plan.claims[0].assumed) == set(map(str, plan.guarantee.assumes))
 
 
 def test_a_release_does_not_depend_on_batches_or_formats(policy: Policy, outcome: Outcome, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_rows_come_out_in_the_order_of_their_values(outcome: Outcome) -> None:
 
 
 @of_methods("safe", "scheme", "full-domain", "local-recoding", "cell-suppression", "mondrian", "partition")
-def test_no_class_is_smaller_than_promised(policy: Policy, outcome: Outcome) -> None:
+def test_no_class_is_smaller_than_guaranteed(policy: Policy, outcome: Outcome) -> None:
     assert isinstance(outcome, Microdata | Anonymized)
     sizes = outcome.counts.counts if isinstance(outcome, Microdata) else outcome.sizes
     least = policy.method.plan(policy.schema).smallest_class
@@ -219,7 +219,7 @@ def test_no_class_is_smaller_than_promised(policy: Policy, outcome: Outcome) -> 
 
 
 @of_methods("slicing")
-def test_no_class_of_any_table_is_smaller_than_promised(policy: Policy, outcome: Outcome) -> None:
+def test_no_class_of_any_table_is_smaller_than_guaranteed(policy: Policy, outcome: Outcome) -> None:
     least = policy.method.plan(policy.schema).smallest_class
     assert isinstance(outcome, Sliced)
     assert least is not None
@@ -232,30 +232,30 @@ def test_methods_that_release_rows_name_a_smallest_class_and_others_do_not(polic
 
 
 @pytest.mark.parametrize(("method", "name"), EXAMPLES)
-def test_the_promise_of_a_release_is_that_of_its_plan(method: str, name: str, tmp_path: Path) -> None:
+def test_the_guarantee_of_a_release_is_that_of_its_plan(method: str, name: str, tmp_path: Path) -> None:
     mapping = POLICIES[method][name]
     policy = load_policy(mapping)
     certificate = release(rows(), with_ledger(mapping, tmp_path)).certificate
-    assert certificate.guarantee == plan(policy).promise == plan(load_policy(written(mapping, tmp_path))).promise
+    assert certificate.guarantee == plan(policy).guarantee == plan(load_policy(written(mapping, tmp_path))).guarantee
     assert certificate.claims == policy.plan.claims
     assert certificate.steps == policy.plan.steps
 
 
 @pytest.mark.parametrize("method", POLICIES)
-def test_the_promise_is_the_same_from_the_command_line_and_from_python(
+def test_the_guarantee_is_the_same_from_the_command_line_and_from_python(
     method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mapping = next(iter(POLICIES[method].values()))
     file = written(mapping, tmp_path)
-    promise = plan(load_policy(mapping)).promise
+    guarantee = plan(load_policy(mapping)).guarantee
     pyarrow.csv.write_csv(rows(), tmp_path / "rows.csv")
     assert main(["plan", "--policy", str(file), "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert main(["release", "rows.csv", "--policy", str(file), "--out", "out", "--json"]) == 0
     certificate = json.loads(capsys.readouterr().out)["certificate"]
-    assert Guarantee.from_json(certificate["guarantee"]) == promise
-    assert planned["because"] == joined(promise.because)
-    assert planned["unit"] == str(promise.unit)
+    assert Guarantee.from_json(certificate["guarantee"]) == guarantee
+    assert planned["because"] == joined(guarantee.because)
+    assert planned["unit"] == str(guarantee.unit)
     spent = certificate["accounting"]["spent"]["epsilon"]
     assert planned["epsilon"] is None if spent == "Infinity" else Decimal(planned["epsilon"]) == Decimal(spent)
     policy = load_policy(mapping)

@@ -134,6 +134,6 @@ def test_the_certificate_does_not_depend_on_the_source(
     else:
         source = kinds.LOCAL[kind](rows(), tmp_path)
     certificate = release(source, policy).certificate
-    assert certificate.guarantee == policy.method.plan(policy.schema).promise
+    assert certificate.guarantee == policy.method.plan(policy.schema).guarantee
     assert certificate.claims == policy.method.plan(policy.schema).claims
     assert certificate.steps == policy.plan.steps

@@ -18,8 +18,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.errors import SourceInvalid, SourceMisspelled, SourceUnreadable
-from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.query.service import open_desk
 
 ROWS = [(f"0{n % 7}1", 20 + n % 60, (n % 9) * 1234.5, dt.date(2024, 1 + n % 12, 1 + n % 28)) for n in range(300)]
 COLUMNS = {

@@ -85,7 +85,7 @@ def test_a_field_of_another_shape_is_refused(broken: dict[str, object]) -> None:
         read(CERTIFICATE.to_json() | broken)
 
 
-def test_the_id_binds_method_policy_promise_claims_and_steps() -> None:
+def test_the_id_binds_method_policy_guarantee_claims_and_steps() -> None:
     named = replace(CERTIFICATE, id=release_id(bytes(NONCE_BYTES), CERTIFICATE))
     assert named.names_itself()
     changes: dict[str, Any] = {"policy_hash": "0", "claims": CERTIFICATE.claims[1:], "steps": CERTIFICATE.steps[1:]}

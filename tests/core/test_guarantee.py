@@ -26,8 +26,8 @@ TWO = Guarantee(
 
 
 @given(guarantees)
-def test_every_guarantee_survives_json(promise: Guarantee) -> None:
-    assert Guarantee.from_json(json.loads(json.dumps(promise.to_json()))) == promise
+def test_every_guarantee_survives_json(guarantee: Guarantee) -> None:
+    assert Guarantee.from_json(json.loads(json.dumps(guarantee.to_json()))) == guarantee
 
 
 def test_composition_unites_reasons_and_assumptions() -> None:
@@ -78,7 +78,7 @@ VISITS = Unit(Kind.PERSON, column="id", max_rows=3)
         Grouped(2, Grouped(3, Pure(Fraction(1)))),
     ],
 )
-def test_people_with_several_rows_are_not_promised_the_price_of_one_row(loss: Loss) -> None:
+def test_people_with_several_rows_are_not_guaranteed_the_price_of_one_row(loss: Loss) -> None:
     with pytest.raises(InvalidParameter, match="a person has up to 3"):
         Guarantee(loss, VISITS, ())
     with pytest.raises(InvalidParameter, match="a person has up to 3"):
@@ -93,7 +93,7 @@ def test_people_with_several_rows_are_not_promised_the_price_of_one_row(loss: Lo
         Sequence((Grouped(4, Sampled(TENTH, Crowd(20))), Pure(Fraction(1)))),
     ],
 )
-def test_people_with_several_rows_are_promised_what_counts_all_of_them(loss: Loss) -> None:
+def test_people_with_several_rows_are_guaranteed_what_counts_all_of_them(loss: Loss) -> None:
     assert Guarantee(loss, VISITS, ()).loss == loss
 
 

@@ -1,4 +1,4 @@
-"""No sentence promises more than its number does."""
+"""No sentence guarantees more than its number does."""
 
 from __future__ import annotations
 

@@ -90,9 +90,9 @@ def test_every_loss_is_documented_with_its_fields(tag: str) -> None:
 
 
 @pytest.mark.parametrize("method", [*METHODS, *GRAPHS])
-def test_every_method_has_a_page_with_promise_assumptions_limits_and_source(method: str) -> None:
+def test_every_method_has_a_page_with_guarantee_assumptions_limits_and_source(method: str) -> None:
     page = (DOCS / "methods" / f"{method}.md").read_text(encoding="utf-8")
-    for heading in ("Promise", "Assumes", "When not to use it", "Source"):
+    for heading in ("Guarantee", "Assumes", "When not to use it", "Source"):
         assert f"\n## {heading}\n" in page
 
 

@@ -93,7 +93,7 @@ def test_the_certificate_is_verified_with_the_ledger(clone: Path) -> None:
     }
 
 
-def test_the_promise_is_that_of_the_readme(clone: Path) -> None:
+def test_the_guarantee_is_that_of_the_readme(clone: Path) -> None:
     certificate = json.loads((clone / "out" / "certificate.json").read_text())
     private = certificate["claims"][0]
     assert private["parameters"]["k"] == 35

@@ -43,14 +43,14 @@ from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.ask.classical import _Classical
 from incrowd.workflows.coarsen.method import Coarser, coarsen
-from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.graph.reading import open_graph, read_graph
 from incrowd.workflows.local.planning import plan_locally
 from incrowd.workflows.local.survey_file import survey_of
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.classical import _Classical
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.consents import consented
 from tests.contract.agreed import AgreedCoins
@@ -112,7 +112,7 @@ def of_question(sql: str, terms: Mapping[str, str], most_groups: int | None = No
     question = interpret(sql, CATALOG, most_groups)
     units = {str(each.dataset): each.unit for each in CATALOG.relations if each.dataset in question.datasets}
     made = measure(question, next(iter(units.values())), _terms(terms))
-    charged = {name: _charge(promise) for name, promise in made.plan.over(units).items()}
+    charged = {name: _charge(guarantee) for name, guarantee in made.plan.over(units).items()}
     return {
         **_of_plan(made.plan),
         "charged": charged,
@@ -167,7 +167,7 @@ def of_local_plan(domain: int, epsilon: str, people: int, delta: str | None) -> 
 
 
 def of_coarser(mapping: Mapping[str, Any], rows: pa.Table, levels: Mapping[str, int], columns: Sequence[str]) -> Record:
-    """Return what a coarser table of a release promises and holds; the release is made in the current folder."""
+    """Return what a coarser table of a release guarantees and holds; the release is made in the current folder."""
     policy_file = Path("policy.yaml")
     policy_file.write_text(json.dumps(mapping), encoding="utf-8")
     with patch("incrowd.workflows.release.perform.SystemCoins", lambda: AgreedCoins(SEED)):
@@ -175,7 +175,7 @@ def of_coarser(mapping: Mapping[str, Any], rows: pa.Table, levels: Mapping[str, 
     made = coarsen(Path("out"), load_policy(policy_file), Coarser(levels, tuple(columns)), Path("coarser"))
     certificate = made.certificate
     return {
-        **_of_promise(certificate.guarantee),
+        **_of_guarantee(certificate.guarantee),
         "claims": _of_claims(certificate.claims),
         "steps": [facts(step.to_json()) for step in certificate.steps],
         "output": _of_tables(made.result),
@@ -256,22 +256,22 @@ def _of_plan(plan: Plan) -> Record:
     """Return all that is known before a row is read, without its sentences."""
     least = plan.smallest_class
     return {
-        **_of_promise(plan.promise),
+        **_of_guarantee(plan.guarantee),
         "claims": _of_claims(plan.claims),
         "steps": [facts(step.to_json()) for step in plan.steps],
         "smallest class": None if least is None else number(least),
     }
 
 
-def _of_promise(promise: Any) -> Record:
-    unit = promise.unit.to_json()
+def _of_guarantee(guarantee: Any) -> Record:
+    unit = guarantee.unit.to_json()
     return {
-        "loss": _numbers(to_json(promise.loss)),
-        "delta": number(promise.delta),
-        "charged": _charge(promise),
+        "loss": _numbers(to_json(guarantee.loss)),
+        "delta": number(guarantee.delta),
+        "charged": _charge(guarantee),
         "unit": {name: str(part) for name, part in unit.items() if name != "adjacency"},
         "adjacency": unit["adjacency"],
-        "assumptions": number(len(promise.assumes)),
+        "assumptions": number(len(guarantee.assumes)),
     }
 
 
@@ -285,8 +285,8 @@ def _numbers(loss: Any) -> Any:
     return loss if stated is None else stated
 
 
-def _charge(promise: Any) -> Record:
-    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+def _charge(guarantee: Any) -> Record:
+    spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     return {"epsilon": number(spend.epsilon), "delta": number(spend.delta)}
 
 
@@ -318,7 +318,7 @@ def _expected(mapping: Mapping[str, Any]) -> Record:
 
 
 def _of_output(output: Any, plan: Plan) -> Record:
-    private = charge_of(plan.promise.loss, plan.promise.delta, plan.promise.unit.adjacency).epsilon.is_finite()
+    private = charge_of(plan.guarantee.loss, plan.guarantee.delta, plan.guarantee.unit.adjacency).epsilon.is_finite()
     return {
         "tables": _of_tables(output),
         "documents": [digest(numbers(json.loads(text))) for text in getattr(output, "documents", {}).values()],

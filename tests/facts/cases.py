@@ -203,7 +203,7 @@ CASES: dict[str, str | tuple[str, ...]] = {
     "bounds / a negative epsilon": "bounds safe --k 20 --rate 0.1 --epsilon -1",
     "bounds / a delta that cannot be reached": "bounds safe --k 2 --rate 0.5 --delta 1e-9",
     "bounds / no releases": "bounds compose --delta 1e-6",
-    "bounds / a missing certificate": "bounds compose --promise nowhere.json --delta 1e-6",
+    "bounds / a missing certificate": "bounds compose --guarantee nowhere.json --delta 1e-6",
     "bounds / a sample that costs more": "bounds amplify --rate 0.1 --epsilon 1 --sampled-epsilon 2",
     "ledger / its state": "ledger show",
     "ledger / a missing ledger": "ledger show --ledger sqlite:///nowhere.sqlite",

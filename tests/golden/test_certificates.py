@@ -18,19 +18,19 @@ from tests.policies import PEOPLE
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = FOLDER / f"version-{VERSION}"
-PROMISES = {
+GUARANTEES = {
     "people": PEOPLE,
     "hospital": ROOT / "examples" / "hospital" / "policy.yaml",
     "lecture": ROOT / "examples" / "lecture" / "policy.yaml",
 }
 
 
-def promised(name: str) -> dict[str, Any]:
-    """What a policy promises, claims and does, as certificates say it."""
-    policy = load_policy(PROMISES[name])  # type: ignore[arg-type]
+def guaranteed(name: str) -> dict[str, Any]:
+    """What a policy guarantees, claims and does, as certificates say it."""
+    policy = load_policy(GUARANTEES[name])  # type: ignore[arg-type]
     plan = policy.plan
     return {
-        "guarantee": plan.promise.to_json(),
+        "guarantee": plan.guarantee.to_json(),
         "claims": [claim.to_json() for claim in plan.claims],
         "steps": [step.to_json() for step in plan.steps],
     }
@@ -55,8 +55,8 @@ def test_a_certificate_of_an_earlier_version_is_refused_by_name(version: int) ->
         certificate_of(plain)
 
 
-@pytest.mark.parametrize("name", PROMISES)
-def test_no_promise_changes_in_silence(name: str) -> None:
-    """If this fails and the change is meant, write the new promise down and say so in CHANGELOG.md under Privacy."""
-    told = json.loads((FOLDER / f"promise-{name}.json").read_text(encoding="utf-8"))
-    assert promised(name) == told
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_no_guarantee_changes_in_silence(name: str) -> None:
+    """If this fails and the change is meant, write the new guarantee down and say so in CHANGELOG.md under Privacy."""
+    told = json.loads((FOLDER / f"guarantee-{name}.json").read_text(encoding="utf-8"))
+    assert guaranteed(name) == told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import BudgetExceeded, SampleReused
-from incrowd.store.link import VERSION, Anchor
+from incrowd.store.chain_entry import VERSION, Anchor
 from tests.golden.ledgers.make import FOLDER, fill
 from tests.ledgers import create, pure, reopen, sampled_crowd
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.credentials import fingerprint
 from incrowd.governance.access.grant import AccessDecision, AccessRole, Permission, User, rights
 from tests.ledgers import tampering

@@ -94,7 +94,7 @@ def test_an_analyst_asks_a_german_file_with_decimal_commas(walk: Walk, tmp_path:
     )
     assert not any(each["charges"] for each in walk.charges())
     said = words(walk(f"{question} --epsilon 0.5 --policy policy.yaml"))
-    assert "promise pure differential privacy" in said
+    assert "guarantee pure differential privacy" in said
     assert "True numbers lie in their intervals in 95 of 100 answers." in said
     assert walk.verbs == ["check", "profile", "query", "query"]
     assert walk.paid_once()
@@ -122,7 +122,7 @@ def test_a_researcher_shares_the_second_sheet_of_a_workbook_under_k_anonymity(wa
     said = words(walk("plan --policy policy.yaml"))
     assert "epsilon infinite" in said
     assert "verdict would be released" in said
-    assert "promise k-anonymity spent epsilon infinite" in words(walk("release --policy policy.yaml --out out"))
+    assert "guarantee k-anonymity spent epsilon infinite" in words(walk("release --policy policy.yaml --out out"))
     assert words(walk(f"verify out --ledger {LEDGER}")).startswith("verified")
     assert walk("check out --policy policy.yaml").out.startswith("passed")
     assert walk.verbs == ["profile", "plan", "release", "verify", "check"]
@@ -141,7 +141,7 @@ def test_a_volunteer_learns_that_the_list_of_members_must_not_be_uploaded(walk: 
         assert f"{name} text identifier" in said
     assert "draft again with --public Team=WHERE" in words(walk("profile members.csv --write policy.yaml"))
     said = words(walk("plan --policy policy.yaml", code=1))
-    assert "verdict would be refused: this promise has no epsilon" in said
+    assert "verdict would be refused: this guarantee has no epsilon" in said
     assert "drafted from rows (derived: rows): Team" in said
     refused = walk("release --policy policy.yaml --out out", code=1)
     assert "add public: and that source" in refused.err

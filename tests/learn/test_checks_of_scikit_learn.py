@@ -22,7 +22,7 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
 
 NOISE = "noise differs from fit to fit, and is drawn from the system, never from a seed"
-FEW = "a few dozen rows drown in noise: no accuracy on them is promised"
+FEW = "a few dozen rows drown in noise: no accuracy on them is guaranteed"
 ROWS = "nothing that depends on rows, such as their number or a value, stops a fit or changes what it says"
 LABELS = "labels of the rows that were learned from are not released"
 EXCEPTIONS: dict[str, dict[str, str]] = {

@@ -37,7 +37,7 @@ def test_epsilon_becomes_a_scale_exactly() -> None:
     assert mechanism.loss == Sequence((Laplace(Fraction(20), 2),) * 3)
 
 
-def test_promises_follow_from_the_parameters() -> None:
+def test_guarantees_follow_from_the_parameters() -> None:
     assert AddLaplace(ONE).loss == Laplace(ONE)
     assert AddGaussian(Fraction(7, 2), 3, 2).loss == Sequence((Gaussian(Fraction(7, 2), 3),) * 2)
 
@@ -125,7 +125,7 @@ def test_what_reaches_the_threshold_is_released_and_nothing_else() -> None:
     assert counts.tolist() == [t, t]
 
 
-def test_the_promise_is_that_of_the_noise_and_delta_once() -> None:
+def test_the_guarantee_is_that_of_the_noise_and_delta_once() -> None:
     mechanism = Threshold(AddLaplace(Fraction(2), 1, 2), Fraction(1, 10**6))
     assert mechanism.loss == Sequence(
         (Sequence((Laplace(Fraction(2)),) * 2), Approximate(Fraction(0), Fraction(1, 10**6)))
@@ -133,6 +133,6 @@ def test_the_promise_is_that_of_the_noise_and_delta_once() -> None:
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1])
-def test_a_delta_that_promises_nothing_or_too_much_is_refused(delta: int) -> None:
+def test_a_delta_that_guarantees_nothing_or_too_much_is_refused(delta: int) -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         Threshold(AddLaplace(Fraction(1)), Fraction(delta))

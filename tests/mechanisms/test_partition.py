@@ -36,11 +36,11 @@ def test_everyone_in_a_noisy_bin_can_be_left_out_at_epsilon(k: int) -> None:
         assert loss <= 0.5 + 1e-12
 
 
-def test_the_promise_is_not_better_than_stated() -> None:
+def test_the_guarantee_is_not_better_than_stated() -> None:
     assert math.isclose(largest_loss(clamped_law((2,), 3), clamped_law((1,), 3)), 0.5, rel_tol=1e-12)
 
 
-def test_noise_without_clamping_keeps_the_same_promise() -> None:
+def test_noise_without_clamping_keeps_the_same_guarantee() -> None:
     def law(count: int) -> dict[int, float]:
         return law_of(lambda coins: int(NoisySmallCounts(4, HALF).release(np.array([count]), coins)[0]), reach=30)
 
@@ -100,7 +100,7 @@ def test_with_k_one_no_empty_bin_fills_up() -> None:
     assert ClampedSmallCounts(1, HALF).release(np.zeros(100, dtype=np.int64), SystemCoins()).max() == 0
 
 
-def test_promises_follow_from_the_parameters() -> None:
+def test_guarantees_follow_from_the_parameters() -> None:
     assert NoisySmallCounts(7, HALF).loss == ClampedSmallCounts(7, HALF).loss == losses.NoisyWhenSmall(7, HALF)
 
 

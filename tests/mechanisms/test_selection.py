@@ -1,4 +1,4 @@
-"""Selection: exact probabilities, the promise on all neighbors of tiny universes, and counterexamples."""
+"""Selection: exact probabilities, the guarantee on all neighbors of tiny universes, and counterexamples."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_winners_noisy_score_is_not_free() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [*GENERAL, *MONOTONE])
-def test_the_promise_follows_from_the_parameters(mechanism: Selection) -> None:
+def test_the_guarantee_follows_from_the_parameters(mechanism: Selection) -> None:
     assert replace(mechanism, epsilon=Fraction(1, 3)).loss == Pure(Fraction(1, 3))
 
 

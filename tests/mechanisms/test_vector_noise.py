@@ -1,4 +1,4 @@
-"""Cube and Gaussian noise on vectors: the promise on all shifts, and what it saves."""
+"""Cube and Gaussian noise on vectors: the guarantee on all shifts, and what it saves."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_rounding_up_costs_something_where_a_row_is_no_whole_number_of_steps() -
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(7), Fraction(100)])
 @pytest.mark.parametrize("rows", [1, 5])
-def test_the_law_that_is_drawn_has_the_promised_loss(epsilon: Fraction, rows: int) -> None:
+def test_the_law_that_is_drawn_has_the_guaranteed_loss(epsilon: Fraction, rows: int) -> None:
     law = AddCube(epsilon, (1, 50), rows).law
     assert law.fine * rows / law.scale == epsilon
     assert law.scale >= 16

@@ -142,7 +142,7 @@ def test_k_l_and_t_of_a_release_are_what_pycanon_measures(
 
 
 @each_method
-def test_what_a_method_promises_pycanon_finds(name: str, folder: Path, pycanon: ModuleType) -> None:
+def test_what_a_method_guarantees_pycanon_finds(name: str, folder: Path, pycanon: ModuleType) -> None:
     given, frame = METHODS[name], plain(released(name, folder))
     sensitive = ["ill", "visits"]
     assert pycanon.k_anonymity(frame, QUASI) >= given["k"]

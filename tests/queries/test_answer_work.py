@@ -19,7 +19,7 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring import evaluation
 from tests.queries.slow import KIN, joined
 from tests.queries.test_work import CATALOG, ONE, OPEN, UNIT
-from tests.workflows.ask.test_desk import asking, desk_of
+from tests.workflows.query.test_service import asking, desk_of
 
 MANY = joined(2, "v1.age < 99", "v1.age AS a, v2.age AS b, v1.ward AS c, {}") + " GROUP BY v1.age, v2.age, v1.ward"
 

@@ -1,4 +1,4 @@
-"""What breaks promises at the seams: several datasets, two zeros, more values than were listed, numbers too fine."""
+"""What breaks guarantees at the seams: several datasets, two zeros, more values than were listed, numbers too fine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter, QuestionRefused
 from incrowd.queries.language import people
-from incrowd.queries.language.extent import ExpressionDomain
+from incrowd.queries.language.domain import ExpressionDomain
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.measuring.groups import collect_groups
@@ -39,7 +39,7 @@ APART = (
 
 
 @pytest.mark.parametrize("sql", APART)
-def test_who_leaves_one_of_two_datasets_only_takes_rows_away_and_no_more_than_promised(sql: str) -> None:
+def test_who_leaves_one_of_two_datasets_only_takes_rows_away_and_no_more_than_guaranteed(sql: str) -> None:
     question = understand(sql, CATALOG, max_groups=1)
     chance, base = random.Random(sql), opened({})
 

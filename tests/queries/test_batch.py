@@ -47,8 +47,8 @@ def planned(texts: list[str], delta: Fraction = Fraction(0)) -> Batch:
 
 
 def spent(found: Batch) -> tuple[float, float]:
-    promise = found.plan.promise
-    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    guarantee = found.plan.guarantee
+    spend = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     return float(spend.epsilon), float(spend.delta)
 
 
@@ -93,8 +93,8 @@ def test_a_dozen_questions_with_groups_that_nobody_listed_cost_what_was_offered(
     epsilon, delta = spent(found)
     assert 0.9 < epsilon <= 1.0
     assert delta <= 1e-6
-    promise = found.plan.promise
-    derived = derive(promise.loss, promise.unit, epsilon, promise.delta)
+    guarantee = found.plan.guarantee
+    derived = derive(guarantee.loss, guarantee.unit, epsilon, guarantee.delta)
     assert derived is not None
     assert derived.whole
     assert derived.delta <= 1e-6 * (1 + 1e-6)
@@ -108,8 +108,8 @@ def test_whatever_is_asked_together_costs_no_more_than_was_offered(texts: list[s
     questions = [understand(text, CATALOG) for text in texts]
     for delta in (Fraction(1, 10**9), Fraction(1, 100)):
         terms = QueryTerms(epsilon=Fraction(offered), delta=delta)
-        promise = batch(questions, SCHEMA.unit, terms).plan.promise
-        spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+        guarantee = batch(questions, SCHEMA.unit, terms).plan.guarantee
+        spend = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
         assert spend.epsilon <= round_up(Fraction(offered))
         assert spend.delta <= round_up(delta)
 

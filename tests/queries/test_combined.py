@@ -171,8 +171,10 @@ def test_all_parts_together_cost_what_was_offered_and_the_same_is_asked_once() -
     assert len(measured.question.parts) == 1
     measured = planned(f"{BY_WARD} UNION ALL SELECT 'all', AVG(age) FROM visits", 1)
     assert [each.terms.epsilon for each in measured.measurements] == [Fraction(1, 3), Fraction(2, 3)]
-    promise = measured.plan.promise
-    assert float(accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon) == pytest.approx(1)
+    guarantee = measured.plan.guarantee
+    assert float(
+        accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
+    ) == pytest.approx(1)
     several, combine = measured.plan.steps
     assert isinstance(several, Questions)
     assert isinstance(combine, Combine)

@@ -1,4 +1,4 @@
-"""Questions and neighboring databases at random: one unit moves nothing further than was promised.
+"""Questions and neighboring databases at random: one unit moves nothing further than was guaranteed.
 
 This is a short run; `scripts/fuzz` makes long ones.
 """
@@ -25,12 +25,12 @@ def tried(seed: int) -> tuple[Pair, ...]:
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
-def test_one_unit_moves_nothing_further_than_was_promised(seed: int) -> None:
+def test_one_unit_moves_nothing_further_than_was_guaranteed(seed: int) -> None:
     for pair in tried(seed):
         assert complaints(pair) == [], (pair.sql, pair.max_groups)
 
 
-def test_where_several_answers_meet_one_unit_moves_no_part_further_than_was_promised() -> None:
+def test_where_several_answers_meet_one_unit_moves_no_part_further_than_was_guaranteed() -> None:
     shapes = Counter[str]()
     for pair in islice(several_pairs(0), SEVERAL):
         assert several_complaints(pair) == [], pair.parts[0].sql

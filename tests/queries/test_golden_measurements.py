@@ -1,4 +1,4 @@
-"""Golden: question and terms → statistics, loss, steps.  A change here is a change of a promise or a plan."""
+"""Golden: question and terms → statistics, loss, steps.  A change here is a change of a guarantee or a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hundreds of questions of people who mean harm: refused before a row is read, or answered as privately as promised."""
+"""Hundreds of questions of people who mean harm: refused before a row is read, or answered as guaranteed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from incrowd.queries.language import understand
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import QueryTerms, Question
-from incrowd.workflows.ask import desk as desks
-from incrowd.workflows.ask.desk import open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query import service as desks
+from incrowd.workflows.query.service import open_desk
 from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, perform
 from tests.queries.hostile.growing import GROWING
 from tests.queries.hostile.judging import glimpsed, judged, look, planned

@@ -1,4 +1,4 @@
-"""Measurements: promises from the question alone, answers with scripted and with real noise."""
+"""Measurements: guarantees from the question alone, answers with scripted and with real noise."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_with_a_delta_the_narrower_noise_is_taken() -> None:
     measured = measurement(asked(many), ROW, terms(epsilon=1, delta="1e-2"))
     assert isinstance(measured.noise_choice.noise, AddGaussianVector)
     assert isinstance(measured.loss, ZeroConcentrated)
-    assert accountant.charge_of(measured.loss, measured.plan.promise.delta).epsilon <= 1
+    assert accountant.charge_of(measured.loss, measured.plan.guarantee.delta).epsilon <= 1
 
 
 def test_rho_is_paid_and_never_exceeded() -> None:
@@ -115,7 +115,7 @@ def test_unknown_groups_need_a_delta_and_pay_it_once() -> None:
     measured = measurement(question, ROW, terms(epsilon=1, delta="1e-6"))
     assert measured.loss == Approximate(Fraction(1), Fraction(1, 10**6))
     assert measured.sums.counting is not None
-    spend = accountant.charge_of(measured.loss, measured.plan.promise.delta)
+    spend = accountant.charge_of(measured.loss, measured.plan.guarantee.delta)
     assert Fraction(spend.epsilon) == 1
     assert Fraction(spend.delta) == Fraction(1, 10**6)
 
@@ -310,10 +310,10 @@ def test_an_answer_survives_its_plain_form() -> None:
     assert answer.to_arrow().column_names == ["sex", "n", "n_low", "n_high", "mode"]
 
 
-def test_the_promise_and_its_plain_form_hold_no_rows() -> None:
+def test_the_guarantee_and_its_plain_form_hold_no_rows() -> None:
     measured = measurement(asked((N, MEDIAN), (WARD,)), ROW, terms(epsilon=1, delta="1e-6"))
-    promise = measured.plan.promise
-    assert type(promise).from_json(promise.to_json()) == promise
+    guarantee = measured.plan.guarantee
+    assert type(guarantee).from_json(guarantee.to_json()) == guarantee
     assert [step.kind for step in measured.steps] == [
         "understand",
         "bound what one unit contributes",

@@ -1,4 +1,4 @@
-"""From SQL to statistics through the real engine, on tables full of bad values: one unit moves them as promised."""
+"""From SQL to statistics through the real engine, on tables full of bad values: one unit moves them as guaranteed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of questions: read back as written, and whatever they promise and claim follows from them alone."""
+"""The steps of questions: read back as written, and whatever they guarantee and claim follows from them alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def released(plan: QuestionPlan) -> tuple[str, ...]:
 
 
 def statement(plan: QuestionPlan, steps: tuple[Step, ...]) -> Statement:
-    return Statement(ClaimBasis(plan.promise, steps, plan.numbers), plan.claims, released(plan))
+    return Statement(ClaimBasis(plan.guarantee, steps, plan.numbers), plan.claims, released(plan))
 
 
 @pytest.fixture(params=PLANS)
@@ -51,10 +51,10 @@ def test_steps_and_claims_are_read_back_as_they_were_written(plan: QuestionPlan)
     assert contradiction(statement(plan, plan.steps)) is None
 
 
-def test_promise_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
-    promise = fold(plan.steps, plan.unit, plan.promise.delta)
-    assert promise == plan.promise
-    assert claims_of(ClaimBasis(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
+def test_guarantee_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
+    guarantee = fold(plan.steps, plan.unit, plan.guarantee.delta)
+    assert guarantee == plan.guarantee
+    assert claims_of(ClaimBasis(guarantee, plan.steps, numbers_of(plan.claims))) == plan.claims
 
 
 def test_an_unknown_key_is_refused(plan: QuestionPlan) -> None:
@@ -84,8 +84,8 @@ def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield where, forged
 
 
-def test_no_number_of_a_step_can_be_changed_without_changing_the_promise(plan: QuestionPlan) -> None:
-    """Every width, scale, sensitivity, row and threshold decides: another gives another promise, or none."""
+def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan: QuestionPlan) -> None:
+    """Every width, scale, sensitivity, row and threshold decides: another gives another guarantee, or none."""
     shared = any(isinstance(step, SharedGaussianNoise) for step in plan.steps)
     people = any(isinstance(step, AddUp) and step.people for step in plan.steps)
     free = {"least", "groups", "scales", *(["width"] if shared else []), *(["rows"] if people else [])}
@@ -93,7 +93,7 @@ def test_no_number_of_a_step_can_be_changed_without_changing_the_promise(plan: Q
         for where, plain in changed(step.to_json()):
             try:
                 steps = (*plan.steps[:place], step_of(plain, STEPS), *plan.steps[place + 1 :])
-                same = fold(steps, plan.unit, plan.promise.delta) == plan.promise
+                same = fold(steps, plan.unit, plan.guarantee.delta) == plan.guarantee
             except IncrowdError:
                 continue
             if same:  # a threshold, and noise that has a share of ε and δ: the check holds them against their law
@@ -129,7 +129,7 @@ def test_gaussian_noise_that_claims_a_smaller_share_is_found_out() -> None:
         problem = contradiction(statement(plan, steps))
         assert problem is not None
         assert problem.text == "the noise costs more than its epsilon and delta"
-        assert fold(steps, plan.unit, plan.promise.delta) != plan.promise
+        assert fold(steps, plan.unit, plan.guarantee.delta) != plan.guarantee
 
 
 @pytest.mark.parametrize("score", [PickScore.EXCESS, None], ids=["today", "version 1"])
@@ -153,13 +153,13 @@ def test_only_quantiles_have_a_score_of_their_own() -> None:
     assert scores == {AggregateKind.QUANTILE: PickScore.EXCESS, AggregateKind.MODE: None}
     other = [replace(step, score=PickScore.EXCESS) if isinstance(step, PrivatePick) else step for step in plan.steps]
     with pytest.raises(InvalidParameter):
-        fold(tuple(other), plan.unit, plan.promise.delta)
+        fold(tuple(other), plan.unit, plan.guarantee.delta)
 
 
 def test_losses_have_the_form_in_which_they_were_paid() -> None:
-    assert isinstance(PLANS["rho for picks"].promise.loss, ZeroConcentrated)
-    assert isinstance(PLANS["gaussian and unknown groups"].promise.loss, Approximate)
-    mixed = PLANS["rho and unknown groups"].promise.loss
+    assert isinstance(PLANS["rho for picks"].guarantee.loss, ZeroConcentrated)
+    assert isinstance(PLANS["gaussian and unknown groups"].guarantee.loss, Approximate)
+    mixed = PLANS["rho and unknown groups"].guarantee.loss
     assert isinstance(mixed, Sequence)
     assert [type(part) for part in mixed.parts] == [ZeroConcentrated, Approximate]
 
@@ -173,14 +173,14 @@ def test_a_question_out_of_order_is_no_question() -> None:
         assert not in_order(swapped, ORDER) or contradiction(statement(PLANS["sums and picks"], swapped)) is not None
 
 
-def test_each_dataset_has_the_promise_for_its_own_unit() -> None:
+def test_each_dataset_has_the_guarantee_for_its_own_unit() -> None:
     from incrowd.core.unit import Kind, Unit
 
     plan, other = PLANS["a sum alone"], Unit(Kind.PERSON, column="nurse", max_rows=7)
-    promises = plan.over({"visits": plan.unit, "staff": other})
-    assert promises["visits"] == plan.promise
-    assert promises["staff"].unit == other
-    assert promises["staff"].loss == plan.promise.loss
+    guarantees = plan.over({"visits": plan.unit, "staff": other})
+    assert guarantees["visits"] == plan.guarantee
+    assert guarantees["staff"].unit == other
+    assert guarantees["staff"].loss == plan.guarantee.loss
 
 
 def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QuestionPlan) -> None:
@@ -194,5 +194,5 @@ def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QuestionPlan) 
 def test_only_a_secret_sample_assumes_that_its_coins_stay_secret() -> None:
     for name, plan in PLANS.items():
         sampled = "sample" in name
-        assert (COINS in plan.promise.assumes) == sampled
+        assert (COINS in plan.guarantee.assumes) == sampled
         assert all((str(COINS) in claim.assumed) == sampled for claim in plan.claims)

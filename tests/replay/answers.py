@@ -60,8 +60,8 @@ def part(lost: float, epsilon: Fraction) -> float:
 
 def pure(plan: Plan) -> Fraction:
     """Return the ε of a plan whose guarantee is pure."""
-    assert isinstance(plan.promise.loss, Pure)
-    return plan.promise.loss.epsilon
+    assert isinstance(plan.guarantee.loss, Pure)
+    return plan.guarantee.loss.epsilon
 
 
 @dataclass

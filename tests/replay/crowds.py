@@ -49,12 +49,12 @@ def crowd_of(loss: Loss) -> Loss | None:
 
 def sampled(method: str, name: str) -> bool:
     """Whether an example is a crowd in a secret sample."""
-    return private(method, name) and crowd_of(policy(method, name).plan.promise.loss) is not None
+    return private(method, name) and crowd_of(policy(method, name).plan.guarantee.loss) is not None
 
 
 def unbounded(method: str, name: str) -> bool:
     """Whether an example is a crowd without a sample, which has no ε."""
-    loss = policy(method, name).plan.promise.loss
+    loss = policy(method, name).plan.guarantee.loss
     return private(method, name) and not comparable(loss) and crowd_of(loss) is None
 
 
@@ -194,7 +194,7 @@ def _events(cell: Cell) -> list[Event]:
 def parts(method: str, name: str) -> Parts:
     """Return the largest part of its δ that a cell reaches at the plan's ε, over all numbers of rows."""
     example = policy(method, name)
-    crowd = crowd_of(example.plan.promise.loss)
+    crowd = crowd_of(example.plan.guarantee.loss)
     assert crowd is not None
     cell, epsilon = Cell(example, crowd), Fraction(str(example.plan.numbers["epsilon"]))
     allowed = accountant.delta(crowd, epsilon, example.schema.unit.adjacency).value
@@ -210,7 +210,7 @@ def parts(method: str, name: str) -> Parts:
 
 def choice_parts(example: Policy) -> Parts:
     """Return the largest part of its ε that the choices before the sample lose, if there are any."""
-    loss = example.plan.promise.loss
+    loss = example.plan.guarantee.loss
     allowed = sum(float(part.epsilon) for part in walk(loss) if isinstance(part, Pure))
     if not allowed:
         return {}

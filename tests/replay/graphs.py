@@ -32,7 +32,7 @@ def policy(name: str) -> Policy:
 
 def private(name: str) -> bool:
     """Whether the guarantee of an example is more than a property of the output."""
-    return not any(isinstance(part, Syntactic) for part in walk(policy(name).plan.promise.loss))
+    return not any(isinstance(part, Syntactic) for part in walk(policy(name).plan.guarantee.loss))
 
 
 REPLAYED = [name for name in EXAMPLES if private(name) and EXAMPLES[name][1]["method"] not in ANSWERS]

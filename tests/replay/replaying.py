@@ -84,7 +84,7 @@ def _selected(law: SelectionLaw, one: Any, other: Any) -> float:
 
 def part_of_guarantee(plan: Plan, replays: Iterable[Replay]) -> float:
     """Return the largest part of a plan's guarantee that transcripts lost; it is at most 1."""
-    allowed = ceiling(plan.promise.loss)
+    allowed = ceiling(plan.guarantee.loss)
     worst = 0.0
     for item in replays:
         part = ratio(item.total, allowed)

@@ -54,7 +54,7 @@ def requested(method: str, name: str) -> Fraction | None:
 
 
 def _loss(method: str, name: str) -> Loss:
-    return policy(method, name).plan.promise.loss
+    return policy(method, name).plan.guarantee.loss
 
 
 ANSWERS = frozenset({"pram"})

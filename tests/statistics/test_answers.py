@@ -1,4 +1,4 @@
-"""Is the noise in the answers of a desk the promised noise?  Laws are written down here from the definitions."""
+"""Is the noise in the answers of a desk the guaranteed noise?  Laws are written down here from the definitions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.ask.desk import QueryRequest, open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.service import QueryRequest, open_desk
 from tests.coins import cube_radius
 from tests.statistics.alarm import FALSE_ALARM, escape, p_value
 

@@ -1,4 +1,4 @@
-"""Is cube noise the promised noise, and do intervals hold the truth as often as they say?"""
+"""Is cube noise the guaranteed noise, and do intervals hold the truth as often as they say?"""
 
 from __future__ import annotations
 

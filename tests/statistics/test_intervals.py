@@ -274,4 +274,4 @@ def test_what_is_expected_at_worst_holds_for_all_values_within_the_bounds(epsilo
             off = np.abs(found - true)
             assert int((off > worst + 1e-9).sum()) <= 2000 * most(12, 2000), (rows, worst)
             beyond.append(float((off > typical).mean()))
-    assert max(beyond) > MISS or kind is AggregateKind.MEAN  # the typical case alone would promise too much
+    assert max(beyond) > MISS or kind is AggregateKind.MEAN  # the typical case alone would guarantee too much

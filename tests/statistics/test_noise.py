@@ -1,4 +1,4 @@
-"""Is the noise the promised noise?"""
+"""Is the noise the guaranteed noise?"""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_wide_noise_has_the_law_of_its_continuous_cousin_where_the_difference_is
         assert continuous_p_value(drawn, law.cdf, off=float(1 / scale**2)) > FALSE_ALARM / 2
 
 
-def test_tails_are_as_heavy_as_promised() -> None:
+def test_tails_are_as_heavy_as_guaranteed() -> None:
     drawn, a = COINS.laplace(Fraction(5), 2_000_000), math.exp(-1 / 5)
     for reach in (20, 30, 40):
         for beyond in ((drawn >= reach).sum(), (drawn <= -reach).sum()):

@@ -46,7 +46,7 @@ def log_delta_add(k: int, rate: Number, epsilon: Number, population: int | None 
 
 
 def theorem1_smallest_k(epsilon: Number, delta: Number, rate: Number) -> int:
-    """Return the least k for which Theorem 1 promises (epsilon, delta) at this rate; requires epsilon >= -ln(1 - rate).
+    """Return the least k for which Theorem 1 guarantees (epsilon, delta) at this rate; needs epsilon >= -ln(1 - rate).
 
     >>> theorem1_smallest_k(0.5, 1e-6, 0.1)  # the tight curve says 10
     13
@@ -57,7 +57,7 @@ def theorem1_smallest_k(epsilon: Number, delta: Number, rate: Number) -> int:
 
 
 def theorem1_smallest_epsilon(delta: Number, k: int, rate: Number) -> float:
-    """Return the least epsilon, rounded up and at least -ln(1 - rate), for which Theorem 1 promises this delta.
+    """Return the least epsilon, rounded up and at least -ln(1 - rate), for which Theorem 1 guarantees this delta.
 
     >>> round(theorem1_smallest_epsilon(1e-6, 20, 0.1), 5)  # the tight curve says 0.18299
     0.29194

@@ -138,7 +138,7 @@ def random_law(chance: random.Random, outcomes: int) -> list[float]:
 def random_blending_laws(
     chance: random.Random, k: int, others: int, epsilon: float
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Laws with t and without, given 0..others sampled members, tied only as a (k, epsilon) promise ties them."""
+    """Laws with t and without, given 0..others sampled members, tied only as a (k, epsilon) guarantee ties them."""
     absent, present = [random_law(chance, 5)], []
     for sampled in range(others + 1):
         ignored = sampled <= k - 2

@@ -1,4 +1,4 @@
-"""Every small database, every sample: what is promised is kept, and the tight delta is attained."""
+"""Every small database, every sample: what is guaranteed is kept, and the tight delta is attained."""
 
 from __future__ import annotations
 

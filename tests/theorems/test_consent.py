@@ -22,7 +22,7 @@ from incrowd.engines.local.consenting import Consenting, PseudonymFilter
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.workflows.consent.movement import ConsentChanges
+from incrowd.workflows.consent.changes import ConsentChanges
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.consents import FORM, GATED, consented
@@ -86,7 +86,7 @@ def test_opting_in_is_not_sampling() -> None:
     assert claimed == pytest.approx(given["delta_claimed_at_product_rate"], rel=1e-9)
     assert true / claimed == pytest.approx(given["understated_by"], rel=1e-6)
     told = {"method": "safe", "levels": {"age": 2, "zip": 1}, "rate": beta, "k": k, "target": {"delta": "1e-10"}}
-    loss = load_policy(changed(GATED, release=told)).plan.promise.loss
+    loss = load_policy(changed(GATED, release=told)).plan.guarantee.loss
     assert isinstance(loss, Sampled)
     assert loss.rate == Fraction(beta)
 

@@ -70,7 +70,7 @@ def test_noise_in_three_bins_blends_as_in_two() -> None:
     assert is_crowd_blending(noisy_when_small(THREE, 2, FALL, flagged=True), "abc", 4, 2, 1 / FALL)
 
 
-def test_rounding_keeps_the_promise() -> None:
+def test_rounding_keeps_the_guarantee() -> None:
     assert is_crowd_blending(rounded_to(noisy_when_small({"a": "x", "b": "y"}, 3, FALL), 5), "ab", SIZE, 3, 1 / FALL)
 
 

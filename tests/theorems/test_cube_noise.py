@@ -1,4 +1,4 @@
-"""Hardt & Talwar 2010 and Steinke & Ullman 2016 on integers: the loss, the width, and where the promise ends."""
+"""Hardt & Talwar 2010 and Steinke & Ullman 2016 on integers: the loss, the width, and where the guarantee ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_two_tables_that_differ_in_one_row_are_told_apart_by_epsilon_and_no_more
     assert worst == pytest.approx(float(epsilon))
 
 
-def test_a_row_that_moves_a_coordinate_further_than_its_width_breaks_the_promise() -> None:
+def test_a_row_that_moves_a_coordinate_further_than_its_width_breaks_the_guarantee() -> None:
     law = AddCube(Fraction(1), (1, 2)).law
     change = cube_radius((0, 3), law.widths, law.fine) - cube_radius((0, 0), law.widths, law.fine)
     assert float(change / law.scale) == pytest.approx(1.5)

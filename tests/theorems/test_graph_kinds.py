@@ -87,7 +87,7 @@ def test_one_unit_moves_kinds_as_far_as_their_noise_is_made_for_on_all_graphs(
     method = EdgeKinds(count=count, epsilon=Fraction(1, 2))  # type: ignore[arg-type]
     plan = method.plan(GraphSchema(schema().columns, Unit(kind), relations))
     assert farthest(method, relations, kind) == plan.settings["scale"] / 2
-    assert plan.promise.loss.epsilon == Fraction(1, 2)  # type: ignore[union-attr]
+    assert plan.guarantee.loss.epsilon == Fraction(1, 2)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kind", [Kind.EDGE, Kind.RELATION])

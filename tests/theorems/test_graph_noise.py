@@ -68,7 +68,7 @@ def test_clustering_is_two_numbers_at_half_of_epsilon_and_what_they_come_to() ->
     plan = Clustering(epsilon=Fraction(1), power=4).plan(schema())
     noise = PolynomialNoise.of(Fraction(1, 2), 4)
     assert plan.steps[0].noise == noise  # type: ignore[attr-defined]
-    assert plan.promise.loss.epsilon == 1  # type: ignore[union-attr]
+    assert plan.guarantee.loss.epsilon == 1  # type: ignore[union-attr]
     both = [noise.draw(smooth(karate(), noise.ratio), SeededCoins(3)) for smooth in (smooth_sensitivity, smooth_wedges)]
     row = plan.release(karate(), SeededCoins(3)).table.to_pylist()[0]
     assert row["triangles"] == triangles(karate()) + both[0]
@@ -81,7 +81,7 @@ def test_clustering_is_two_numbers_at_half_of_epsilon_and_what_they_come_to() ->
 def test_a_synthetic_graph_pays_for_sorted_degrees_and_is_drawn_from_nothing_else() -> None:
     method = DegreeSequence(epsilon=Fraction(1))
     paid = DegreeDistribution(epsilon=Fraction(1)).plan(schema())
-    assert method.plan(schema()).promise.loss == paid.promise.loss
+    assert method.plan(schema()).guarantee.loss == paid.guarantee.loss
     path, star = Graph.of(4, [(0, 1), (1, 2), (2, 3)]), Graph.of(4, [(3, 0), (0, 2), (2, 1)])
     made = [method.plan(schema()).release(graph, SeededCoins(5)) for graph in (path, star)]
     assert made[0].edges.equals(made[1].edges), "two graphs with the same degrees give the same"

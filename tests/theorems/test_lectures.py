@@ -42,7 +42,7 @@ def test_laplace_noise_of_scale_sensitivity_over_epsilon_costs_epsilon_and_over_
     for epsilon in (0.5, 2.0):
         assert loss(3 / epsilon, 3) == pytest.approx(epsilon)
         assert loss(3 / epsilon**2, 3) == pytest.approx(epsilon**2)
-    assert loss(1 / 2.0**2, 1) > 2.0  # more than promised as soon as epsilon exceeds 1
+    assert loss(1 / 2.0**2, 1) > 2.0  # more than guaranteed as soon as epsilon exceeds 1
 
 
 def test_a_laplace_density_without_its_norm_is_no_density() -> None:

@@ -15,7 +15,7 @@ from incrowd.accounting.suppression.binomial import log_upper_tail
 from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
 from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair, randomized_response
-from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta, theorem6_delta
+from incrowd.accounting.suppression.theorems import SmoothGuarantee, log_theorem1_delta, theorem1_delta, theorem6_delta
 from incrowd.accounting.suppression.tight_delta import SHIFTED, delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
@@ -257,20 +257,20 @@ def test_the_largest_rate_is_reproduced_to_six_digits(row: dict[str, Any]) -> No
 @rows("theorem6")
 def test_theorem_6_is_reproduced_and_its_sharper_form(row: dict[str, Any]) -> None:
     parameters = row["k"], row["rate"], row["epsilon"]
-    promise = SmoothPromise.of(*parameters)
-    assert promise.delta == pytest.approx(float(row["delta0"]), rel=EXCESS)
+    guarantee = SmoothGuarantee.of(*parameters)
+    assert guarantee.delta == pytest.approx(float(row["delta0"]), rel=EXCESS)
     assert divergence_delta(*parameters) == pytest.approx(float(row["delta0_kl"]), rel=EXCESS)
     assert theorem1_delta(*parameters) == pytest.approx(float(row["d_exact"]), rel=EXCESS)
-    assert theorem1_delta(*parameters) < divergence_delta(*parameters) < promise.delta
+    assert theorem1_delta(*parameters) < divergence_delta(*parameters) < guarantee.delta
     for z, value in row["f"].items():
-        assert promise.f(z) == pytest.approx(float(value), rel=EXCESS)
-    assert promise.f(10**6) == pytest.approx(float(row["f_infinity"]), rel=EXCESS)
+        assert guarantee.f(z) == pytest.approx(float(value), rel=EXCESS)
+    assert guarantee.f(10**6) == pytest.approx(float(row["f_infinity"]), rel=EXCESS)
 
 
 def test_f_does_not_tend_to_zero_so_total_disclosure_is_never_ruled_out() -> None:
-    promise = SmoothPromise.of(20, "0.2", "0.25")
-    assert promise.f(10**6) == pytest.approx(promise.f(10**9), rel=1e-9)
-    assert promise.f(10**9) * promise.delta > float(Fraction(2, 10) ** 20)
+    guarantee = SmoothGuarantee.of(20, "0.2", "0.25")
+    assert guarantee.f(10**6) == pytest.approx(guarantee.f(10**9), rel=1e-9)
+    assert guarantee.f(10**9) * guarantee.delta > float(Fraction(2, 10) ** 20)
     assert delta(20, "0.2", 10**6) == pytest.approx(0.2**20, rel=1e-12)
 
 

@@ -70,9 +70,9 @@ def test_a_sample_of_fixed_size_is_not_amplified() -> None:
     lone: dict[str, Law] = {"v": {0: Fraction(3, 4), 1: Fraction(1, 4)}, "t": {0: Fraction(1, 4), 1: Fraction(3, 4)}}
     assert all(delta(law, empty, ratio) == 0 for law in lone.values())
     present = mixture([(Fraction(1, 2), lone["v"]), (Fraction(1, 2), lone["t"])])
-    promised = 1 + Fraction(1, 2) * (ratio - 1)
+    guaranteed = 1 + Fraction(1, 2) * (ratio - 1)
     assert delta(present, lone["v"], ratio) == 0
-    assert delta(present, lone["v"], promised) > 0
+    assert delta(present, lone["v"], guaranteed) > 0
 
 
 def test_privacy_of_replaced_people_is_not_amplified() -> None:
@@ -83,8 +83,8 @@ def test_privacy_of_replaced_people_is_not_amplified() -> None:
 
     assert delta(release(("u", "t")), release(("u", "v")), ratio) == 0
     one, other = (on_sample(release, [("u", TENTH), (last, TENTH)]) for last in ("t", "v"))
-    promised = 1 + TENTH * (ratio - 1)
-    assert delta(one, other, promised) > 0
+    guaranteed = 1 + TENTH * (ratio - 1)
+    assert delta(one, other, guaranteed) > 0
     assert delta(one, other, ratio - Fraction(1, 1000)) > 0
 
 
@@ -245,7 +245,7 @@ def test_dropping_small_cells_of_the_full_data_betrays_the_fiftieth_person() -> 
     assert f"{float(truth):.3f}" == "0.569"
 
 
-def test_a_rate_computed_from_the_number_of_people_breaks_its_own_promise() -> None:
+def test_a_rate_computed_from_the_number_of_people_breaks_its_own_guarantee() -> None:
     k, target, people, mine = 5, 10, 12, 5
     rates = {size: Fraction(target, size) for size in (people, people - 1)}
 

@@ -73,7 +73,7 @@ def test_epsilon_and_delta_are_inverse_and_the_slow_accountant_agrees(rho: str, 
     assert epsilon_of_runs(largest_run_rho(1, DELTA, gamma), gamma, DELTA) == pytest.approx(1, rel=1e-9)
 
 
-def test_runs_of_a_pure_promise_cost_it_twice() -> None:
+def test_runs_of_a_pure_guarantee_cost_it_twice() -> None:
     loss = BestRun(GAMMA, Pure(Fraction(3, 10)))
     assert accountant.charge_of(loss, 0).epsilon == Fraction(6, 10)
     derived = derive(loss, Unit(), Fraction(6, 10), Fraction(0))

@@ -59,7 +59,7 @@ def test_a_replaced_person_costs_the_way_there_and_back() -> None:
     assert Fraction(failing) >= (1 + e_to_the(claim.epsilon)) * claim.delta
 
 
-def test_nothing_composes_to_nothing_and_a_huge_loss_to_no_promise() -> None:
+def test_nothing_composes_to_nothing_and_a_huge_loss_to_no_guarantee() -> None:
     assert compose([]) == ZeroKnowledge(Fraction(0), Fraction(0), ())
     assert replaced(from_sampled(1000, "1e-9", 1))[1] == 1.0
     assert replaced(from_sampled(1000, 0, 1))[1] == 0.0

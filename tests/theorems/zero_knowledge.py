@@ -15,7 +15,7 @@ _RELATIVE = 1e-13
 
 @dataclass(frozen=True)
 class ZeroKnowledge:
-    """A promise that the release and a simulation of it, made without t, are (ε, δ)-indistinguishable, for every t.
+    """A guarantee that the release and a simulation of it, made without t, are (ε, δ)-indistinguishable, for every t.
 
     All the simulator sees is one Poisson sample of everyone but t per entry of `rates`, at that rate, the samples being
     independent of each other.
@@ -38,7 +38,7 @@ class ZeroKnowledge:
 
 
 def from_sampled(epsilon: Number, delta: Number, rate: Number) -> ZeroKnowledge:
-    """Return the zero-knowledge promise of a mechanism on a Poisson sample that is (ε, δ)-private as a whole.
+    """Return the zero-knowledge guarantee of a mechanism on a Poisson sample that is (ε, δ)-private as a whole.
 
     Proof: the simulator runs the mechanism on its own sample of everyone but t. That is the release without t, which
     differential privacy for people added or removed puts within (ε, δ) of the release with t, both ways.
@@ -51,8 +51,8 @@ def from_sampled(epsilon: Number, delta: Number, rate: Number) -> ZeroKnowledge:
     return ZeroKnowledge(exact(epsilon, "epsilon"), exact(delta, "delta"), (exact(rate, "the sampling rate"),))
 
 
-def compose(promises: Iterable[ZeroKnowledge]) -> ZeroKnowledge:
-    """Return the joint promise of releases from samples of their own: ε and δ add up, and so do the samples.
+def compose(guarantees: Iterable[ZeroKnowledge]) -> ZeroKnowledge:
+    """Return the joint guarantee of releases from samples of their own: ε and δ add up, and so do the samples.
 
     Proof: let each release in turn be chosen after the earlier ones. The joint simulator runs the simulators in turn,
     each on its own sample. Given the same past, the next step of the release and of the simulation are (εᵢ, δᵢ)-close,
@@ -63,7 +63,7 @@ def compose(promises: Iterable[ZeroKnowledge]) -> ZeroKnowledge:
     >>> both.epsilon, both.rates
     (Fraction(3, 2), (Fraction(1, 10), Fraction(1, 5)))
     """
-    claims = list(promises)
+    claims = list(guarantees)
     return ZeroKnowledge(
         sum((claim.epsilon for claim in claims), Fraction(0)),
         min(Fraction(1), sum((claim.delta for claim in claims), Fraction(0))),
@@ -71,7 +71,7 @@ def compose(promises: Iterable[ZeroKnowledge]) -> ZeroKnowledge:
     )
 
 
-def replaced(promise: ZeroKnowledge) -> tuple[Fraction, float]:
+def replaced(guarantee: ZeroKnowledge) -> tuple[Fraction, float]:
     """Return the differential privacy that follows when a person is replaced: (2ε, (1 + e^ε)·δ), δ rounded up.
 
     Proof: with t and with t′ in the same place there is the same everyone else, hence the same simulation, and each
@@ -81,7 +81,7 @@ def replaced(promise: ZeroKnowledge) -> tuple[Fraction, float]:
     >>> epsilon, round(delta, 12)
     (Fraction(1, 1), 2.649e-09)
     """
-    if promise.epsilon > 300:
-        return 2 * promise.epsilon, 1.0 if promise.delta else 0.0
-    factor = 1.0 + math.exp(float(promise.epsilon))
-    return 2 * promise.epsilon, min(1.0, not_below(factor * float_up(promise.delta), _RELATIVE))
+    if guarantee.epsilon > 300:
+        return 2 * guarantee.epsilon, 1.0 if guarantee.delta else 0.0
+    factor = 1.0 + math.exp(float(guarantee.epsilon))
+    return 2 * guarantee.epsilon, min(1.0, not_below(factor * float_up(guarantee.delta), _RELATIVE))

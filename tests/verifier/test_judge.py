@@ -57,7 +57,7 @@ given_two = st.one_of(
 def certificate(safe: Safe, schema: Schema) -> Certificate:
     """Return what a release would certify, without releasing anything."""
     plan = safe.plan(schema)
-    cost = charge_of(plan.promise.loss, plan.promise.delta, plan.unit.adjacency)
+    cost = charge_of(plan.guarantee.loss, plan.guarantee.delta, plan.unit.adjacency)
     amounts = Amounts(plain(cost.epsilon), plain(cost.delta))
     made = Certificate(
         id="",
@@ -66,10 +66,10 @@ def certificate(safe: Safe, schema: Schema) -> Certificate:
         method=Named("safe"),
         policy_hash="",
         dataset=Dataset("people"),
-        guarantee=plan.promise,
+        guarantee=plan.guarantee,
         claims=plan.claims,
         steps=plan.steps,
-        glossary=meaning_digest(plan.promise, plan.claims, plan.steps),
+        glossary=meaning_digest(plan.guarantee, plan.claims, plan.steps),
         accounting=Accounting(amounts, amounts, 1, cost.rule),
         ledger=LedgerPlace("", 1, ""),
         schema=Columns((ColumnFact("sex", "quasi", "text"),), ("sex",)),

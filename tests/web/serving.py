@@ -17,14 +17,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.book import AccessList, NewToken
+from incrowd.governance.access.access_list import AccessList, NewToken
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
-from incrowd.governance.books import ServerStores, open_books
+from incrowd.governance.server_stores import ServerStores, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
-from incrowd.web.wire import StrictProtocol
-from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
-from incrowd.workflows.ask.history import PageOfHistory
+from incrowd.web.strict_http import StrictProtocol
+from incrowd.workflows.query.history import PageOfHistory
+from incrowd.workflows.query.request import AskingTogether, QueryRequest
 
 OFFICER = AccessDecision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.attacks.answers.averaging import averaging
 from incrowd.attacks.answers.reconstruction import reconstruction
 from incrowd.attacks.finding import AttackVerdict
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter, QuestionStopped, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessRole
 from incrowd.queries.question import QueryTerms
 from incrowd.web import reload
@@ -27,11 +27,11 @@ from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.web.timing import ReplyTimer
-from incrowd.workflows.ask.asking import QueryRequest
-from incrowd.workflows.ask.desk import QueryService, open_desk
-from incrowd.workflows.ask.open_charges import SameQuestion
-from incrowd.workflows.ask.prepared import PreparedQuestion
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.prepared import PreparedQuestion
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_desk
 from tests.postgres_tables import load
 from tests.web.processes import serving
 from tests.web.serving import FAST, SECRET, server

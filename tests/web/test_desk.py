@@ -14,14 +14,14 @@ import pytest
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessRole, User
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import QueryTerms
 from incrowd.web.app import ServeOrder, open_server
-from incrowd.workflows.ask.asking import QueryRequest
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
 

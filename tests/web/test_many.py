@@ -18,7 +18,7 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.book import AccessList
+from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessRole, User
 from incrowd.governance.audit import Audit
 from incrowd.web.app import ServeOrder, open_server

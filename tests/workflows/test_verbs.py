@@ -72,7 +72,7 @@ def test_a_policy_is_a_mapping_a_text_a_file_or_a_policy(policy: dict[str, Any])
     read = incrowd.load_policy(policy)
     assert incrowd.load_policy(read) is read
     for form in (text, "policy.json", Path("policy.json")):
-        assert incrowd.plan(form).promise == incrowd.plan(policy).promise
+        assert incrowd.plan(form).guarantee == incrowd.plan(policy).guarantee
 
 
 def test_a_text_of_one_line_is_a_path() -> None:

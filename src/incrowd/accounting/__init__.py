@@ -1,1 +1,1 @@
-"""What promises cost, and who has spent what."""
+"""What guarantees cost, and who has spent what."""

@@ -49,7 +49,7 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True)
 class Spend:
-    """What a promise takes from a budget: exact amounts, rounded up; ε is infinite for promises without one."""
+    """What a guarantee takes from a budget: exact amounts, rounded up; ε is infinite for guarantees without one."""
 
     epsilon: Decimal
     delta: Decimal
@@ -59,7 +59,7 @@ class Spend:
 def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Spend:
     """Return what the ledger charges for a loss stated at `delta`.
 
-    With δ = 0 a promise that has a δ of its own is charged at that one.
+    With δ = 0 a guarantee that has a δ of its own is charged at that one.
 
     >>> charge_of(Sampled(Fraction(1, 10), Crowd(20)), "1e-9").rule
     'sampled suppression, tight curve'
@@ -68,9 +68,9 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
     """
     at = exact(delta, "delta") or least_delta(loss)
     bound = epsilon(loss, at, adjacency)
-    promise = stated(loss)
-    if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= bound.value:
-        return Spend(round_up(promise.epsilon), round_up(at), bound.rule)
+    guarantee = stated(loss)
+    if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= bound.value:
+        return Spend(round_up(guarantee.epsilon), round_up(at), bound.rule)
     return Spend(Decimal("Infinity") if math.isinf(bound.value) else round_up(bound.value), round_up(at), bound.rule)
 
 
@@ -84,9 +84,9 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     _refuse_misused_samples(loss)
     if _without_epsilon(loss):
         return INFINITE
-    found, promise = _epsilon(loss, at, adjacency), stated(loss)
-    if promise is not None and promise.delta <= at and float_up(promise.epsilon) <= found.value:
-        return LossBound(float_up(promise.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
+    found, guarantee = _epsilon(loss, at, adjacency), stated(loss)
+    if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= found.value:
+        return LossBound(float_up(guarantee.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
     return found
 
 
@@ -142,8 +142,8 @@ def least_delta(loss: Loss) -> Fraction:
 @lru_cache(maxsize=_REMEMBERED)
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure() | Approximate() | BestRun(inner=Pure()) if (promise := stated(loss)) is not None:
-            return LossBound(epsilon_at(promise, delta), _rule(loss, "as stated"))
+        case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
+            return LossBound(epsilon_at(guarantee, delta), _rule(loss, "as stated"))
         case Profile(points):
             return min(LossBound(epsilon_at(Approximate(*point), delta), "as stated") for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
@@ -179,8 +179,8 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
 @lru_cache(maxsize=_REMEMBERED)
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
-        case Pure() | Approximate() | BestRun(inner=Pure()) if (promise := stated(loss)) is not None:
-            return LossBound(delta_at(promise, epsilon), _rule(loss, "as stated"))
+        case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
+            return LossBound(delta_at(guarantee, epsilon), _rule(loss, "as stated"))
         case Profile(points):
             return min(LossBound(delta_at(Approximate(*point), epsilon), "as stated") for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
@@ -226,7 +226,7 @@ def _run_delta(loss: ZeroConcentrated | BestRun, epsilon: float) -> float:
 
 
 def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> LossBound:
-    """Pure promises multiply by the number of rows; curves are searched, and what is found has been evaluated."""
+    """Pure guarantees multiply by the number of rows; curves are searched, and what is found has been evaluated."""
     if not delta:
         single = _epsilon(inner, delta, adjacency)
         return (
@@ -289,7 +289,7 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
 
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
-    """Add up ρ and read it at what of δ is left beside the δ of stated promises, which adds up."""
+    """Add up ρ and read it at what of δ is left beside the δ of stated guarantees, which adds up."""
     found = approximate_rho_of(loss, adjacency)
     if found is None or delta <= found[1]:
         return None
@@ -359,7 +359,7 @@ def _refuse_misused_samples(loss: Loss) -> None:
     named = samples_named(loss)
     if len(set(named)) < len(named):
         raise SampleReused(
-            "two parts of this promise use the same secret sample; together they can betray who is in it. "
+            "two parts of this guarantee use the same secret sample; together they can betray who is in it. "
             "Draw a fresh sample for each, or release the joint cells once and derive both from the release."
         )
     for part in walk(loss):
@@ -392,12 +392,12 @@ def _rows_must_come_and_go(inner: Loss, adjacency: Adjacency) -> None:
     """Refuse replaced people with several rows unless rows are in sampled crowds: their numbers of rows may differ.
 
     In sampled suppression what one row added or removed can do is a marginal of what one row replaced can do; other
-    promises made for replaced rows say nothing about rows that come or go.
+    guarantees made for replaced rows say nothing about rows that come or go.
     """
     crowds_only = isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)
     if adjacency is Adjacency.REPLACE and not crowds_only:
         raise DoesNotCompose(
-            "a replaced person can have another number of rows; this promise speaks of replaced rows only. State it "
+            "a replaced person can have another number of rows; this guarantee speaks of replaced rows only. State it "
             "for rows added and removed."
         )
 
@@ -406,5 +406,5 @@ def _partition_needs_add_remove(adjacency: Adjacency) -> None:
     if adjacency is not Adjacency.ADD_REMOVE:
         raise DoesNotCompose(
             "blocks of a partition cost their maximum only when rows are added or removed; a replaced row can move "
-            "between blocks. State the promise for added and removed rows, or compose in sequence."
+            "between blocks. State the guarantee for added and removed rows, or compose in sequence."
         )

@@ -38,8 +38,8 @@ def amplify(
     c = 1 − a(1−rate) ≤ rate, and a·rate ≥ c·e^ε because (1−rate)(e^ε − 1)² ≥ 0, so it is at most c·δ ≤ rate·δ.
 
     Requires that every row has its own independent secret coin, and that rows are added or removed. A mechanism that
-    keeps its promise *after* sampling is what Li et al. (Definition 4) call private under sampling. Such promises add
-    up only if every mechanism draws its own sample. Their composition theorem (Theorem 2) multiplies probabilities
+    keeps its guarantee *after* sampling is what Li et al. (Definition 4) call private under sampling. Such guarantees
+    add up only if every mechanism draws its own sample. Their composition theorem (Theorem 2) multiplies probabilities
     although both mechanisms see one and the same sample. On a shared sample a coarse and a fine count of 100 others
     and t differ by one exactly if t was drawn: δ is about the rate, for every ε.
 
@@ -48,11 +48,11 @@ def amplify(
     (0.158565, 1e-07)
     """
     _require(adjacency, sampling)
-    promised, failing, share = _promise(epsilon, delta, rate)
-    if promised > _LARGE:
-        return float_up(promised), float_up(failing * share)
-    value = math.log1p(float(share) * math.expm1(float(promised)))
-    return min(not_below(value, _RELATIVE), float_up(promised)), not_below(float_up(failing * share), _RELATIVE)
+    guaranteed, failing, share = _guarantee(epsilon, delta, rate)
+    if guaranteed > _LARGE:
+        return float_up(guaranteed), float_up(failing * share)
+    value = math.log1p(float(share) * math.expm1(float(guaranteed)))
+    return min(not_below(value, _RELATIVE), float_up(guaranteed)), not_below(float_up(failing * share), _RELATIVE)
 
 
 def before_sampling(
@@ -71,11 +71,11 @@ def before_sampling(
     (1.0, 1e-06)
     """
     _require(adjacency, sampling)
-    promised, failing, share = _promise(epsilon, delta, rate)
+    guaranteed, failing, share = _guarantee(epsilon, delta, rate)
     allowed = min(1.0, max(0.0, float(failing / share) * (1.0 - _RELATIVE)))
-    if promised > _LARGE:
-        return float_down(promised), allowed
-    value = math.log1p(math.expm1(float(promised)) / float(share))
+    if guaranteed > _LARGE:
+        return float_down(guaranteed), allowed
+    value = math.log1p(math.expm1(float(guaranteed)) / float(share))
     return value * (1.0 - _RELATIVE), allowed
 
 
@@ -92,13 +92,13 @@ def _require(adjacency: Adjacency, sampling: Sampling) -> None:
         )
 
 
-def _promise(epsilon: Number, delta: Number, rate: Number) -> tuple[Fraction, Fraction, Fraction]:
-    promised, failing = exact(epsilon, "epsilon"), exact(delta, "delta")
-    if promised < 0:
+def _guarantee(epsilon: Number, delta: Number, rate: Number) -> tuple[Fraction, Fraction, Fraction]:
+    guaranteed, failing = exact(epsilon, "epsilon"), exact(delta, "delta")
+    if guaranteed < 0:
         raise InvalidParameter("epsilon cannot be negative.")
     if not 0 <= failing <= 1:
         raise InvalidParameter("delta is a probability: between 0 and 1.")
-    return promised, failing, _rate(rate)
+    return guaranteed, failing, _rate(rate)
 
 
 def _rate(rate: Number) -> Fraction:

@@ -1,4 +1,4 @@
-"""Bound: a number that is never below the truth, with its rule; the basic rules of (ε, δ) promises."""
+"""Bound: a number that is never below the truth, with its rule; the basic rules of (ε, δ) guarantees."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
     return high
 
 
-def delta_at(promise: Approximate, epsilon: float) -> float:
-    """Return δ such that an (ε₀, δ₀) promise is also an (ε, δ) promise.
+def delta_at(guarantee: Approximate, epsilon: float) -> float:
+    """Return δ such that an (ε₀, δ₀) guarantee is also an (ε, δ) guarantee.
 
     Source: Kairouz, Oh & Viswanath 2015, Theorem 3.1: the worst pair reveals everything with probability δ₀ and else
     is one randomized response at ε₀, so δ = δ₀ + (1−δ₀)(e^ε₀ − e^ε)/(1 + e^ε₀) below ε₀, and δ₀ from there on.
@@ -62,27 +62,27 @@ def delta_at(promise: Approximate, epsilon: float) -> float:
     >>> delta_at(Approximate(Fraction(1), Fraction(1, 100)), 2.0)
     0.01
     """
-    floor = float_up(promise.delta)
-    if Fraction(epsilon) >= promise.epsilon:
+    floor = float_up(guarantee.delta)
+    if Fraction(epsilon) >= guarantee.epsilon:
         return floor
-    inner = float_up(promise.epsilon)
+    inner = float_up(guarantee.epsilon)
     rest = -math.expm1(epsilon - inner) / (1.0 + math.exp(-inner))
-    return min(1.0, not_below(floor + (1.0 - float_down(promise.delta)) * rest, _RELATIVE))
+    return min(1.0, not_below(floor + (1.0 - float_down(guarantee.delta)) * rest, _RELATIVE))
 
 
-def epsilon_at(promise: Approximate, delta: Fraction) -> float:
-    """Return the least ε of an (ε₀, δ₀) promise read at `delta`; infinity below δ₀.
+def epsilon_at(guarantee: Approximate, delta: Fraction) -> float:
+    """Return the least ε of an (ε₀, δ₀) guarantee read at `delta`; infinity below δ₀.
 
     >>> epsilon_at(Approximate(Fraction(1), Fraction(1, 10**6)), Fraction(1, 10**7))
     inf
     >>> epsilon_at(Approximate(Fraction(1), Fraction(0)), Fraction(0))
     1.0
     """
-    if delta < promise.delta:
+    if delta < guarantee.delta:
         return math.inf
-    if delta == promise.delta:
-        return float_up(promise.epsilon)
-    inner, slack = float_up(promise.epsilon), float_down((delta - promise.delta) / (1 - promise.delta))
+    if delta == guarantee.delta:
+        return float_up(guarantee.epsilon)
+    inner, slack = float_up(guarantee.epsilon), float_down((delta - guarantee.delta) / (1 - guarantee.delta))
     odds = 1.0 - slack * (1.0 + math.exp(-inner))
     if odds <= 0.0:
         return 0.0
@@ -102,7 +102,7 @@ def shares_of(delta: Fraction, floors: tuple[Fraction, ...]) -> tuple[Fraction, 
 
 
 def stated(loss: Loss) -> Approximate | None:
-    """Return the exact (ε, δ) of a loss made of promises: sums on the same rows, the worst block of a partition.
+    """Return the exact (ε, δ) of a loss made of guarantees: sums on the same rows, the worst block of a partition.
 
     Exact, so that ten charges of 0.1 fill a budget of 1.  None if some part has a curve instead.
 

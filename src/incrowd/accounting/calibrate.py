@@ -15,7 +15,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise and what it promises: P[some |error| > `error`] ≤ 1 − `confidence`, over `answers` answers at once."""
+    """Noise and what it guarantees: P[some |error| > `error`] ≤ 1 − `confidence`, over `answers` answers at once."""
 
     noise: Laplace | Gaussian
     error: int

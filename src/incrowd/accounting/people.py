@@ -1,4 +1,4 @@
-"""People with several rows: what a promise made to one row is worth to a person, and read backwards.
+"""People with several rows: what a guarantee made to one row is worth to a person, and read backwards.
 
 For sampled suppression a person's δ is the least over smaller ε of a weight times the δ of one row, and that falls with
 k and rises with the rate; so both questions are bisections, and what is returned has been evaluated.
@@ -59,7 +59,7 @@ def smallest_person_epsilon(row_log_delta: RowCurve, delta: Number, rows: int) -
     """Return an ε at which a person's δ is at most `delta`: the first one met when ε grows in steps of nine percent.
 
     The bound is not monotone in ε (its failure factor grows while δ_row has a floor), so the search walks up and then
-    halves the last step; what it returns has been evaluated. A promise at that ε holds at every larger one.
+    halves the last step; what it returns has been evaluated. A guarantee at that ε holds at every larger one.
 
     >>> curve = lambda epsilon: -20.0 * float(epsilon) - 2.0
     >>> epsilon = smallest_person_epsilon(curve, "1e-6", 2)

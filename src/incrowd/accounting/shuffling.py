@@ -29,8 +29,8 @@ def shuffled_delta(ratio: Fraction, people: int, epsilon: float, values: int | N
     All use the same randomizer, by which no report is likelier for one value than for another by more than `ratio`.
     With `values`, it is known to be randomized response over so many, for which less is lost.
 
-    Promise: δ(ε) ≤ E[((p − α) A − (α p − 1) B)⁺] / n, (A, B) multinomial(n; 1/(p+1), 1/(p+1)), α = e^ε, p = ratio, for
-    a replaced report, in both directions.
+    Guarantee: δ(ε) ≤ E[((p − α) A − (α p − 1) B)⁺] / n, (A, B) multinomial(n; 1/(p+1), 1/(p+1)), α = e^ε, p = ratio,
+    for a replaced report, in both directions.
     Assumes: n counts honest people whose reports nobody can attribute.
     Source: Feldman, McMillan & Talwar 2023; the sum is theirs, evaluated here.
 
@@ -129,14 +129,14 @@ def _excess(p: float, alpha: float, silent: int, values: int) -> float:
 
 
 def check_delta(delta: Fraction) -> None:
-    """Refuse a δ at which no shuffled batch is promised anything.
+    """Refuse a δ at which no shuffled batch is guaranteed anything.
 
     >>> check_delta(Fraction(1, 10**30))
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: shuffled reports need a delta of at least 1e-20. Ask for 1e-6, or 1e-12.
     """
     if not 0 < delta < 1:
-        raise InvalidParameter("shuffled reports are promised at a delta strictly between 0 and 1, such as 1e-6.")
+        raise InvalidParameter("shuffled reports are guaranteed at a delta strictly between 0 and 1, such as 1e-6.")
     if delta < SMALLEST_DELTA:
         raise InvalidParameter("shuffled reports need a delta of at least 1e-20. Ask for 1e-6, or 1e-12.")
 

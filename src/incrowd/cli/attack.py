@@ -15,7 +15,7 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Finding, Rate
     from incrowd.workflows.attack.attack import AttackOrder, AttackReport, AttackRun
-    from incrowd.workflows.attack.given import AttackInput
+    from incrowd.workflows.attack.inputs import AttackInput
 
 _ABOVE = 1
 
@@ -113,7 +113,7 @@ def attack(options: AttackOptions) -> None:
     without: exit 1 if that proves more epsilon than is claimed.
     """
     from incrowd.workflows.attack.attack import attack as attacked
-    from incrowd.workflows.attack.given import thresholds_of
+    from incrowd.workflows.attack.inputs import thresholds_of
     from incrowd.workflows.attack.page import write_page
     from incrowd.workflows.policy.internal import check_apart
 
@@ -163,7 +163,7 @@ def _audit(options: AttackOptions) -> None:
 
 
 def _given(options: AttackOptions) -> AttackInput:
-    from incrowd.workflows.attack.given import AttackInput, numbers_of
+    from incrowd.workflows.attack.inputs import AttackInput, numbers_of
 
     foreign = options.original is not None or options.published is not None
     if foreign == (options.release is not None):

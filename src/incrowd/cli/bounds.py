@@ -26,7 +26,7 @@ Replace = Annotated[bool, typer.Option("--replace", help="Protect what a row say
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve, as .svg or .html.")]
 Releases = list[str]
 bounds = typer.Typer(
-    help="Calculate promises: give all but one of the parameters, get the missing one.", no_args_is_help=True
+    help="Calculate guarantees: give all but one of the parameters, get the missing one.", no_args_is_help=True
 )
 
 
@@ -48,7 +48,7 @@ class SafeOptions:
 
 @takes(SafeOptions)
 def safe(options: SafeOptions) -> None:
-    """Say what sampling in secret, recoding, and publishing what occurs at least k times promises.
+    """Say what sampling in secret, recoding, and publishing what occurs at least k times guarantees.
 
     Give three of k, rate, epsilon and delta; the fourth is solved by the tight curve. The δ of the published theorem
     (Li, Qardaji & Su 2010, Theorem 1) is shown beside it.
@@ -120,7 +120,7 @@ class CrowdOptions:
 
 @takes(CrowdOptions)
 def crowd(options: CrowdOptions) -> None:
-    """Say what a (k, ε)-crowd-blending mechanism promises after a secret sample.
+    """Say what a (k, ε)-crowd-blending mechanism guarantees after a secret sample.
 
     Prints δ at the ε of Gehrke et al. 2012 (Theorem 1), at --epsilon, or the ε that --delta allows. With --high-rate,
     --irregular or --max-rate the sample may be biased (Theorem 2), and --rate is the lowest regular rate.
@@ -245,37 +245,39 @@ class ComposeOptions:
     gaussian: Annotated[
         Releases, _release("scale=10", "Integer Gaussian noise; sensitivity=… and rate=… may follow.")
     ] = field(default_factory=list)
-    promise: Annotated[Releases, _release("FILE", "The promise in a certificate, or in the JSON of a guarantee.")] = (
-        field(default_factory=list)
-    )
+    guarantee: Annotated[
+        Releases, _release("FILE", "The guarantee in a certificate, or in the JSON of a guarantee.")
+    ] = field(default_factory=list)
     replace: Replace = False
     as_json: Json = False
 
 
 @takes(ComposeOptions)
 def compose(options: ComposeOptions) -> None:
-    """Say what several releases about the same rows promise together.
+    """Say what several releases about the same rows guarantee together.
 
     Give delta and get epsilon, or the reverse. Every option for a release can be repeated, and takes "x8" behind it for
     eight such releases. All releases are assumed to be fixed before the first one; a live ledger uses sums.
     """
     from incrowd.workflows.bounds.composition import solve_composition
 
-    promises = _promises(options)
-    found = solve_composition(promises, options.epsilon, options.delta)
+    guarantees = _guarantees(options)
+    found = solve_composition(guarantees, options.epsilon, options.delta)
     if options.as_json:
         print_json(found.to_json())
     else:
-        _print_composition(found, promises[0].unit)
+        _print_composition(found, guarantees[0].unit)
 
 
-def _promises(options: ComposeOptions) -> tuple[Guarantee, ...]:
-    from incrowd.cli.promises import KINDS, promise_in, promises
+def _guarantees(options: ComposeOptions) -> tuple[Guarantee, ...]:
+    from incrowd.cli.guarantees import KINDS, guarantee_in, guarantees
     from incrowd.core.unit import Adjacency, Unit
 
     unit = Unit(adjacency=Adjacency.REPLACE if options.replace else Adjacency.ADD_REMOVE)
-    stated = [promise for kind in KINDS for text in getattr(options, kind) for promise in promises(kind, text, unit)]
-    return (*stated, *map(promise_in, options.promise))
+    stated = [
+        guarantee for kind in KINDS for text in getattr(options, kind) for guarantee in guarantees(kind, text, unit)
+    ]
+    return (*stated, *map(guarantee_in, options.guarantee))
 
 
 def _print_composition(found: Composition, unit: Unit) -> None:

@@ -32,7 +32,7 @@ class CoarsenOptions:
 
 @takes(CoarsenOptions)
 def coarsen(options: CoarsenOptions) -> None:
-    """Make a coarser table from a released one: it reads no rows, charges nothing and keeps every promise.
+    """Make a coarser table from a released one: it reads no rows, charges nothing and keeps every guarantee.
 
     What a second release from the rows would break, this does not: its certificate holds that of the release, and
     `incrowd verify --parent` computes the table again.
@@ -51,7 +51,7 @@ def coarsen(options: CoarsenOptions) -> None:
         ("data", str(options.out / found.certificate.outputs[0].name)),
         ("certificate", str(options.out / "certificate.json")),
         ("report", str(options.out / "report.html")),
-        ("promise", found.certificate.claims[0].kind),
+        ("guarantee", found.certificate.claims[0].kind),
         ("spent", "nothing: it was computed from what was released"),
     ]
     print_table("made coarser", lines)

@@ -236,7 +236,7 @@ class SubjectOptions:
 
 @takes(SubjectOptions)
 def subject(options: SubjectOptions) -> None:
-    """Tell somebody for which releases they were eligible, under which promises, and at what total loss."""
+    """Tell somebody for which releases they were eligible, under which guarantees, and at what total loss."""
     from incrowd.workflows.consent.subject import subject_report
 
     if options.token:
@@ -248,15 +248,15 @@ def subject(options: SubjectOptions) -> None:
         ("purpose", found.purpose),
         ("consents now", "yes" if found.consents else "no"),
         ("total loss", f"epsilon at most {found.epsilon}, delta at most {found.delta}"),
-        *((each.at, f"{each.release}: epsilon {each.epsilon}, {each.promise}") for each in found.releases),
+        *((each.at, f"{each.release}: epsilon {each.epsilon}, {each.guarantee}") for each in found.releases),
     ]
     print_table("What was released", lines, found.basis)
     return None
 
 
 def _print_token(options: SubjectOptions) -> None:
+    from incrowd.workflows.consent.data_subjects import issue_token
     from incrowd.workflows.consent.decisions import ever_consented
-    from incrowd.workflows.consent.subject_desk import issue_token
 
     policy = _policy(options.policy)
     token, consented = issue_token(policy, options.id), ever_consented(policy, options.id)

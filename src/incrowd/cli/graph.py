@@ -63,8 +63,8 @@ class GraphReleaseOptions:
 def release(options: GraphReleaseOptions) -> None:
     """Release a graph, or numbers of it, under a policy.
 
-    The promise is made from the policy alone and charged to the ledger before anything is drawn. Data, certificate and
-    report appear together in a new folder, or not at all.
+    The guarantee is made from the policy alone and charged to the ledger before anything is drawn. Data, certificate
+    and report appear together in a new folder, or not at all.
     """
     from incrowd.verifier.files import tables_of
     from incrowd.workflows.graph.release import release_graph
@@ -79,7 +79,7 @@ def release(options: GraphReleaseOptions) -> None:
         *(("data", str(published.folder / file.name)) for file in tables_of(certificate)),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
-        ("promise", certificate.claims[0].kind),
+        ("guarantee", certificate.claims[0].kind),
         ("protects", str(certificate.guarantee.unit)),
         ("spent", f"epsilon {certificate.accounting.spent.epsilon}"),
     ]

@@ -137,7 +137,7 @@ def build(options: BuildOptions) -> None:
     """Draft a hierarchy and print what to write into the policy.
 
     Values come from a public list, a public range, or the rows. What was taken from rows is marked in the policy, since
-    the file has no place for a mark: no promise rests on it until its owner names a public source that says the same.
+    the file has no place for a mark: no guarantee rests on it until its owner names a public source that says the same.
     """
     from incrowd.workflows.hierarchies.build import HierarchyRequest
 
@@ -198,7 +198,7 @@ def _show_built(built: Built, out: Path, snippet: str) -> None:
     print(f"\nIn the policy, with the role you decide on:\n\n  {snippet}\n")
     if built.derived:
         print_text(
-            "It was drafted from rows: it lists values that occur there, so keep it internal. It voids every promise "
+            "It was drafted from rows: it lists values that occur there, so keep it internal. It voids every guarantee "
             'but k-anonymity until you add public: "source", where a public source says the same.'
         )
 

@@ -34,7 +34,7 @@ class LearnOptions(ReadingOptions):
 def learn(options: LearnOptions) -> None:
     """Learn a model under a policy.
 
-    The promise is made from the policy alone, charged to the ledger, and only then are the rows read. The model is a
+    The guarantee is made from the policy alone, charged to the ledger, and only then are the rows read. The model is a
     file of plain JSON, which `incrowd predict` uses as often as you like.
     """
     from dataclasses import replace
@@ -61,7 +61,7 @@ def learn(options: LearnOptions) -> None:
         ("certificate", str(made.folder / "certificate.json")),
         ("report", str(made.folder / "report.html")),
         ("kept apart", shown_path(made.internal)),
-        ("promise", certificate.claims[0].kind),
+        ("guarantee", certificate.claims[0].kind),
         ("spent", f"epsilon {short_up(Decimal(spent.epsilon), 6)}, delta {short_up(Decimal(spent.delta), 6)}"),
         *(("note", note) for note in made.notes),
     ]

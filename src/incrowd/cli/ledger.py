@@ -19,15 +19,17 @@ from incrowd.workflows.policy.ledger_place import ledger_place
 if TYPE_CHECKING:
     from incrowd.accounting.budget import Amount
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.accounting.ledger.standing import AnalystShare, BudgetStatus, ChargeWithoutRelease, Entry, Overview
+    from incrowd.accounting.ledger.status import AnalystShare, BudgetStatus, ChargeWithoutRelease, Entry, Overview
     from incrowd.core.unit import Unit
-    from incrowd.store.link import Anchor
+    from incrowd.store.chain_entry import Anchor
 
 
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The dataset's name.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the ledger.")]
 _FAILED = 1
-ledger = typer.Typer(help="Budgets and entries: what was promised about whom, and what is left.", no_args_is_help=True)
+ledger = typer.Typer(
+    help="Budgets and entries: what was guaranteed about whom, and what is left.", no_args_is_help=True
+)
 
 
 def make_folder(address: str) -> None:
@@ -379,7 +381,7 @@ def check(options: LedgerCheckOptions) -> None:
 
 def _anchor(path: str) -> Anchor:
     from incrowd.core.codec import encode
-    from incrowd.store.link import Anchor
+    from incrowd.store.chain_entry import Anchor
     from incrowd.workflows.verify.verify import certificate_of
 
     try:

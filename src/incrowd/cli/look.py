@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from incrowd.cli.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from incrowd.workflows.plan.look.look import PreviewResult
-    from incrowd.workflows.plan.look.output import KeptEstimate
+    from incrowd.workflows.plan.preview.output import KeptEstimate
+    from incrowd.workflows.plan.preview.preview import PreviewResult
     from incrowd.workflows.policy.policy import Policy
 
 _HEADER = ("", "kept", "interval", "draw", "detail", "k", "rate", "levels")
@@ -22,8 +22,8 @@ _NOTE = (
 
 def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: Path | None) -> PreviewResult:
     """Pay for a look, and write the policy of the best choice beside the old one if that is wanted."""
-    from incrowd.workflows.plan.look.chosen_policy import ChosenPolicy
-    from incrowd.workflows.plan.look.look import look
+    from incrowd.workflows.plan.preview.chosen_policy import ChosenPolicy
+    from incrowd.workflows.plan.preview.preview import look
 
     new = None if write is None else ChosenPolicy(file, write)
     if new is not None:

@@ -33,8 +33,8 @@ def print_json(result: Mapping[str, Any]) -> None:
 def print_table(title: str, rows: Iterable[tuple[str, ...]], note: str = "", header: tuple[str, ...] = ()) -> None:
     """Print a titled table, and a sentence below it; no line is wider than the terminal, and no word is split.
 
-    >>> print_table("a promise", [("epsilon", "0.5")])
-    a promise
+    >>> print_table("a guarantee", [("epsilon", "0.5")])
+    a guarantee
     <BLANKLINE>
       epsilon   0.5
     <BLANKLINE>

@@ -74,7 +74,7 @@ class PlanOptions(ReadingOptions):
 
 @takes(PlanOptions)
 def plan(options: PlanOptions) -> None:
-    """Say what a release would promise, cost and leave; nothing is spent.
+    """Say what a release would guarantee, cost and leave; nothing is spent.
 
     Where the rows are named, all that a release checks before its charge is checked: they are read, and nothing of them
     is shown but how many values lie outside what is declared, to the holder of the data.  With --minimal or --frontier
@@ -205,9 +205,9 @@ def _as_json(found: Forecast) -> dict[str, object]:
         "epsilon": str(found.epsilon) if found.epsilon.is_finite() else None,
         "delta": str(found.delta),
         "rule": found.rule,
-        "unit": str(found.promise.unit),
-        "because": joined(found.promise.because),
-        "assumes": list(map(str, sorted(found.promise.assumes))),
+        "unit": str(found.guarantee.unit),
+        "because": joined(found.guarantee.because),
+        "assumes": list(map(str, sorted(found.guarantee.assumes))),
         "left": None if left is None else left.to_json(),
         "allowed": found.allowed,
         "refusal": found.refusal,
@@ -229,7 +229,7 @@ def _show(found: Forecast) -> None:
     parameters = found.parameters
     lines = [
         ("dataset", found.policy.name),
-        ("protects", str(found.promise.unit)),
+        ("protects", str(found.guarantee.unit)),
         ("method", found.policy.method.name),
         *[
             (name, str(value) + (" (solved)" if parameters.get("solved") == name else ""))
@@ -238,8 +238,8 @@ def _show(found: Forecast) -> None:
         ],
         ("epsilon", loss_text(float(found.epsilon))),
         ("delta", loss_text(float(found.delta))),
-        ("because", joined(found.promise.because)),
-        *[("assumes", str(term)) for term in sorted(found.promise.assumes)],
+        ("because", joined(found.guarantee.because)),
+        *[("assumes", str(term)) for term in sorted(found.guarantee.assumes)],
         *([] if found.policy.gate is None else [("consent", found.policy.gate.sentence)]),
         *_one_line(_defaults(found)),
         *[("nearest", _nearest(each)) for each in found.nearest],
@@ -259,7 +259,7 @@ def _show(found: Forecast) -> None:
 
 
 def _drafted(found: Forecast) -> list[str]:
-    """Return the lines that were read off the rows, and what the promise becomes when they are vouched for."""
+    """Return the lines that were read off the rows, and what the guarantee becomes when they are vouched for."""
     from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
 
     words = vouched_words(found.policy)
@@ -298,7 +298,7 @@ def _one_line(defaults: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _nearest(each: Nearest) -> str:
-    """Return in words what a release with a secret sample in front would promise instead."""
+    """Return in words what a release with a secret sample in front would guarantee instead."""
     told = f"method safe with k = {each.k} on a secret sample of {each.rate}"
     return f"{told}: epsilon {loss_text(float(each.epsilon))} at delta {loss_text(float(each.delta))}"
 
@@ -321,7 +321,7 @@ def _defaults(found: Forecast) -> dict[str, str]:
             rows = found.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is left out"
-    if levels is not None and not isinstance(found.promise.loss, Syntactic):
+    if levels is not None and not isinstance(found.guarantee.loss, Syntactic):
         names = getattr(found.policy.method, "columns", ()) or [column.name for column in found.policy.schema.released]
         filled |= {f"{name}.level": "0" for name in names if name not in levels}
     return filled

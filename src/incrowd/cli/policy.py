@@ -54,14 +54,14 @@ def check(options: PolicyCheckOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
 
     loaded = load_policy(options.file)
-    promise = loaded.plan.promise
+    guarantee = loaded.plan.guarantee
     if options.json:
         found = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
         columns = [_column(loaded, name) for name in loaded.schema.names]
         unsound = list(loaded.schema.drafted)
-        print_json(found | {"promise": promise.to_json(), "columns": columns, "drafted": unsound})
+        print_json(found | {"guarantee": guarantee.to_json(), "columns": columns, "drafted": unsound})
     else:
-        _show(loaded, joined(promise.because))
+        _show(loaded, joined(guarantee.because))
 
 
 def _column(loaded: Policy, name: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _show(loaded: Policy, because: str) -> None:
         dropped = column["role"] in ("identifier", "household")
         level = "never released" if dropped else f"level {column['level']} of {column['of']}"
         rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
-    note = f"promise: {because}."
+    note = f"guarantee: {because}."
     if loaded.schema.drafted:
-        note += f"\ndrafted from rows: {', '.join(loaded.schema.drafted)}; no promise rests on a draft."
+        note += f"\ndrafted from rows: {', '.join(loaded.schema.drafted)}; no guarantee rests on a draft."
     print_table(f"{loaded.name}: method {loaded.method.name}", rows, note)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
     from incrowd.queries.question import QueryTerms
-    from incrowd.workflows.ask.asking import Answered, Priced
-    from incrowd.workflows.ask.desk import QueryService
+    from incrowd.workflows.query.request import Answered, Priced
+    from incrowd.workflows.query.service import QueryService
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class QueryOptions(ReadingOptions):
         typer.Option(
             "--classical",
             metavar="HOW",
-            help="For teaching, without a promise: size-control=K, audited, perturbed-copy=WIDTH, random-sample=RATE.",
+            help="For teaching, no guarantee: size-control=K, audited, perturbed-copy=WIDTH, random-sample=RATE.",
         ),
     ] = None
     engine: EngineName = None
@@ -83,8 +83,8 @@ def query(options: QueryOptions) -> None:
     """
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.ask.desk import Answered, Priced, QueryRequest
-    from incrowd.workflows.ask.publication import publish_answer
+    from incrowd.workflows.query.publication import publish_answer
+    from incrowd.workflows.query.service import Answered, Priced, QueryRequest
     from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
@@ -127,9 +127,9 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
-    from incrowd.workflows.ask.asking import REPEATED
-    from incrowd.workflows.ask.desk import AnsweredTogether, AskingTogether, Priced
-    from incrowd.workflows.ask.publication import publish_answer
+    from incrowd.workflows.query.publication import publish_answer
+    from incrowd.workflows.query.request import REPEATED
+    from incrowd.workflows.query.service import AnsweredTogether, AskingTogether, Priced
     from incrowd.workflows.release.publish import Destination
 
     if options.account is not None:
@@ -158,7 +158,7 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
     """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
     from incrowd.drawing.answer import number
     from incrowd.queries.classical.protections import protection_of
-    from incrowd.workflows.ask.classical import ask_classical
+    from incrowd.workflows.query.classical import ask_classical
 
     paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
     if options.sql is None or options.price or any(each is not None for each in paying):
@@ -172,14 +172,14 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
         return print_json(answer.to_json())
     lines = [("answer", "–" if answer.value is None else number(answer.value)), ("protection", how)]
     lines += [("after", answer.source), ("broken by", answer.broken_by)]
-    return print_table("classical answer", lines, "It promises nothing: for teaching and comparison only.")
+    return print_table("classical answer", lines, "It guarantees nothing: for teaching and comparison only.")
 
 
 def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[QueryService]:
     from incrowd.engines.settings import override
-    from incrowd.workflows.ask.desk import open_desk
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
+    from incrowd.workflows.query.service import open_desk
 
     policy = read_as(load_policy(options.policy), options.told)
     settings = override(policy.engine, options.engine, options.master, options.remote)
@@ -205,7 +205,7 @@ def terms_of(options: QueryOptions) -> QueryTerms:
 
 def show_price(priced: Priced) -> None:
     """Print what a question costs, how far off its numbers would be, and how it is read."""
-    from incrowd.workflows.ask.asking import UNASKED
+    from incrowd.workflows.query.request import UNASKED
 
     print_table("price", [("question", priced.question), *priced.costs])
     expected = [(each.output, each.words) for each in priced.expected]
@@ -215,7 +215,7 @@ def show_price(priced: Priced) -> None:
 
 def show_answer(answered: Answered, options: QueryOptions) -> None:
     """Print the answer with its intervals, then what it cost."""
-    from incrowd.workflows.ask.asking import REPEATED, coverage
+    from incrowd.workflows.query.request import REPEATED, coverage
 
     _print_answer("answer", answered.answer, verbose=options.verbose)
     certificate = answered.certificate.id if options.out is None else str(options.out / "certificate.json")

@@ -58,7 +58,7 @@ class ReleaseOptions(ReadingOptions):
 def release(options: ReleaseOptions) -> None:
     """Release a table under a policy.
 
-    The promise is made from the policy alone, charged to the ledger, and only then are the rows read. Data,
+    The guarantee is made from the policy alone, charged to the ledger, and only then are the rows read. Data,
     certificate and report appear together in a new folder, or not at all.
     """
     from dataclasses import replace
@@ -105,7 +105,7 @@ def _show(published: PublishedRelease, table: str | None) -> None:
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
         ("kept apart", shown_path(published.internal)),
-        ("promise", certificate.claims[0].kind),
+        ("guarantee", certificate.claims[0].kind),
         ("spent", f"epsilon {_amount(spent.epsilon, short_up)}, delta {_amount(spent.delta, short_up)}"),
     ]
     if left is not None:

@@ -122,7 +122,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
 
     from incrowd.web.app import VARIABLE, open_server
     from incrowd.web.logs import LOGGING
-    from incrowd.web.wire import StrictProtocol
+    from incrowd.web.strict_http import StrictProtocol
 
     workers = whole(options.workers, "workers")
     if workers < 1:

@@ -19,8 +19,8 @@ from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, OutputUnavailable, PackageMissing
 
 if TYPE_CHECKING:
-    from incrowd.web.studio.entrance import Keys
     from incrowd.web.studio.launch import LaunchFile
+    from incrowd.web.studio.sessions import Keys
 
 _DEMO = ("policy.yaml", "histogram.yaml", "discharges.csv", "diagnosis.csv")
 
@@ -55,8 +55,8 @@ def studio(options: StudioOptions) -> None:
     if not all(find_spec(package) for package in ("fastapi", "uvicorn", "argon2")):
         raise PackageMissing("the studio needs more packages: pip install 'incrowd[web]'.")
     folder = _folder(options)
-    from incrowd.web.studio.entrance import Keys
     from incrowd.web.studio.launch import LaunchFile, loopback_sockets
+    from incrowd.web.studio.sessions import Keys
 
     sockets = loopback_sockets(whole(options.port, "port"))
     keys = Keys(int(sockets[0].getsockname()[1]))
@@ -76,7 +76,7 @@ def studio(options: StudioOptions) -> None:
 
 def _announce(folder: Path, address: str, options: StudioOptions) -> None:
     """Print where the studio is; a program reads the address before anything is served."""
-    from incrowd.web.studio.entrance import LIFETIME
+    from incrowd.web.studio.sessions import LIFETIME
 
     if options.as_json:
         print_json({"address": address, "folder": str(folder)})
@@ -125,8 +125,8 @@ def _run(folder: Path, keys: Keys, sockets: list[socket.socket]) -> None:
     import uvicorn
 
     from incrowd.web.logs import LOGGING
+    from incrowd.web.strict_http import StrictProtocol
     from incrowd.web.studio.app import studio_app
-    from incrowd.web.wire import StrictProtocol
 
     config = uvicorn.Config(
         studio_app(folder, keys),

@@ -17,7 +17,7 @@ VERSION = 3
 NONCE_BYTES = 4
 LIMITS = (
     (
-        "The promise holds for all releases charged to this dataset together, as the accounting says; releases about "
+        "The guarantee holds for all releases charged to this dataset together, as the accounting says; releases about "
         "the same people that were made elsewhere, or charged to another dataset, are not in it."
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
@@ -126,7 +126,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The public certificate: only what the promise covers, so that publishing it reveals nothing more.
+    """The public certificate: only what the guarantee covers, so that publishing it reveals nothing more.
 
     It holds kinds, keys, fields and numbers; whoever reads it makes the sentences.  `glossary` is the digest of what
     these words mean, `outputs` are the files' hashes, the report's included.

@@ -48,7 +48,7 @@ class Type(StrEnum):
 class Provenance:
     """Where a domain or a hierarchy comes from: declared, or drafted from the rows it will be applied to.
 
-    A draft was chosen after looking at the rows, so no promise that is made with the data unplugged may rest on it,
+    A draft was chosen after looking at the rows, so no guarantee that is made with the data unplugged may rest on it,
     until its owner names the public source that says the same.
 
     >>> Provenance().sound, Provenance(derived=True).sound, Provenance(True, "census tract list 2020").sound
@@ -60,7 +60,7 @@ class Provenance:
 
     @property
     def sound(self) -> bool:
-        """Whether a promise may rest on it."""
+        """Whether a guarantee may rest on it."""
         return not self.derived or bool(self.public)
 
 

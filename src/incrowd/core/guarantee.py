@@ -1,4 +1,4 @@
-"""Guarantee: what is promised, to whom, why, and what must be true outside our code."""
+"""Guarantee: what is guaranteed, to whom, why, and what must be true outside our code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A promise with a reason, made before a row is read.
+    """A guarantee with a reason, made before a row is read.
 
     `delta` is the δ at which the loss is charged; a loss with a whole curve (a secret sample, Gaussian noise) needs it.
     Crowds and samples speak of rows: where a person has several, they stand below a `Grouped` of at least so many.
@@ -48,7 +48,7 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < 1:
-            raise InvalidParameter("the delta of a promise lies in [0, 1).")
+            raise InvalidParameter("the delta of a guarantee lies in [0, 1).")
         if self.unit.max_rows > 1:
             _refuse_row_price(self.loss, self.unit.max_rows)
         if self.unit.kind is Kind.NODE and any(isinstance(part, Parallel) for part in walk(self.loss)):
@@ -56,7 +56,7 @@ class Guarantee:
 
     @property
     def syntactic(self) -> bool:
-        """Whether some part of the promise is about the table's form only."""
+        """Whether some part of the guarantee is about the table's form only."""
         return any(isinstance(part, Syntactic) for part in walk(self.loss))
 
     def to_json(self) -> dict[str, Any]:
@@ -75,8 +75,8 @@ class Guarantee:
         """Read what `to_json` wrote.
 
         >>> from incrowd.core.loss import Crowd
-        >>> promise = Guarantee(Crowd(5), Unit(), (Theorem("an-example", "Gehrke et al. 2012, Example 1"),))
-        >>> Guarantee.from_json(promise.to_json()) == promise
+        >>> guarantee = Guarantee(Crowd(5), Unit(), (Theorem("an-example", "Gehrke et al. 2012, Example 1"),))
+        >>> Guarantee.from_json(guarantee.to_json()) == guarantee
         True
         """
         if plain.get("guarantee") != VERSION:
@@ -98,23 +98,23 @@ class Guarantee:
 ADDED_UP = Theorem("losses-add-up", "losses on the same rows add up")
 
 
-def in_sequence(promises: tuple[Guarantee, ...], because: Theorem = ADDED_UP) -> Guarantee:
-    """Return the joint promise of mechanisms that all read the same rows."""
-    if not promises:
-        raise InvalidParameter("composition needs at least one promise.")
-    units = {promise.unit for promise in promises}
+def in_sequence(guarantees: tuple[Guarantee, ...], because: Theorem = ADDED_UP) -> Guarantee:
+    """Return the joint guarantee of mechanisms that all read the same rows."""
+    if not guarantees:
+        raise InvalidParameter("composition needs at least one guarantee.")
+    units = {guarantee.unit for guarantee in guarantees}
     if len(units) > 1:
         raise MixedUnits(
-            f"these promises protect different units ({'; '.join(sorted(map(str, units)))}); "
+            f"these guarantees protect different units ({'; '.join(sorted(map(str, units)))}); "
             "state all of them for the unit of the dataset."
         )
-    reasons = dict.fromkeys(theorem for promise in promises for theorem in promise.because)
-    losses, delta = tuple(promise.loss for promise in promises), sum(promise.delta for promise in promises)
+    reasons = dict.fromkeys(theorem for guarantee in guarantees for theorem in guarantee.because)
+    losses, delta = tuple(guarantee.loss for guarantee in guarantees), sum(guarantee.delta for guarantee in guarantees)
     return Guarantee(
         losses[0] if len(losses) == 1 else Sequence(losses),
         units.pop(),
         (*reasons, because),
-        frozenset().union(*(promise.assumes for promise in promises)),
+        frozenset().union(*(guarantee.assumes for guarantee in guarantees)),
         min(Fraction(delta), Fraction(10**12 - 1, 10**12)),
     )
 
@@ -131,7 +131,7 @@ def _refuse_row_price(loss: Loss, rows: int) -> None:
         case Grouped(size=size):
             if size < rows:
                 raise InvalidParameter(
-                    f"this promise groups {size} rows, but a person has up to {rows}. Group them all."
+                    f"this guarantee groups {size} rows, but a person has up to {rows}. Group them all."
                 )
         case Sequence(parts):
             for part in parts:

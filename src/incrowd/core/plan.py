@@ -44,17 +44,17 @@ class Output(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done, what that promises and what is claimed; promise and claims are computed from the steps.
+    """What will be done, what that guarantees and what is claimed; guarantee and claims are computed from the steps.
 
     `numbers` are those that an accountant computed, `settings` what people are told of the parameters, and `draw` reads
-    the rows and releases what was promised.  `examine`, which only a promise of form may have, refuses rows that could
-    not be released so, before anything is charged and for the data holder's eyes.  `cells` are those that are counted,
-    where a count of all rows is known to come: then text is parsed once.
+    the rows and releases what was guaranteed.  `examine`, which only a guarantee of form may have, refuses rows that
+    could not be released so, before anything is charged and for the data holder's eyes.  `cells` are those that are
+    counted, where a count of all rows is known to come: then text is parsed once.
     """
 
     method: str
     steps: tuple[Step, ...]
-    promise: Guarantee
+    guarantee: Guarantee
     numbers: Mapping[str, Any]
     draw: Callable[[Any, Coins], Any] = field(compare=False)
     smallest_class: int | None = None
@@ -63,22 +63,22 @@ class Plan:
     cells: Cells | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if self.examine is not None and not isinstance(self.promise.loss, Syntactic):
+        if self.examine is not None and not isinstance(self.guarantee.loss, Syntactic):
             raise InvalidParameter("nothing computed across people may hold back a release that has an epsilon.")
 
     @property
     def unit(self) -> Unit:
-        """Whom the promise protects."""
-        return self.promise.unit
+        """Whom the guarantee protects."""
+        return self.guarantee.unit
 
     @property
     def grounds(self) -> ClaimBasis:
         """What the claims rest on."""
-        return ClaimBasis(self.promise, self.steps, self.numbers)
+        return ClaimBasis(self.guarantee, self.steps, self.numbers)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """Every claim that the promise implies, the strongest first."""
+        """Every claim that the guarantee implies, the strongest first."""
         return claims_of(self.grounds)
 
     @property
@@ -91,7 +91,7 @@ class Plan:
         return error
 
     def led_by(self, *steps: Step) -> Plan:
-        """Return the plan with steps in front of its own; they must leave the promise as it is.
+        """Return the plan with steps in front of its own; they must leave the guarantee as it is.
 
         A gate of consent that was planned stays in front of all.
         """
@@ -105,7 +105,7 @@ class Plan:
         return replace(self, steps=behind if gate is None else (gate, *behind))
 
     def release(self, rows: Any, coins: Coins) -> Any:
-        """Read the rows and release what was promised."""
+        """Read the rows and release what was guaranteed."""
         return self.draw(rows, coins)
 
 

@@ -1,4 +1,4 @@
-"""Schema: what the data holder declares about each column, and whom the promises protect."""
+"""Schema: what the data holder declares about each column, and whom the guarantees protect."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ class Schema:
     def drafted(self) -> tuple[str, ...]:
         """The released columns whose domain or hierarchy was drafted from rows and has no public source.
 
-        A promise that is made with the data unplugged cannot rest on them.
+        A guarantee that is made with the data unplugged cannot rest on them.
         """
         return tuple(
             column.name

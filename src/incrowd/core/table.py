@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.domain import Type
-    from incrowd.core.marks import SourceFingerprint
+    from incrowd.core.fingerprints import SourceFingerprint
     from incrowd.core.schema import Column, Schema
 
 Progress = Callable[[int, int | None], None]

@@ -1,4 +1,4 @@
-"""Whom a promise protects: one row, person, edge, node or report; added or removed, or replaced."""
+"""Whom a guarantee protects: one row, person, edge, node or report; added or removed, or replaced."""
 
 from __future__ import annotations
 

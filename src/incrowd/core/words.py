@@ -1,4 +1,4 @@
-"""Numbers in honest words: rounded against ourselves, so that no sentence promises more than its number does."""
+"""Numbers in honest words: rounded against ourselves, so that no sentence guarantees more than its number does."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def times_up(epsilon: Number | Decimal) -> str:
 
 
 def short_up(amount: Decimal, digits: int = 4) -> str:
-    """Return a short text that is not below the amount: for what is promised or spent.
+    """Return a short text that is not below the amount: for what is guaranteed or spent.
 
     >>> short_up(Decimal("0.97123456")), short_up(Decimal("1E-8")), short_up(Decimal("Infinity"))
     ('0.9713', '1e-8', 'no bound')

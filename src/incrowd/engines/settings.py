@@ -1,4 +1,4 @@
-"""Settings: on which engine the rows are worked on; no part of any promise, so no part of what is certified."""
+"""Settings: on which engine the rows are worked on; no part of any guarantee, so no part of what is certified."""
 
 from __future__ import annotations
 

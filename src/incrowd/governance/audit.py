@@ -11,8 +11,8 @@ from typing import Any
 
 from incrowd.errors import LedgerCorrupted
 from incrowd.store.chain import Chain
+from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address
-from incrowd.store.link import ChainEntry, Key
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, Values, verify
 

@@ -51,7 +51,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.policy = policy
 
     def plan(self) -> Forecast:
-        """Return what `fit` would promise and cost, from the policy alone; nothing is spent and no row is read."""
+        """Return what `fit` would guarantee and cost, from the policy alone; nothing is spent and no row is read."""
         return forecast(self._policy())
 
     def fit(self, X: object, y: object = None) -> Self:  # noqa: N803 - the names that scikit-learn gives them

@@ -1,4 +1,4 @@
-"""Score: a number that was read off a release, what it means, and how sure it is; a score promises nothing."""
+"""Score: a number that was read off a release, what it means, and how sure it is; a score guarantees nothing."""
 
 from __future__ import annotations
 

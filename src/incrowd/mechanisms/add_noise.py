@@ -20,7 +20,7 @@ from incrowd.noise.tails import gaussian_reach, laplace_reach
 class AddLaplace:
     """Adds independent integer Laplace noise, P[z] proportional to e^(−|z|/scale), to each of a list of whole numbers.
 
-    Promise: `groups` numbers with `Laplace(scale, sensitivity)` each, so epsilon = groups · sensitivity / scale.
+    Guarantee: `groups` numbers with `Laplace(scale, sensitivity)` each, so epsilon = groups · sensitivity / scale.
     Assumes: one unit of privacy moves at most `groups` of the numbers, each by at most `sensitivity`; the length of
     the list is public.  In a histogram with one row a person both are 1 if people are added or removed; if they are
     replaced, `groups` is 2.
@@ -42,12 +42,12 @@ class AddLaplace:
 
     @classmethod
     def costing(cls, epsilon: Number, sensitivity: int = 1, groups: int = 1) -> AddLaplace:
-        """Return the mechanism whose promise is exactly `epsilon`."""
+        """Return the mechanism whose guarantee is exactly `epsilon`."""
         return cls(groups * sensitivity / positive(epsilon, "epsilon"), sensitivity, groups)
 
     @property
     def loss(self) -> Loss:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return repeated(Laplace(self.scale, self.sensitivity), self.groups)
 
     def release(self, values: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -65,7 +65,7 @@ class AddLaplace:
 class AddGaussian:
     """Adds independent integer Gaussian noise, P[z] proportional to e^(−z²/(2 scale²)), to each of a list of numbers.
 
-    Promise: `groups` numbers with `Gaussian(scale, sensitivity)` each.
+    Guarantee: `groups` numbers with `Gaussian(scale, sensitivity)` each.
     Assumes: as `AddLaplace`.
     Source: Canonne, Kamath and Steinke 2020, Theorem 4: each number is (sensitivity²/(2 scale²))-zero-concentrated.
 
@@ -85,7 +85,7 @@ class AddGaussian:
 
     @property
     def loss(self) -> Loss:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return repeated(Gaussian(self.scale, self.sensitivity), self.groups)
 
     def release(self, values: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -112,7 +112,7 @@ def repeated(loss: Loss, times: int) -> Loss:
 class Threshold:
     """Adds noise to the count of every key that occurs and releases the noisy counts that reach a threshold.
 
-    Promise: the loss of `noise`, and (0, delta) once.
+    Guarantee: the loss of `noise`, and (0, delta) once.
     Assumes: one unit of privacy has at most `noise.groups` keys and moves the count of each by at most
     `noise.sensitivity`; keys that do not occur are not given.  People that are replaced have twice as many keys.
     Source: Korolova, Kenthapadi, Mishra and Ntoulas 2009; Wilson et al. 2020, for integer noise as follows.
@@ -146,7 +146,7 @@ class Threshold:
 
     @property
     def loss(self) -> Loss:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return Sequence((self.noise.loss, Approximate(Fraction(0), self.delta)))
 
     def release(self, counts: NDArray[Any], coins: Coins) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

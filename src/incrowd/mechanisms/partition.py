@@ -20,7 +20,7 @@ from incrowd.mechanisms.numbers import counting_number, integers, plus, positive
 class NoisySmallCounts:
     """Counts below k get integer Laplace noise of scale 1/epsilon; counts of k or more are exact.
 
-    Promise: (k, epsilon)-crowd-blending.  In a bin of k or more, everyone can be exchanged for any of the others
+    Guarantee: (k, epsilon)-crowd-blending.  In a bin of k or more, everyone can be exchanged for any of the others
     without any change.  In a bin of j < k, leaving someone out moves a noisy count from j to j − 1, and integer Laplace
     noise makes these two e^epsilon-close; no condition ties the noisy k − 1 to the exact k, so it does not matter that
     one can see which counts are noisy.
@@ -42,7 +42,7 @@ class NoisySmallCounts:
 
     @property
     def loss(self) -> losses.NoisyWhenSmall:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return losses.NoisyWhenSmall(self.k, self.epsilon)
 
     def release(self, counts: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -60,7 +60,7 @@ class NoisySmallCounts:
 class ClampedSmallCounts(NoisySmallCounts):
     """As `NoisySmallCounts`, with noisy counts held between 0 and k − 1.
 
-    Promise, Assumes, Source: as there.  Clamping needs the noisy count only, so it costs nothing.
+    Guarantee, Assumes, Source: as there.  Clamping needs the noisy count only, so it costs nothing.
 
     >>> from incrowd.noise.system import SystemCoins
     >>> released = ClampedSmallCounts(5, Fraction(1, 9)).release(np.zeros(50, dtype=np.int64), SystemCoins())

@@ -22,7 +22,7 @@ _BITS = 32
 class PolynomialNoise:
     """Noise with a density proportional to (s + |z|)^(−a), s = S/κ, rounded to a whole number.
 
-    Promise: ε-differential privacy, if S is at least the local sensitivity, and falls by no more than the factor
+    Guarantee: ε-differential privacy, if S is at least the local sensitivity, and falls by no more than the factor
     `ratio` from a dataset to a neighbor.  With β = −ln(ratio) the loss is exactly the largest of β(a − 1), a ln(1 + κ)
     and β + a ln(1 + κ e^(−β)): the ratio of two densities is (s/s')^(a−1) ((s' + |z − Δ|)/(s + |z|))^a with
     |Δ| ≤ κ min(s, s'), it is extreme at z = 0 or far away, and λ + a ln(1 + κ e^(−λ)) is convex in λ = ln(s'/s).

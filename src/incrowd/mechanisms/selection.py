@@ -32,7 +32,7 @@ class ScoreSelection:
 
     @property
     def loss(self) -> Pure:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return Pure(self.epsilon)
 
     @property
@@ -45,7 +45,7 @@ class ScoreSelection:
 class Exponential(ScoreSelection):
     """Picks candidate r with probability proportional to e^(epsilon · score_r / (2 sensitivity)).
 
-    Promise: epsilon-differential privacy.  One person changes each weight by a factor of at most e^(epsilon/2), up or
+    Guarantee: epsilon-differential privacy.  One person changes each weight by a factor of at most e^(epsilon/2), up or
     down, and therefore their sum as well; the two may work against each other, so the probability changes by e^epsilon.
     Assumes: one unit of privacy moves every score by at most `sensitivity`; the candidates are public.
     Source: McSherry and Talwar 2007, Theorem 6.
@@ -77,9 +77,9 @@ class Exponential(ScoreSelection):
 class MonotoneExponential(Exponential):
     """Picks candidate r with probability proportional to e^(epsilon · score_r / sensitivity): scores move together.
 
-    Promise: epsilon-differential privacy.  If one person moves all scores in the same direction, or not at all, then a
-    weight and the sum of weights both grow by a factor between 1 and e^epsilon (or both shrink), and so their quotient
-    changes by at most e^epsilon.
+    Guarantee: epsilon-differential privacy.  If one person moves all scores in the same direction, or not at all, then
+    a weight and the sum of weights both grow by a factor between 1 and e^epsilon (or both shrink), and so their
+    quotient changes by at most e^epsilon.
     Assumes: as `Exponential`, and that no unit of privacy can raise one score and lower another.  Counts under adding
     or removing people are such scores; under replacing people they are not.
     Source: McSherry and Talwar 2007, Theorem 6, with the proof above.
@@ -111,7 +111,8 @@ def gaps_below_best(scores: NDArray[Any]) -> NDArray[np.int64]:
 class NoisyMax(ScoreSelection):
     """Reports the candidate whose score is highest after exponential noise of mean 2 · sensitivity / epsilon on each.
 
-    Promise: epsilon-differential privacy for the position of the winner.  Its score, noisy or not, is not free: release
+    Guarantee: epsilon-differential privacy for the position of the winner.  Its score, noisy or not, is not free:
+    release
     it with fresh noise and pay for it (`MostCommon`).
     Assumes: one unit of privacy moves every score by at most `sensitivity`; the candidates are public.
     Source: McKenna and Sheldon 2020 (permute-and-flip); Ding, Kifer, Saghaian, Steinke, Wang, Xiao and Zhang 2021.
@@ -121,9 +122,9 @@ class NoisyMax(ScoreSelection):
     and those who are there are alike: so toss these coins and draw one of the heads.  This is exact, and ties
     between equal scores are settled by fair chance.
 
-    Proof of the promise.  Fix the noise of all candidates but r.  Then r wins if its noise exceeds some number T.  One
-    person moves T by at most 2 · sensitivity (its own score down and a rival up), and P[noise > T + s] ≥ e^(−s/scale)
-    P[noise > T] for exponential noise of mean `scale` and s ≥ 0.  ∎
+    Proof of the guarantee.  Fix the noise of all candidates but r.  Then r wins if its noise exceeds some number T.
+    One person moves T by at most 2 · sensitivity (its own score down and a rival up), and P[noise > T + s] ≥
+    e^(−s/scale) P[noise > T] for exponential noise of mean `scale` and s ≥ 0.  ∎
 
     >>> from incrowd.noise.system import SystemCoins
     >>> NoisyMax(Fraction(1)).release(np.array([0, 900, 0]), SystemCoins())
@@ -142,7 +143,7 @@ class NoisyMax(ScoreSelection):
 class MonotoneNoisyMax(NoisyMax):
     """As `NoisyMax`, with half the noise, for scores that move together.
 
-    Promise: epsilon-differential privacy for the position of the winner.
+    Guarantee: epsilon-differential privacy for the position of the winner.
     Assumes: as `NoisyMax`, and that no unit of privacy can raise one score and lower another.  Counts under adding or
     removing people are such scores; under replacing people they are not.
     Source: as `NoisyMax`; in its proof T now moves by at most `sensitivity`, since r and its rivals move the same way.

@@ -67,7 +67,7 @@ class GaussianLaw:
 class AddGaussianVector:
     """Adds to coordinate j of each of a list of integer vectors Gaussian noise of scale `scale` · width_j.
 
-    Promise: ρ-zero-concentrated differential privacy with ρ = d · rows² / (2 scale²) for d coordinates.
+    Guarantee: ρ-zero-concentrated differential privacy with ρ = d · rows² / (2 scale²) for d coordinates.
     Assumes: as `AddCube`.
     Source: Canonne, Kamath and Steinke 2020, Theorem 4.
 
@@ -106,7 +106,7 @@ class AddGaussianVector:
 
     @property
     def loss(self) -> ZeroConcentrated:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         return ZeroConcentrated(len(self.widths) * Fraction(self.rows) ** 2 / (2 * self.scale**2))
 
     @property
@@ -153,7 +153,7 @@ class AddCube:
 
     P[x] ∝ e^(−epsilon · J(x) / (rows · fine)) with J(x) = ⌈fine · ‖x‖⌉ and ‖x‖ = max_j |x_j| / width_j.
 
-    Promise: epsilon-differential privacy, for all vectors together.
+    Guarantee: epsilon-differential privacy, for all vectors together.
     Assumes: one unit of privacy has at most `rows` rows; a row, added or removed, moves the vector of one group, and
     its coordinate j by at most width_j; the groups are public.
     Source: Hardt and Talwar 2010 (the K-norm mechanism), Steinke and Ullman 2016 (for the largest coordinate).
@@ -188,7 +188,7 @@ class AddCube:
 
     @property
     def loss(self) -> Loss:
-        """The promise, from the parameters alone."""
+        """The guarantee, from the parameters alone."""
         if self.widths == (1,) and self.rows == 1:
             return Laplace(1 / self.epsilon)
         return Pure(self.epsilon)

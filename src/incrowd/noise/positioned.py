@@ -23,7 +23,7 @@ class PositionedSample:
     The words are AES-256 under two secret keys, one for positions (counter mode: position i has word i of the key
     stream) and one for ids (one block per id), so they cannot coincide and any range of positions can be computed
     anywhere, in any order.  The true rate is at most 2^(−64) below the stated one and never above it; a lower rate
-    never weakens a promise made for a higher one, since it is the same sample thinned.
+    never weakens a guarantee made for a higher one, since it is the same sample thinned.
 
     The keys are fresh for every sample and live in memory only.  They are not shown by `repr`; pickling carries them,
     because workers need them, so a pickled sample is as secret as the rows.

@@ -37,7 +37,7 @@ _MISS = 0.05
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions on shares of one budget; what they promise, they promise together.
+    """Questions on shares of one budget; what they guarantee, they guarantee together.
 
     Those in `workloads` are answered from tables of counts that they share, and know their places among all questions;
     the others are measured one by one, and have the places that are left.  `offered` is what was offered for all of
@@ -52,11 +52,11 @@ class Batch:
 
     @cached_property
     def plan(self) -> QuestionPlan:
-        """What will be done and what all answers promise together, folded from the steps of all questions."""
+        """What will be done and what all answers guarantee together, folded from the steps of all questions."""
         shared = tuple(each.steps for each in self.workloads)
         steps = (Questions((*shared, *(each.steps for each in self.measurements))),)
-        promise = fold(steps, self.unit, self.delta)
-        return QuestionPlan(NAME, steps, promise, price_of(promise, self.offered), self.draw)
+        guarantee = fold(steps, self.unit, self.delta)
+        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Answer the questions one after the other, first those that share tables of counts."""

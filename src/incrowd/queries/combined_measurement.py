@@ -87,11 +87,11 @@ class CombinedMeasurement:
 
     @cached_property
     def plan(self) -> QuestionPlan:
-        """What will be done and what the answer promises, folded from the steps of all parts."""
+        """What will be done and what the answer guarantees, folded from the steps of all parts."""
         combine = Combine(self.question.text, tuple(each.name for each in self.question.sheet.columns))
         steps = (Questions(tuple(each.steps for each in self.measurements)), combine)
-        promise = fold(steps, self.parts.unit, self.parts.delta)
-        return QuestionPlan(NAME, steps, promise, price_of(promise, self.terms), self.draw)
+        guarantee = fold(steps, self.parts.unit, self.parts.delta)
+        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
 
     @property
     def statistics(self) -> tuple[exp.Query, ...]:

@@ -90,9 +90,9 @@ class QuestionPlan(Plan):
         return QuestionFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
-        """Return what is promised to each of the datasets that are read, by their names."""
-        own, delta = self.promise.unit, self.promise.delta
-        return {name: self.promise if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
+        """Return what is guaranteed to each of the datasets that are read, by their names."""
+        own, delta = self.guarantee.unit, self.guarantee.delta
+        return {name: self.guarantee if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
 def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measurement:
@@ -125,7 +125,7 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
 
 @dataclass(frozen=True)
 class Measurement:
-    """A question on terms: its promise, the queries an engine runs for it, its expected errors, and its answer."""
+    """A question on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
 
     question: Question
     unit: Unit
@@ -159,10 +159,12 @@ class Measurement:
 
     @cached_property
     def plan(self) -> QuestionPlan:
-        """What will be done and what that promises, folded from the steps; only `draw` needs rows."""
-        promise = fold(self.steps, self.unit, self.noise_choice.delta)
-        paid_in_rho = self.terms.rho is not None and not promise.delta
-        return QuestionPlan(NAME, self.steps, promise, {} if paid_in_rho else price_of(promise, self.terms), self.draw)
+        """What will be done and what that guarantees, folded from the steps; only `draw` needs rows."""
+        guarantee = fold(self.steps, self.unit, self.noise_choice.delta)
+        paid_in_rho = self.terms.rho is not None and not guarantee.delta
+        return QuestionPlan(
+            NAME, self.steps, guarantee, {} if paid_in_rho else price_of(guarantee, self.terms), self.draw
+        )
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -172,7 +174,7 @@ class Measurement:
     @property
     def loss(self) -> Loss:
         """What it costs the unit."""
-        return self.plan.promise.loss
+        return self.plan.guarantee.loss
 
     @cached_property
     def statistics(self) -> tuple[exp.Query, ...]:
@@ -305,9 +307,9 @@ def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, Answe
     }
 
 
-def price_of(promise: Guarantee, terms: QueryTerms | None) -> Mapping[str, Any]:
+def price_of(guarantee: Guarantee, terms: QueryTerms | None) -> Mapping[str, Any]:
     """Return the number of a claim that an accountant computes: the ε that is charged; never more than was offered."""
-    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    spend = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     if terms is None or terms.epsilon is None:
         return {"epsilon": spend.epsilon}
     if spend.epsilon > round_up(terms.epsilon) or spend.delta > round_up(terms.delta):

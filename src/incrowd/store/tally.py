@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from incrowd.store.link import ChainEntry, Key
+    from incrowd.store.chain_entry import ChainEntry, Key
 
 Sums = Mapping[str, Any]
 

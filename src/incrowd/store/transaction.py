@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.core.codec import parsed
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
+from incrowd.store.chain_entry import RUNNING, VERSION, Anchor, ChainEntry, Key, Texts, link, text_of
 from incrowd.store.index import Index
-from incrowd.store.link import RUNNING, VERSION, Anchor, ChainEntry, Key, Texts, link, text_of
 from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 

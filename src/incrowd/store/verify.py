@@ -9,8 +9,8 @@ from typing import Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
+from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, Key, text_of
 from incrowd.store.index import sealed_rows
-from incrowd.store.link import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, Key, text_of
 from incrowd.store.seal import Seal, secret_of
 from incrowd.store.tables import EntryRow
 from incrowd.store.tally import Sums, Tally

@@ -16,7 +16,7 @@ from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.verifier.statement import Problem
 
 DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
-"""Claims whose numbers follow from the loss of the promise; those of other claims a method's own check derives."""
+"""Claims whose numbers follow from the loss of the guarantee; those of other claims a method's own check derives."""
 _NOT_DERIVED = Problem("nothing here derives its numbers again", undecided=True)
 _TOO_MANY = Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
 _REPLACED = Problem(
@@ -25,9 +25,9 @@ _REPLACED = Problem(
 
 
 def check_numbers(claim: Claim, grounds: ClaimBasis) -> Problem | None:
-    """Return that a number of a claim is not what the loss of the promise has, or could not be derived; or None.
+    """Return that a number of a claim is not what the loss of the guarantee has, or could not be derived; or None.
 
-    What a promise costs is not stated below what is derived; a published formula is stated as it is.
+    What a guarantee costs is not stated below what is derived; a published formula is stated as it is.
     """
     match claim:
         case privacy.PurePrivacy():
@@ -47,7 +47,7 @@ def check_numbers(claim: Claim, grounds: ClaimBasis) -> Problem | None:
 
 def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: ClaimBasis) -> Problem | None:
     """Return that a stated δ is below the derived one, or that only a part of what can happen could be tried."""
-    derived = derive(grounds.promise.loss, grounds.unit, epsilon, delta)
+    derived = derive(grounds.guarantee.loss, grounds.unit, epsilon, delta)
     if derived is None:
         return _NOT_DERIVED
     if derived.delta > float(delta) * TOLERANCE:
@@ -62,7 +62,7 @@ def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: ClaimBasis) ->
 
 
 def _concentrated(rho: Fraction, grounds: ClaimBasis) -> Problem | None:
-    needed = concentration(grounds.promise.loss)
+    needed = concentration(grounds.guarantee.loss)
     if needed is None:
         return _NOT_DERIVED
     return Problem(f"its rho is {float(needed):.6g} at least") if float(rho) * TOLERANCE < float(needed) else None
@@ -78,9 +78,9 @@ def _published(claim: privacy.PublishedTheorem) -> Problem | None:
 
 
 def _robust(claim: privacy.RobustTheorem, grounds: ClaimBasis) -> Problem | None:
-    loss = grounds.promise.loss
+    loss = grounds.guarantee.loss
     if not isinstance(loss, RobustlySampled):
-        return Problem("its theorem speaks of a biased sample, and the promise of none")
+        return Problem("its theorem speaks of a biased sample, and the guarantee of none")
     epsilon, delta = theorem2(loss)
     return _unlike(claim.epsilon, epsilon, "epsilon") or _unlike(claim.delta, delta, "delta")
 

@@ -1,4 +1,4 @@
-"""Judge: whether a certificate's own parts fit each other: steps, promise, claims, numbers, amounts and limits."""
+"""Judge: whether a certificate's own parts fit each other: steps, guarantee, claims, numbers, amounts and limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
 
 
 def judge(certificate: Certificate, check: MethodCheck) -> Iterator[CheckOutcome]:
-    """Make promise and claims again from the steps and compare them whole; then derive each number a second time."""
+    """Make guarantee and claims again from the steps and compare them whole; then derive each number a second time."""
     statement = statement_of(certificate)
     named = "it is the one that these claims and steps have"
     wrong = (
@@ -54,7 +54,7 @@ def judge(certificate: Certificate, check: MethodCheck) -> Iterator[CheckOutcome
     )
     whole = replace(statement, grounds=_grounds(certificate))
     yield CheckOutcome("steps", check_steps(whole, check), "they are those of the guarantee")
-    yield CheckOutcome("guarantee", _promise(certificate), "folded again from the steps, it is the same")
+    yield CheckOutcome("guarantee", _guarantee(certificate), "folded again from the steps, it is the same")
     yield CheckOutcome("claims", _claims(certificate), "made again from the steps, they are the same")
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.source})"
@@ -92,7 +92,7 @@ def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
         return Problem("the steps cannot be read")
 
 
-def _promise(certificate: Certificate) -> Problem | None:
+def _guarantee(certificate: Certificate) -> Problem | None:
     stated = certificate.guarantee
     try:
         folded = fold(certificate.steps, stated.unit, stated.delta)

@@ -16,12 +16,12 @@ from starlette.exceptions import HTTPException
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError, SourceUnavailable
-from incrowd.governance.books import ServerStores, open_books
+from incrowd.governance.server_stores import ServerStores, open_books
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.flights import InFlightQueries
-from incrowd.web.guard import RequestMiddleware
 from incrowd.web.logs import note
+from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.routes import access, batches, consent, history, operation, questions
 from incrowd.web.scribe import AuditLogWriter
 from incrowd.web.services import Limiter, QueryBackend, Services
@@ -29,7 +29,7 @@ from incrowd.web.settings import Settings
 from incrowd.web.slots import Slots
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import ConcurrencyLimit, ServerBusy, TooManyAtOnce
-from incrowd.workflows.consent.subject_desk import DataSubjectService
+from incrowd.workflows.consent.data_subjects import DataSubjectService
 
 _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
@@ -203,7 +203,7 @@ def open_server(order: ServeOrder) -> FastAPI:
 
     policies = [load_policy(path) for path in order.policies]
     from incrowd.engines.sql.engine import Limits
-    from incrowd.workflows.ask.desk import open_desk
+    from incrowd.workflows.query.service import open_desk
 
     books = open_books(policies[0].ledger_address)
     with ExitStack() as stack:

@@ -13,10 +13,10 @@ from typing import Any
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
 from incrowd.web.services import JsonDocument, PlannedQuestion, QueryBackend
-from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
-from incrowd.workflows.ask.desk import QueryService
-from incrowd.workflows.ask.history import PageOfHistory
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.query.history import PageOfHistory
+from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.service import QueryService
 
 Opening = Callable[[Sequence[Policy]], AbstractContextManager[QueryService]]
 _LOOK = 1.0  # seconds between two looks at the policies

@@ -12,15 +12,15 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
-from incrowd.governance.books import ServerStores
+from incrowd.governance.server_stores import ServerStores
 from incrowd.web.flights import InFlightQueries
 from incrowd.web.scribe import AuditLogWriter
 from incrowd.web.settings import Settings
 from incrowd.web.threads import ThreadPool
 from incrowd.web.turns import ConcurrencyLimit
-from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
-from incrowd.workflows.ask.history import PageOfHistory
-from incrowd.workflows.consent.subject_desk import DataSubjectService
+from incrowd.workflows.consent.data_subjects import DataSubjectService
+from incrowd.workflows.query.history import PageOfHistory
+from incrowd.workflows.query.request import AskingTogether, QueryRequest
 
 _MOST_KEYS = 10_000
 

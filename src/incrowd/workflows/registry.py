@@ -25,7 +25,7 @@ OTHERS = {
     "question": "incrowd.queries",
     "coarser table": "incrowd.workflows.coarsen",
     CHAIN: "incrowd.methods.perturbation.chain",
-    "private look": "incrowd.workflows.plan.look",
+    "private look": "incrowd.workflows.plan.preview",
     "survey": "incrowd.methods.local.survey",
 }
 """What makes certified releases and is no method of a policy: where its check is."""

@@ -19,11 +19,11 @@ from incrowd.workflows.policy.rows import open_rows, released_levels, settings_o
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.queries.question import QueryTerms
-    from incrowd.workflows.ask.desk import Answered, Priced
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.profile.profile import TableProfile
+    from incrowd.workflows.query.service import Answered, Priced
     from incrowd.workflows.release.publish import Released
     from incrowd.workflows.verify.verify import Verification
 
@@ -116,7 +116,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
 
     The same question again gets the same answer and costs the dataset nothing.
     """
-    from incrowd.workflows.ask.desk import QueryRequest, open_desk
+    from incrowd.workflows.query.service import QueryRequest, open_desk
 
     with open_desk([load_policy(policy)], data) as desk:
         return desk.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
@@ -124,7 +124,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
 
 def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Priced:
     """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
-    from incrowd.workflows.ask.desk import QueryRequest, open_desk
+    from incrowd.workflows.query.service import QueryRequest, open_desk
 
     with open_desk([load_policy(policy)], data) as desk:
         return desk.price(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))

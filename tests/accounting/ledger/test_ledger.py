@@ -14,7 +14,7 @@ from incrowd.accounting.accountant import Spend
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import Entry
+from incrowd.accounting.ledger.status import Entry
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import (
@@ -27,7 +27,7 @@ from incrowd.errors import (
     SampleReused,
     UnknownLoss,
 )
-from tests.ledgers import Prices, anonymous, approximate, create, crowd, promise, pure, reopen, sampled_crowd
+from tests.ledgers import Prices, anonymous, approximate, create, crowd, guarantee, pure, reopen, sampled_crowd
 
 OWNER = ("the owner", "the board agreed")
 
@@ -52,7 +52,7 @@ def test_a_charge_is_on_disk_before_it_returns(address: str) -> None:
     assert [found.kind for found in again.entries()] == ["created", "register", "charge"]
     assert list(again.entries())[-1].anchor == entry.anchor == again.show().head
     assert again.standing("births") == entry.standings[0]
-    assert entry.charged[0].promise == approximate("0.5", "1e-8")
+    assert entry.charged[0].guarantee == approximate("0.5", "1e-8")
     assert (entry.charged[0].epsilon, entry.charged[0].rule) == (Decimal("0.5"), "as stated")
     assert again.check().ok
 
@@ -141,12 +141,12 @@ def test_a_price_that_refuses_is_written_down(sqlite: str) -> None:
     assert (entry.kind, entry.body["error"]) == ("refused", "DoesNotCompose")
 
 
-def test_a_promise_to_another_unit_is_refused(ledger: Ledger) -> None:
+def test_a_guarantee_to_another_unit_is_refused(ledger: Ledger) -> None:
     births(ledger, Budget.of(1))
     before = ledger.show().head
     for unit in (Unit(adjacency=Adjacency.REPLACE), Unit(Kind.PERSON, column="mother_id")):
         with pytest.raises(MixedUnits, match="dataset births protects one row, added or removed"):
-            ledger.charge(promise(Pure(Fraction(1)), unit), "births", release="r")
+            ledger.charge(guarantee(Pure(Fraction(1)), unit), "births", release="r")
     assert ledger.show().head == before
 
 
@@ -347,10 +347,10 @@ def test_several_syntactic_releases_pass_under_an_unbounded_budget(ledger: Ledge
     assert ledger.standing("births").totals.unbounded == 2
 
 
-def test_a_promise_that_states_too_small_a_delta_is_not_let_through_as_unbounded(ledger: Ledger) -> None:
+def test_a_guarantee_that_states_too_small_a_delta_is_not_let_through_as_unbounded(ledger: Ledger) -> None:
     births(ledger, Budget.of(1, unbounded="public register"))
     with pytest.raises(BudgetExceeded, match="State a larger delta"):
-        ledger.charge(promise(ZeroConcentrated(Fraction(1, 10))), "births", release="r")
+        ledger.charge(guarantee(ZeroConcentrated(Fraction(1, 10))), "births", release="r")
 
 
 def test_an_allowance_is_finite(ledger: Ledger) -> None:
@@ -367,7 +367,7 @@ def test_a_second_crowd_without_a_sample_is_refused_under_any_budget(address: st
     ledger = create(address)
     births(ledger, Budget.of(9, "1e-6", unbounded="public register"))
     ledger.charge(crowd(20), "births", release="histogram")
-    for second in (crowd(20), crowd(1000), anonymous(), promise(Sequence((Crowd(5), Pure(Fraction(1)))))):
+    for second in (crowd(20), crowd(1000), anonymous(), guarantee(Sequence((Crowd(5), Pure(Fraction(1)))))):
         with pytest.raises(DoesNotCompose, match="whatever its columns"):
             ledger.charge(second, "births", release="another")
     ledger.charge(pure(1), "births", release="count")
@@ -404,11 +404,11 @@ def test_a_sample_belongs_to_its_people(ledger: Ledger) -> None:
         ledger.charge(sampled_crowd("2025"), "mothers", release="two")
 
 
-def test_one_sample_twice_in_one_promise_is_refused(ledger: Ledger) -> None:
+def test_one_sample_twice_in_one_guarantee_is_refused(ledger: Ledger) -> None:
     births(ledger, Budget.of(9, "1e-6", unbounded="public register"))
     twice = Sequence(tuple(Sampled(Fraction(1, 10), Crowd(20), "2025") for _ in range(2)))
     with pytest.raises(SampleReused):
-        ledger.charge(promise(twice, delta="1e-9"), "births", release="r")
+        ledger.charge(guarantee(twice, delta="1e-9"), "births", release="r")
 
 
 def test_a_refused_charge_uses_up_no_sample(ledger: Ledger) -> None:
@@ -507,7 +507,7 @@ def test_a_carved_account_is_paid_at_once_and_then_counts_only_rho(address: str)
     entry = ledger.carve("births", "means", "0.1", "1e-6")
     paid = entry.standings[0]
     assert Decimal("2.14") < paid.epsilon < Decimal("2.15")
-    noise = promise(Gaussian(Fraction(10), 2))
+    noise = guarantee(Gaussian(Fraction(10), 2))
     for analyst in ("ann", "bob", "ann", "cem", "ann"):
         ledger.charge(noise, "births", release="mean", analyst=analyst, account="means")
     with pytest.raises(BudgetExceeded, match=r"this needs rho 0.02 of an account of 0.1; 0.1 is already spent"):
@@ -531,14 +531,14 @@ def test_a_loss_without_rho_cannot_use_an_account(ledger: Ledger) -> None:
     ledger.carve("births", "means", "0.1", "1e-6")
     for loss in (Approximate(Fraction(1), Fraction(1, 10**9)), Sampled(Fraction(1, 10), Crowd(20))):
         with pytest.raises(Refused, match="no finite rho"):
-            ledger.charge(promise(loss, delta="1e-9"), "births", release="r", account="means")
+            ledger.charge(guarantee(loss, delta="1e-9"), "births", release="r", account="means")
 
 
 def test_replaced_people_with_several_rows_cannot_use_an_account(ledger: Ledger) -> None:
     unit = Unit(Kind.PERSON, Adjacency.REPLACE, "id", 3)
     ledger.register(Declaration("visits", unit, Budget.of(3, "1e-6")))
     ledger.carve("visits", "means", "0.1", "1e-6")
-    noise = promise(Grouped(3, Gaussian(Fraction(100))), unit, delta="1e-9")
+    noise = guarantee(Grouped(3, Gaussian(Fraction(100))), unit, delta="1e-9")
     with pytest.raises(Refused, match="no finite rho"):
         ledger.charge(noise, "visits", release="mean", account="means")
 

@@ -14,8 +14,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.codec import canonical
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
+from incrowd.store.chain_entry import Anchor, ChainEntry, link
 from incrowd.store.index import sealed_rows
-from incrowd.store.link import Anchor, ChainEntry, link
 from incrowd.store.sqlite import sqlite_at
 from tests.ledgers import create, pure, reopen, tampering
 

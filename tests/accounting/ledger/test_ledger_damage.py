@@ -16,8 +16,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.codec import canonical, digest
 from incrowd.core.unit import Unit
 from incrowd.errors import LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
+from incrowd.store.chain_entry import DOMAIN, RUNNING
 from incrowd.store.index import DOMAIN as INDEX
-from incrowd.store.link import DOMAIN, RUNNING
 from incrowd.store.sqlite import sqlite_at
 from incrowd.store.transaction import NEWEST
 from tests.ledgers import create, pure, reopen, tampering

@@ -154,19 +154,19 @@ class LedgerMachine(RuleBasedStateMachine):
         self.charge(name, kind, analyst, "0")
 
     def charge(self, name: str, kind: str, analyst: str | None, epsilon: str) -> None:
-        promises = {
+        guarantees = {
             "form": anonymous(),
             "crowd": crowd(),
             "pure": pure(epsilon),
             "approximate": approximate(epsilon, DELTA),
         }
-        promise = promises.get(kind) or sampled_crowd(kind)
+        guarantee = guarantees.get(kind) or sampled_crowd(kind)
         need = {"pure": (up(epsilon), Fraction(0)), "approximate": (up(epsilon), DELTA)}.get(
             kind, (Fraction(1, 2), DELTA)
         )
         model = self.known(name)
         expected = InvalidParameter if model is None else model.refusal(kind, need, analyst)
-        done = self.attempt(lambda: self.ledger.charge(promise, name, release="r", analyst=analyst), expected)
+        done = self.attempt(lambda: self.ledger.charge(guarantee, name, release="r", analyst=analyst), expected)
         if done and model is not None:
             if kind in ("form", "crowd"):
                 model.forms, model.crowds = model.forms + (kind == "form"), model.crowds + (kind == "crowd")

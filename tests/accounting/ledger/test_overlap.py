@@ -24,7 +24,7 @@ PRIVATE = Pure(Fraction(1, 2))
 BUDGET = Budget.of(10, "1e-3", "tables by an old rule")
 
 
-def promise(loss: Loss) -> Guarantee:
+def guarantee(loss: Loss) -> Guarantee:
     delta = Fraction(0) if isinstance(loss, (Pure, Crowd, Syntactic)) else Fraction(1, 10**6)
     return Guarantee(
         loss,
@@ -47,37 +47,37 @@ def address(tmp_path: Path) -> str:
 def test_a_second_crowd_is_refused_with_the_counterexample_and_the_way_out(
     address: str, first: Loss, second: Loss
 ) -> None:
-    Ledger.open(address).charge(promise(first), "survey", "one")
+    Ledger.open(address).charge(guarantee(first), "survey", "one")
     with pytest.raises(DoesNotCompose) as refused:
-        Ledger.open(address).charge(promise(second), "survey", "two")  # another process, the same ledger
+        Ledger.open(address).charge(guarantee(second), "survey", "two")  # another process, the same ledger
     assert "a table by {v, w} together says k + 1, a table by v says k" in str(refused.value)
     assert "incrowd coarsen" in str(refused.value)
 
 
 def test_a_preview_refuses_what_a_charge_would(address: str) -> None:
-    Ledger.open(address).charge(promise(Crowd(5)), "survey", "one")
+    Ledger.open(address).charge(guarantee(Crowd(5)), "survey", "one")
     with pytest.raises(DoesNotCompose, match="k \\+ 1"):
-        Ledger.open(address).preview({"survey": promise(Crowd(5))})
+        Ledger.open(address).preview({"survey": guarantee(Crowd(5))})
 
 
 def test_the_same_people_under_another_name_are_no_way_around(address: str) -> None:
     ledger = Ledger.open(address)
-    ledger.charge(promise(Crowd(5)), "survey", "one")
+    ledger.charge(guarantee(Crowd(5)), "survey", "one")
     ledger.register(Declaration("other", Unit(), None, same_people_as="survey"))
     with pytest.raises(DoesNotCompose):
-        ledger.charge(promise(Crowd(5)), "other", "two")
+        ledger.charge(guarantee(Crowd(5)), "other", "two")
 
 
 @pytest.mark.parametrize("second", [ROBUST, PRIVATE, Sampled(TENTH, Crowd(30)), Crowd(5), DRAWN_HERE])
 def test_rows_that_are_their_own_sample_have_one_release_ever(address: str, second: Loss) -> None:
-    Ledger.open(address).charge(promise(ROBUST), "survey", "one")
+    Ledger.open(address).charge(guarantee(ROBUST), "survey", "one")
     with pytest.raises(SampleReused, match="only one they have"):
-        Ledger.open(address).charge(promise(second), "survey", "two")
+        Ledger.open(address).charge(guarantee(second), "survey", "two")
 
 
 def test_no_account_is_carved_out_of_rows_that_are_their_own_sample(address: str) -> None:
     ledger = Ledger.open(address)
-    ledger.charge(promise(ROBUST), "survey", "one")
+    ledger.charge(guarantee(ROBUST), "survey", "one")
     with pytest.raises(SampleReused):
         ledger.carve("survey", "answers", Fraction(1, 100), Fraction(1, 10**9))
 
@@ -85,19 +85,19 @@ def test_no_account_is_carved_out_of_rows_that_are_their_own_sample(address: str
 @pytest.mark.parametrize("first", [PRIVATE, Sampled(TENTH, Crowd(30)), Crowd(5), DRAWN_HERE])
 def test_rows_from_which_something_was_released_are_no_longer_a_sample(address: str, first: Loss) -> None:
     ledger = Ledger.open(address)
-    ledger.charge(promise(first), "survey", "one")
+    ledger.charge(guarantee(first), "survey", "one")
     with pytest.raises(SampleReused, match="share one drawing"):
-        ledger.charge(promise(ROBUST), "survey", "two")
+        ledger.charge(guarantee(ROBUST), "survey", "two")
 
 
 def test_a_biased_sample_that_was_drawn_here_composes(address: str) -> None:
     ledger = Ledger.open(address)
-    ledger.charge(promise(DRAWN_HERE), "survey", "one")
-    ledger.charge(promise(DRAWN_HERE), "survey", "two")
+    ledger.charge(guarantee(DRAWN_HERE), "survey", "one")
+    ledger.charge(guarantee(DRAWN_HERE), "survey", "two")
     assert ledger.standing("survey").totals.charges == 2
 
 
-def test_one_promise_cannot_join_rows_that_are_a_sample_with_anything_else() -> None:
+def test_one_guarantee_cannot_join_rows_that_are_a_sample_with_anything_else() -> None:
     assert footprint(ROBUST).whole
     for joined in (Sequence((ROBUST, PRIVATE)), Sequence((ROBUST, DRAWN_HERE))):
         with pytest.raises(SampleReused, match="one release, ever"):

@@ -16,7 +16,7 @@ from incrowd.core.terms import Theorem
 from incrowd.core.unit import Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter
 
-PROMISE = Guarantee(
+GUARANTEE = Guarantee(
     Pure(Fraction(1)), Unit(), (Theorem("dwork-et-al-2006-proposition-1", "Dwork et al. 2006, Proposition 1"),)
 )
 
@@ -35,7 +35,7 @@ def own(ledger: Ledger, analyst: str) -> Amount:
 def test_the_dataset_pays_nothing_and_the_analyst_once(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
     ledger.allow("births", Allowance.of("bob", "1.5"), "owner", "a study")
-    entry = ledger.charge(PROMISE, "births", "answer 1", analyst="ann")
+    entry = ledger.charge(GUARANTEE, "births", "answer 1", analyst="ann")
     for _ in range(3):
         ledger.repeat(entry.sequence, "bob")
     assert ledger.standing("births").totals.spent == Amount.up(1, 0)
@@ -45,7 +45,7 @@ def test_the_dataset_pays_nothing_and_the_analyst_once(tmp_path: Path) -> None:
 
 def test_who_asked_first_and_what_everyone_has_cost_nothing_again(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
-    mine, ours = ledger.charge(PROMISE, "births", "mine", "ann"), ledger.charge(PROMISE, "births", "for everyone")
+    mine, ours = ledger.charge(GUARANTEE, "births", "mine", "ann"), ledger.charge(GUARANTEE, "births", "for everyone")
     before = ledger.chain.head()
     ledger.repeat(mine.sequence, "ann")
     ledger.repeat(ours.sequence, "bob")
@@ -55,7 +55,7 @@ def test_who_asked_first_and_what_everyone_has_cost_nothing_again(tmp_path: Path
 def test_an_allowance_that_is_used_up_refuses_a_repeated_answer(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
     ledger.allow("births", Allowance.of("bob", "0.5"), "owner", "a study")
-    entry = ledger.charge(PROMISE, "births", "answer 1", analyst="ann")
+    entry = ledger.charge(GUARANTEE, "births", "answer 1", analyst="ann")
     with pytest.raises(BudgetExceeded, match="bob's allowance"):
         ledger.repeat(entry.sequence, "bob")
     assert own(ledger, "bob") == Amount()
@@ -63,8 +63,8 @@ def test_an_allowance_that_is_used_up_refuses_a_repeated_answer(tmp_path: Path) 
 
 def test_where_analysts_keep_apart_a_repeated_answer_counts_for_each(tmp_path: Path) -> None:
     ledger = opened(tmp_path, Budget.of("1.5", separate_analysts="two firms"))
-    one = ledger.charge(PROMISE, "births", "answer 1", analyst="ann")
-    ledger.charge(PROMISE, "births", "answer 2", analyst="bob")
+    one = ledger.charge(GUARANTEE, "births", "answer 1", analyst="ann")
+    ledger.charge(GUARANTEE, "births", "answer 2", analyst="bob")
     with pytest.raises(BudgetExceeded):
         ledger.repeat(one.sequence, "bob")
     with pytest.raises(BudgetExceeded):

@@ -1,4 +1,4 @@
-"""The inverses are true inverses: the answer keeps the promise, its neighbor does not."""
+"""The inverses are true inverses: the answer keeps the guarantee, its neighbor does not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPONENTS = st.integers(2, 30)
 
 
 @given(EPSILONS, EXPONENTS, RATES)
-def test_the_smallest_k_keeps_the_promise_and_the_one_before_does_not(
+def test_the_smallest_k_keeps_the_guarantee_and_the_one_before_does_not(
     epsilon: Fraction, exponent: int, rate: Fraction
 ) -> None:
     wanted = Fraction(1, 10**exponent)
@@ -33,7 +33,7 @@ def test_the_smallest_k_keeps_the_promise_and_the_one_before_does_not(
 
 
 @given(EXPONENTS, st.integers(1, 200), RATES)
-def test_the_smallest_epsilon_keeps_the_promise_and_a_little_less_does_not(
+def test_the_smallest_epsilon_keeps_the_guarantee_and_a_little_less_does_not(
     exponent: int, k: int, rate: Fraction
 ) -> None:
     wanted = Fraction(1, 10**exponent)
@@ -47,7 +47,7 @@ def test_the_smallest_epsilon_keeps_the_promise_and_a_little_less_does_not(
 
 
 @given(EPSILONS, EXPONENTS, st.integers(1, 200))
-def test_the_largest_rate_keeps_the_promise_and_the_next_decimal_does_not(
+def test_the_largest_rate_keeps_the_guarantee_and_the_next_decimal_does_not(
     epsilon: Fraction, exponent: int, k: int
 ) -> None:
     wanted = Fraction(1, 10**exponent)

@@ -137,7 +137,7 @@ def test_a_step_is_positive(step: float) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(-1.0, 0.0), (math.inf, 0.0), (1.0, 2.0), (1.0, -0.1)])
-def test_a_response_needs_a_promise_that_means_something(epsilon: float, delta: float) -> None:
+def test_a_response_needs_a_guarantee_that_means_something(epsilon: float, delta: float) -> None:
     with pytest.raises(InvalidParameter):
         randomized_response(epsilon, delta)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.theorems import SmoothPromise, log_theorem1_delta, theorem1_delta, theorem6_delta
+from incrowd.accounting.suppression.theorems import SmoothGuarantee, log_theorem1_delta, theorem1_delta, theorem6_delta
 from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.errors import Infeasible, InvalidParameter
 from tests.theorems.exact_laws import bad_mass, binomial, e_to_the, published_count
@@ -96,18 +96,18 @@ def test_the_divergence_bound_tends_to_the_floor_and_theorem_6_does_not(k: int, 
 
 
 @given(st.integers(1, 60), RATES, st.fractions(0, 3, max_denominator=20), st.fractions(1, 20, max_denominator=4))
-def test_a_smooth_promise_bounds_the_tight_delta_at_every_multiple(
+def test_a_smooth_guarantee_bounds_the_tight_delta_at_every_multiple(
     k: int, rate: Fraction, more: Fraction, z: Fraction
 ) -> None:
     epsilon = reached(rate, more)
-    promise = SmoothPromise.of(k, rate, epsilon)
-    assert delta(k, rate, z * epsilon) <= promise.f(z) * promise.delta * (1 + 1e-9)
-    assert promise.f(10**6) <= promise.f(z) * (1 + 1e-9)
-    assert promise.f(z) <= 1.0
+    guarantee = SmoothGuarantee.of(k, rate, epsilon)
+    assert delta(k, rate, z * epsilon) <= guarantee.f(z) * guarantee.delta * (1 + 1e-9)
+    assert guarantee.f(10**6) <= guarantee.f(z) * (1 + 1e-9)
+    assert guarantee.f(z) <= 1.0
 
 
 def test_together_epsilons_and_deltas_add_up_and_the_slowest_f_counts() -> None:
-    one, other = SmoothPromise.of(20, "0.2", "0.25"), SmoothPromise.of(10, "0.1", "0.5")
+    one, other = SmoothGuarantee.of(20, "0.2", "0.25"), SmoothGuarantee.of(10, "0.1", "0.5")
     both = one.together(other)
     assert both.epsilon == Fraction(3, 4)
     assert both.delta == pytest.approx(one.delta + other.delta, rel=1e-12)
@@ -115,17 +115,17 @@ def test_together_epsilons_and_deltas_add_up_and_the_slowest_f_counts() -> None:
     assert both.f(10**6) == max(one.f(10**6), other.f(10**6))
 
 
-def test_many_loose_promises_never_add_up_to_more_than_one() -> None:
-    promise = SmoothPromise.of(1, "0.5", "0.7")
-    assert promise.together(promise).together(promise).delta == 1.0
+def test_many_loose_guarantees_never_add_up_to_more_than_one() -> None:
+    guarantee = SmoothGuarantee.of(1, "0.5", "0.7")
+    assert guarantee.together(guarantee).together(guarantee).delta == 1.0
 
 
-def test_a_multiple_below_one_is_no_promise() -> None:
+def test_a_multiple_below_one_is_no_guarantee() -> None:
     with pytest.raises(InvalidParameter, match="z"):
-        SmoothPromise.of(20, "0.2", "0.25").f("0.9")
+        SmoothGuarantee.of(20, "0.2", "0.25").f("0.9")
 
 
-@pytest.mark.parametrize("bound", [theorem6_delta, divergence_delta, SmoothPromise.of])
-def test_below_the_limit_of_theorem_1_nothing_is_promised(bound: Callable[[int, str, str], object]) -> None:
+@pytest.mark.parametrize("bound", [theorem6_delta, divergence_delta, SmoothGuarantee.of])
+def test_below_the_limit_of_theorem_1_nothing_is_guaranteed(bound: Callable[[int, str, str], object]) -> None:
     with pytest.raises(InvalidParameter, match="Theorem 1 says nothing"):
         bound(20, "0.5", "0.5")

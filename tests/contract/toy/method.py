@@ -26,7 +26,7 @@ from tests.contract.toy.steps import AddToTotal, Total
 class NoisyTotal:
     """How many rows there are, with integer Laplace noise: ε-differentially private.
 
-    Promise: ε-differential privacy.  Assumes: one row is one person.  Source: Ghosh et al. 2009.
+    Guarantee: ε-differential privacy.  Assumes: one row is one person.  Source: Ghosh et al. 2009.
     """
 
     name: ClassVar[str] = "noisy-total"
@@ -38,13 +38,13 @@ class NoisyTotal:
             raise InvalidParameter("a total needs an epsilon above 0.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise what the noise costs."""
+        """Guarantee what the noise costs."""
         unit = schema.unit
         steps: tuple[Step, ...] = (*keep_rows(unit), EveryRow(), AddToTotal(unit.max_rows / self.epsilon))
-        promise = fold(steps, unit)
-        spend = charge_of(promise.loss, 0, unit.adjacency)
+        guarantee = fold(steps, unit)
+        spend = charge_of(guarantee.loss, 0, unit.adjacency)
         return Plan(
-            self.name, steps, promise, {"epsilon": spend.epsilon}, self.release, None, {"epsilon": self.epsilon}
+            self.name, steps, guarantee, {"epsilon": spend.epsilon}, self.release, None, {"epsilon": self.epsilon}
         )
 
     def release(self, table: Table, coins: Coins) -> Total:

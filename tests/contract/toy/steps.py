@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Laplace
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.methods.outcomes.histogram import Tabular
 
@@ -34,9 +34,9 @@ class AddToTotal(Step):
         """What happens, for people."""
         return f"The number of rows gets integer Laplace noise of scale {self.scale}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs somebody with all their rows."""
-        return Promise(Laplace(self.scale, unit.max_rows), (_SOURCE,), assumptions(unit))
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs somebody with all their rows."""
+        return StepGuarantee(Laplace(self.scale, unit.max_rows), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
@@ -49,7 +49,7 @@ class AddToTotal(Step):
                 scale=self.scale,
                 unit=unit,
                 theorem=(_SOURCE,),
-                preconditions=(*proved(_NOISY), *assumed(grounds.promise.assumes)),
+                preconditions=(*proved(_NOISY), *assumed(grounds.guarantee.assumes)),
                 not_protected=(GROUPS,),
             ),
         )

@@ -12,7 +12,7 @@ import pytest
 from incrowd.engines.postgres import address_of, connect, run
 from incrowd.engines.writers import postgres as writer
 from incrowd.engines.writers.postgres import check_table, load_table
-from incrowd.errors import InvalidParameter, OutputUnavailable, PromiseBroken
+from incrowd.errors import GuaranteeBroken, InvalidParameter, OutputUnavailable
 from tests import postgres_tables
 
 ROWS = pa.table(
@@ -105,7 +105,10 @@ def test_rows_that_came_out_differently_are_found_before_the_table_appears(
 ) -> None:
     for wrong in (ROWS.slice(1), ROWS.slice(0, 3), pa.concat_tables([ROWS, ROWS]), ROWS.take([1, 0, 2, 3])):
         streams = [reader(), wrong.to_reader()]
-        with pytest.raises(PromiseBroken, match="not the rows"), load_table(streams.pop, f"{postgres}::released", "x"):
+        with (
+            pytest.raises(GuaranteeBroken, match="not the rows"),
+            load_table(streams.pop, f"{postgres}::released", "x"),
+        ):
             pass
     assert tables(ask) == set()
 
@@ -118,7 +121,7 @@ def test_more_rows_than_a_piece_are_compared_to_the_end(
     with load_table(reader, f"{postgres}::released", "x"):
         pass
     streams = [reader(), ROWS.take([0, 1, 2, 2]).to_reader()]
-    with pytest.raises(PromiseBroken), load_table(streams.pop, f"{postgres}::again", "x"):
+    with pytest.raises(GuaranteeBroken), load_table(streams.pop, f"{postgres}::again", "x"):
         pass
     assert tables(ask) == {"released"}
 

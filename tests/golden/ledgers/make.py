@@ -19,8 +19,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Gaussian
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Refused
-from incrowd.store.link import VERSION
-from tests.ledgers import anonymous, approximate, create, promise, pure, sampled_crowd
+from incrowd.store.chain_entry import VERSION
+from tests.ledgers import anonymous, approximate, create, guarantee, pure, sampled_crowd
 
 FOLDER = Path(__file__).parent
 OWNER = ("the owner", "the board agreed")
@@ -39,7 +39,7 @@ def fill(ledger: Ledger) -> None:
     ledger.conclude(ledger.charge(sampled_crowd("2025"), "mothers", release="table 2"), None)
     ledger.allow("births", Allowance.of("ann", "0.5", until=date(2999, 12, 31)), *OWNER)
     ledger.charge(pure("1/3"), "births", release="question", analyst="ann")
-    asked = ledger.charge(promise(pure("0.5").loss, people), "visits", release="question", analyst="bob")
+    asked = ledger.charge(guarantee(pure("0.5").loss, people), "visits", release="question", analyst="bob")
     ledger.repeat(asked.sequence, "ann")
     ledger.charge_together({"births": pure("0.001"), "first": pure("0.002")}, release="join")
     ledger.charge(anonymous(), "register", release="table 3")
@@ -47,7 +47,7 @@ def fill(ledger: Ledger) -> None:
         ledger.charge(pure(9), "births", release="too much")
     ledger.grant("births", Budget.of("0.5"), *OWNER)
     ledger.carve("births", "means", "0.01", "1e-7")
-    ledger.charge(promise(Gaussian(Fraction(20))), "births", release="mean", account="means")
+    ledger.charge(guarantee(Gaussian(Fraction(20))), "births", release="mean", account="means")
     ledger.close("first", *OWNER)
     ledger.retire("register", *OWNER)
 

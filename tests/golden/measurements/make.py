@@ -1,4 +1,4 @@
-"""How the golden measurements are made: `python -m tests.golden.measurements.make` writes what is promised now."""
+"""How the golden measurements are made: `python -m tests.golden.measurements.make` writes what is guaranteed now."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED: tuple[tuple[str, dict[str, Number]], ...] = (
 
 
 def measured(sql: str, paid: dict[str, Number]) -> dict[str, Any]:
-    """Return what is promised for a question, and the queries that are run for it."""
+    """Return what is guaranteed for a question, and the queries that are run for it."""
     question = understand(sql, CATALOG)
     made = measurement(question, CATALOG[question.tables[0]].unit, terms(**paid))
     chain = [step for step in (each.to_json() for each in made.steps) if step["step"] != "understand"]
@@ -36,7 +36,7 @@ def measured(sql: str, paid: dict[str, Number]) -> dict[str, Any]:
         "question": sql,
         "terms": made.terms.to_json(),
         "loss": to_json(made.loss),
-        "delta": str(made.plan.promise.delta),
+        "delta": str(made.plan.guarantee.delta),
         "statistics": [_after_rows(query.sql("duckdb"), question.rows.sql("duckdb")) for query in made.statistics],
         "chain": json.loads(json.dumps(chain)),
     }

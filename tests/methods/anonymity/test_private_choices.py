@@ -55,9 +55,9 @@ def test_steps_and_claims_read_back_and_the_claims_follow_from_the_steps(method:
     assert tuple(step_of(step.to_json(), check.STEPS) for step in plan.steps) == plan.steps
     assert tuple(claim_of(claim.to_json(), check.CLAIMS) for claim in plan.claims) == plan.claims
     assert in_order(plan.steps, check.ORDER)
-    promise = fold(plan.steps, plan.unit, plan.promise.delta)
-    assert promise == plan.promise
-    assert claims_of(ClaimBasis(promise, plan.steps, numbers_of(plan.claims))) == plan.claims
+    guarantee = fold(plan.steps, plan.unit, plan.guarantee.delta)
+    assert guarantee == plan.guarantee
+    assert claims_of(ClaimBasis(guarantee, plan.steps, numbers_of(plan.claims))) == plan.claims
     assert all(step.sentence and step.title for step in plan.steps)
 
 
@@ -79,11 +79,11 @@ def test_a_step_with_a_key_too_many_or_another_word_is_refused(method: str, name
 
 def test_rows_of_people_are_grouped_in_each_table_and_never_in_the_choice() -> None:
     rate = "1/2"
-    loss = plan_of("slicing", "people with two rows").promise.loss
+    loss = plan_of("slicing", "people with two rows").guarantee.loss
     assert isinstance(loss, Sequence)
     assert loss.parts == (loss.parts[0],) * 2
     assert isinstance(loss.parts[0], Grouped)
-    chosen = plan_of("slicing", "chosen, split, two rows").promise.loss
+    chosen = plan_of("slicing", "chosen, split, two rows").guarantee.loss
     assert isinstance(chosen, Sequence)
     choice, together = chosen.parts
     assert isinstance(choice, Pure)
@@ -96,6 +96,6 @@ def test_rows_of_people_are_grouped_in_each_table_and_never_in_the_choice() -> N
 def test_where_rules_were_drafted_no_epsilon_is_told() -> None:
     for method in CHECKS:
         plan = plan_of(method, "drafted")
-        assert plan.promise.syntactic
+        assert plan.guarantee.syntactic
         assert "epsilon" not in plan.settings
         assert [claim.kind for claim in plan.claims] == ["k-anonymity"]

@@ -39,19 +39,19 @@ def released(
     return as_counter(safe.release(Table(schema, Batches(text_table(columns), 3), LocalEngine()), coins).counts)
 
 
-def test_the_promise_is_that_of_sampled_suppression() -> None:
-    promise = SAFE.plan(ROWS).promise
-    assert promise.loss == Sampled(Fraction(1, 10), Crowd(8))
-    assert promise.delta == DELTA
-    assert promise.unit == ROWS.unit
-    assert "the coins of the sample are known to nobody and forgotten" in map(str, promise.assumes)
+def test_the_guarantee_is_that_of_sampled_suppression() -> None:
+    guarantee = SAFE.plan(ROWS).guarantee
+    assert guarantee.loss == Sampled(Fraction(1, 10), Crowd(8))
+    assert guarantee.delta == DELTA
+    assert guarantee.unit == ROWS.unit
+    assert "the coins of the sample are known to nobody and forgotten" in map(str, guarantee.assumes)
 
 
 def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=3)
     several = Schema(PEOPLE.columns, unit)
     safe = Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10))
-    loss = safe.plan(several).promise.loss
+    loss = safe.plan(several).guarantee.loss
     assert isinstance(loss, Grouped)
     assert loss.size == 3
     assert loss.inner == Sampled(Fraction(1, 10), Crowd(safe.smallest_class(several)))
@@ -80,7 +80,7 @@ def test_replacing_costs_more_than_removing() -> None:
 
 def test_without_a_sample_there_is_a_crowd_and_no_epsilon() -> None:
     safe = Safe({"zip": 1}, k=5, rate=Fraction(1))
-    assert safe.plan(ROWS).promise.loss == Crowd(5)
+    assert safe.plan(ROWS).guarantee.loss == Crowd(5)
     assert [claim.kind for claim in safe.plan(ROWS).claims] == ["crowd-blending", "k-anonymity"]
     with pytest.raises(InvalidParameter, match="without a secret sample there is no epsilon"):
         safe.parameters(Unit())
@@ -97,11 +97,11 @@ def test_what_was_drafted_from_rows_leaves_only_k_anonymity(where: str) -> None:
     draft = Provenance(derived=True)
     hierarchy = Flat(Categories(("F", "M"), draft if where == "domain" else Provenance()), draft)
     schema = Schema((Column("sex", Role.QUASI, hierarchy=hierarchy), ZIP))
-    assert SAFE.plan(schema).promise.loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
+    assert SAFE.plan(schema).guarantee.loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
     assert [claim.kind for claim in SAFE.plan(schema).claims] == ["k-anonymity"]
     vouched = Flat(Categories(("F", "M")), Provenance(derived=True, public="the civil registry's list"))
     public = Schema((Column("sex", Role.QUASI, hierarchy=vouched), ZIP))
-    assert SAFE.plan(public).promise.loss == Sampled(Fraction(1, 10), Crowd(8))
+    assert SAFE.plan(public).guarantee.loss == Sampled(Fraction(1, 10), Crowd(8))
 
 
 def test_free_text_is_refused_and_its_prefix_is_not() -> None:

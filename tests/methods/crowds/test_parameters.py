@@ -72,7 +72,7 @@ def test_a_delta_that_no_epsilon_reaches_is_infeasible(unit: Unit) -> None:
         solve(2, Fraction(1, 2), Target(DELTA), unit)
 
 
-def test_people_with_many_rows_get_the_tiny_rate_that_keeps_their_promise() -> None:
+def test_people_with_many_rows_get_the_tiny_rate_that_keeps_their_guarantee() -> None:
     unit, target = Unit(Kind.PERSON, column="id", max_rows=50), Target(Fraction(1, 10**9), Fraction(1, 10))
     found = solve(1, None, target, unit)
     assert found.rate < Fraction(1, 50 * 10**9)

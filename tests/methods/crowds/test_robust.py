@@ -34,12 +34,12 @@ def safe(**robust_rates: object) -> Safe:
 
 def test_the_loss_says_that_the_rows_are_the_sample() -> None:
     schema = load_policy(PEOPLE).schema
-    promise = safe(irregular=2).plan(schema).promise
-    assert promise.loss == RobustlySampled(LOW, HIGH, 2, Fraction(1), Crowd(30), THE_ROWS)
-    assert any("did not choose themselves" in text for text in map(str, promise.assumes))
+    guarantee = safe(irregular=2).plan(schema).guarantee
+    assert guarantee.loss == RobustlySampled(LOW, HIGH, 2, Fraction(1), Crowd(30), THE_ROWS)
+    assert any("did not choose themselves" in text for text in map(str, guarantee.assumes))
 
 
-def test_without_irregular_people_the_promise_is_that_of_an_even_sample_at_the_highest_rate() -> None:
+def test_without_irregular_people_the_guarantee_is_that_of_an_even_sample_at_the_highest_rate() -> None:
     found = safe().parameters(Unit())
     assert tight_delta.delta(30, HIGH, found.epsilon) == pytest.approx(1e-6, rel=1e-6)
 

@@ -86,16 +86,16 @@ def test_many_bins_need_clamping_and_noise_that_does_not_fill_them(monkeypatch: 
         blended(clamp=False).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="noise alone"):
         blended(epsilon=TENTH).plan(SCHEMA)
-    assert blended(epsilon=Fraction(3)).plan(SCHEMA).promise.loss == NoisyWhenSmall(5, Fraction(3))
+    assert blended(epsilon=Fraction(3)).plan(SCHEMA).guarantee.loss == NoisyWhenSmall(5, Fraction(3))
 
 
-def test_promises_follow_from_the_schema() -> None:
-    assert SuppressedHistogram(k=5).plan(SCHEMA).promise.loss == Crowd(5)
-    assert blended().plan(SCHEMA).promise.loss == NoisyWhenSmall(5, ONE)
+def test_guarantees_follow_from_the_schema() -> None:
+    assert SuppressedHistogram(k=5).plan(SCHEMA).guarantee.loss == Crowd(5)
+    assert blended().plan(SCHEMA).guarantee.loss == NoisyWhenSmall(5, ONE)
     sampled = blended(k=None, rate=TENTH, target=TARGET)
-    assert sampled.plan(SCHEMA).promise.loss == Sampled(TENTH, NoisyWhenSmall(8, ONE))
-    assert sampled.plan(SCHEMA).promise.delta == TARGET.delta
-    grouped = sampled.plan(for_unit(PEOPLE)).promise.loss
+    assert sampled.plan(SCHEMA).guarantee.loss == Sampled(TENTH, NoisyWhenSmall(8, ONE))
+    assert sampled.plan(SCHEMA).guarantee.delta == TARGET.delta
+    grouped = sampled.plan(for_unit(PEOPLE)).guarantee.loss
     assert isinstance(grouped, Grouped)
     assert grouped.inner.inner.k > 8  # type: ignore[union-attr]
 

@@ -273,7 +273,7 @@ def test_steps_that_contradict_what_else_is_said_are_found(
     assert found.undecided == (why == "too wide")
 
 
-def test_bins_that_were_drafted_from_rows_carry_no_promise(folder: Path) -> None:
+def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> None:
     statement, _ = released("Laplace", folder)
     columns = statement.grounds.need(RecodeToBins).columns
     drafted = with_step(
@@ -308,12 +308,12 @@ def test_another_output_is_no_histogram(folder: Path) -> None:
     assert most_common.recount(selection[0], private.reopen(histogram[0], (histogram[1],))) is not None
 
 
-def test_the_promise_of_unknown_bins_has_the_delta_of_threshold_and_noise(folder: Path) -> None:
+def test_the_guarantee_of_unknown_bins_has_the_delta_of_threshold_and_noise(folder: Path) -> None:
     for way, parts in (("unknown bins", 1), ("unknown bins, Gaussian", 2)):
         grounds = released(way, folder)[0].grounds
         hidden = grounds.need(HideUnknown)
-        assert grounds.promise.loss == Approximate(Fraction(hidden.epsilon), parts * hidden.delta)
-        assert grounds.promise.delta == parts * hidden.delta
+        assert grounds.guarantee.loss == Approximate(Fraction(hidden.epsilon), parts * hidden.delta)
+        assert grounds.guarantee.delta == parts * hidden.delta
 
 
 @pytest.mark.parametrize("base", [1, 2, 5, 6])

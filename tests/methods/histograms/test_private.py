@@ -55,9 +55,9 @@ def test_every_count_gets_noise() -> None:
 )
 def test_laplace_noise_costs_exactly_its_epsilon_by_the_unit(unit: Unit, loss: object) -> None:
     asked, declared = PrivateHistogram(epsilon=ONE), schema(unit)
-    assert asked.plan(declared).promise.loss == loss
+    assert asked.plan(declared).guarantee.loss == loss
     assert asked.plan(declared).settings["scale"] == unit.max_rows * (2 if unit is REPLACED else 1)
-    assert accountant.charge_of(asked.plan(declared).promise.loss, 0, unit.adjacency).epsilon == 1
+    assert accountant.charge_of(asked.plan(declared).guarantee.loss, 0, unit.adjacency).epsilon == 1
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_gaussian_noise_is_the_least_that_keeps_epsilon_and_delta(
     unit: Unit, kind: type[Gaussian | ZeroConcentrated]
 ) -> None:
     asked, declared = PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian"), schema(unit)
-    promise = asked.plan(declared).promise
-    assert isinstance(promise.loss, kind)
-    spent = accountant.charge_of(promise.loss, promise.delta, unit.adjacency).epsilon
+    guarantee = asked.plan(declared).guarantee
+    assert isinstance(guarantee.loss, kind)
+    spent = accountant.charge_of(guarantee.loss, guarantee.delta, unit.adjacency).epsilon
     assert 0.999999 < spent <= 1
     assert str(spent) == asked.plan(declared).claims[0].parameters["epsilon"]
 
 
 def test_a_person_moves_squares_by_the_square_of_its_rows() -> None:
-    loss = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).promise.loss
+    loss = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).guarantee.loss
     scale = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).settings["scale"]
     assert loss == ZeroConcentrated(Fraction(9) / (2 * scale**2))
 
@@ -92,12 +92,12 @@ def test_a_wanted_error_is_kept_and_nearly_used_up(noise: Any, error: int) -> No
 def test_a_sample_in_front_needs_less_noise_for_the_same_epsilon() -> None:
     plain, sampled = PrivateHistogram(epsilon=ONE), PrivateHistogram(epsilon=ONE, rate=Fraction(1, 10))
     assert sampled.plan(SCHEMA).settings["scale"] < plain.plan(SCHEMA).settings["scale"] / 2
-    loss = sampled.plan(SCHEMA).promise.loss
+    loss = sampled.plan(SCHEMA).guarantee.loss
     assert isinstance(loss, Sampled)
     assert isinstance(loss.inner, Laplace)
     inner = float(1 / loss.inner.scale)
     assert math.isclose(math.log1p(math.expm1(inner) / 10), 1, rel_tol=1e-8)
-    assert isinstance(sampled.plan(schema(PEOPLE)).promise.loss, Grouped)
+    assert isinstance(sampled.plan(schema(PEOPLE)).guarantee.loss, Grouped)
 
 
 def towns() -> Table:
@@ -107,7 +107,7 @@ def towns() -> Table:
 
 def test_bins_nobody_listed_appear_from_a_threshold_on() -> None:
     asked = PrivateHistogram(epsilon=ONE, delta=SMALL, levels={"town": 1})
-    assert asked.plan(towns().schema).promise.loss == Approximate(ONE, SMALL)
+    assert asked.plan(towns().schema).guarantee.loss == Approximate(ONE, SMALL)
     assert steps_json(asked, towns().schema)[-2]["least"] == 15
     released = asked.release(towns(), ScriptedCoins(laplace=[-2, 13])).to_arrow()
     assert released.to_pylist() == [{"sex": "F", "town": "Os", "count": 58}]
@@ -166,8 +166,8 @@ def test_without_counts_none_is_published() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_a_selection_costs_its_epsilon_once_however_many_are_named(unit: Unit, counted: bool) -> None:
     for top in (1, 3):
-        promise = MostCommon(epsilon=ONE, top=top, counts=counted).plan(schema(unit)).promise
-        assert accountant.charge_of(promise.loss, 0, unit.adjacency).epsilon == 1
+        guarantee = MostCommon(epsilon=ONE, top=top, counts=counted).plan(schema(unit)).guarantee
+        assert accountant.charge_of(guarantee.loss, 0, unit.adjacency).epsilon == 1
 
 
 def test_a_winner_among_people_who_are_replaced_needs_twice_the_noise() -> None:

@@ -54,7 +54,7 @@ def test_counts_of_a_biased_sample_are_released_and_verified(tmp_path: Path, rel
 def test_rows_that_are_the_sample_have_one_table_ever(tmp_path: Path) -> None:
     file = policy(tmp_path, BEFORE)
     loaded = load_policy(file)
-    loss = loaded.method.plan(loaded.schema).promise.loss
+    loss = loaded.method.plan(loaded.schema).guarantee.loss
     assert isinstance(loss, RobustlySampled)
     assert loss.sample == THE_ROWS
     release_to(population(), file, Destination(tmp_path / "out"))

@@ -1,4 +1,4 @@
-"""Steps and claims of histograms are read back from their plain form, and promise and claims follow from them."""
+"""Steps and claims of histograms are read back from their plain form, and guarantee and claims follow from them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def plan_of(policy: dict[str, Any]) -> Plan:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_steps_and_claims_are_read_back_and_make_the_same_promise(name: str) -> None:
+def test_steps_and_claims_are_read_back_and_make_the_same_guarantee(name: str) -> None:
     plan = plan_of(PLANS[name])
     assert_read_back(plan, CHECKS[plan.method])
 

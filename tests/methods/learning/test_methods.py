@@ -1,4 +1,4 @@
-"""Methods of learning: what they choose by public numbers, refuse, promise and predict."""
+"""Methods of learning: what they choose by public numbers, refuse, guarantee and predict."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def test_what_is_charged_is_never_above_what_was_asked(model: str, unit: dict[st
     policy = load_policy(
         {**SMALL, "dataset": {"name": "d", "unit": unit}, "release": {**SMALL["release"], "model": model}}
     )
-    assert isinstance(policy.plan.promise.loss, ZeroConcentrated)
+    assert isinstance(policy.plan.guarantee.loss, ZeroConcentrated)
     assert Fraction(9, 10) < Fraction(policy.plan.settings["epsilon"]) <= 1
 
 
-def test_naive_bayes_without_a_delta_promises_epsilon_alone() -> None:
+def test_naive_bayes_without_a_delta_guarantees_epsilon_alone() -> None:
     plan = small(delta=None).plan
-    assert plan.promise.loss == Pure(Fraction(1))
-    assert plan.promise.delta == 0
+    assert plan.guarantee.loss == Pure(Fraction(1))
+    assert plan.guarantee.delta == 0
     assert plan.claims[0].kind == "pure differential privacy"
 
 

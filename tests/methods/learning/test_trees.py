@@ -190,15 +190,15 @@ def test_a_grid_is_chosen_by_public_numbers(change: dict[str, Any], step: type) 
     assert small(**told).plan.grounds.find(step) is not None
 
 
-def test_what_one_noisy_count_needs_no_delta_promises_epsilon_alone() -> None:
+def test_what_one_noisy_count_needs_no_delta_guarantees_epsilon_alone() -> None:
     """Also where the policy names a δ: it is not spent."""
     for told in (
         {"model": "random-trees"},
         {"method": "kmeans", "target_column": None, "clusters": 2, "columns": ["n"], "expected_rows": 99},
     ):
         plan = small(**told).plan
-        assert plan.promise.loss == Pure(Fraction(1))
-        assert plan.promise.delta == 0
+        assert plan.guarantee.loss == Pure(Fraction(1))
+        assert plan.guarantee.delta == 0
         assert plan.claims[0].kind == "pure differential privacy"
 
 
@@ -207,7 +207,7 @@ def test_what_one_noisy_count_needs_no_delta_promises_epsilon_alone() -> None:
 def test_what_is_charged_is_never_above_what_was_asked(model: str, unit: dict[str, str]) -> None:
     told = policy("tree", Path("unused"), model=model, epsilon=1)
     plan = load_policy({**told, "dataset": {"name": "d", "unit": unit}}).plan
-    assert isinstance(plan.promise.loss, ZeroConcentrated)
+    assert isinstance(plan.guarantee.loss, ZeroConcentrated)
     assert Fraction(9, 10) < Fraction(plan.settings["epsilon"]) <= 1
 
 

@@ -44,10 +44,10 @@ def test_every_model_with_all_bins_on_all_sets_of_columns_is_a_candidate() -> No
 def test_what_is_charged_is_never_above_what_was_asked(change: dict[str, Any], unit: dict[str, str]) -> None:
     plan = tuned(**change).method.plan(small_schema(unit))
     assert Fraction(99, 100) < Fraction(plan.numbers["epsilon"]) <= 1
-    loss = plan.promise.loss
+    loss = plan.guarantee.loss
     assert isinstance(loss, BestRun)
     assert isinstance(loss.inner, Pure if "delta" in change else ZeroConcentrated)
-    assert SECRET in plan.promise.assumes
+    assert SECRET in plan.guarantee.assumes
 
 
 def small_schema(unit: dict[str, str]) -> Any:

@@ -366,11 +366,11 @@ def test_no_claim_is_made_of_a_column_that_two_steps_change() -> None:
     steps = [{"method": "noise", "columns": ["income"]}, {"method": "rounding", "columns": {"income": 10}}]
     plan = load_policy(changed(POLICY, release=None) | {"release": steps}).plan
     assert [claim.kind for claim in plan.claims] == ["masked values"]
-    assert isinstance(plan.promise.loss, Syntactic)
-    assert [name for name, _ in plan.promise.loss.parameters] == ["add noise", "round values"]
+    assert isinstance(plan.guarantee.loss, Syntactic)
+    assert [name for name, _ in plan.guarantee.loss.parameters] == ["add noise", "round values"]
 
 
-def test_a_promise_to_each_record_survives_what_follows_and_not_what_reads_other_rows_before() -> None:
+def test_a_guarantee_to_each_record_survives_what_follows_and_not_what_reads_other_rows_before() -> None:
     columns = {
         "sex": {"role": "quasi", "categories": ["F", "M"], "outside": "other"},
         "age": {"role": "quasi", "type": "integer", "bounds": [0, 9]},
@@ -381,7 +381,7 @@ def test_a_promise_to_each_record_survives_what_follows_and_not_what_reads_other
     swapped = {"method": "rank-swap", "columns": ["age"]}
 
     def loss(*steps: Any) -> Any:
-        return load_policy(base | {"release": list(steps)}).plan.promise.loss
+        return load_policy(base | {"release": list(steps)}).plan.guarantee.loss
 
     alone = loss(pram)
     assert isinstance(alone, Pure)

@@ -83,10 +83,10 @@ SEX = {"sex": {"categories": ["F", "M"]}}
 TWO = SEX | {"ill": {"categories": ["no", "yes"]}}
 
 
-def test_no_output_is_likelier_by_more_than_the_promise_for_any_two_records() -> None:
+def test_no_output_is_likelier_by_more_than_the_guarantee_for_any_two_records() -> None:
     """Every pair of records over two columns, by the very weights that are drawn from."""
     read = policy(TWO, {"sex": {"stay": "3/5"}, "ill": {"stay": "7/10"}})
-    loss = read.plan.promise.loss
+    loss = read.plan.guarantee.loss
     assert isinstance(loss, Pure)
     step = read.method.step(read.schema)
     laws = []
@@ -121,14 +121,14 @@ def test_no_output_is_likelier_by_more_than_the_promise_for_any_two_records() ->
 )
 def test_there_is_no_epsilon_where_something_shows_through(columns: Any, changes: Any, unit: Any) -> None:
     plan = policy(columns, changes, unit).plan
-    assert isinstance(plan.promise.loss, Syntactic)
+    assert isinstance(plan.guarantee.loss, Syntactic)
     assert not any("differential" in claim.kind for claim in plan.claims)
 
 
 def test_public_margins_make_an_invariant_matrix_with_a_price() -> None:
     change = {"sex": {"stay": "3/5", "invariant": True, "margins": ["1/2", "1/4", "1/8", "1/8"]}}
     plan = policy(SEX, change).plan
-    assert isinstance(plan.promise.loss, Pure)
+    assert isinstance(plan.guarantee.loss, Pure)
     assert plan.steps[-2].channels[0].matrix is not None
 
 
@@ -192,10 +192,10 @@ def chain(*steps: Any) -> Any:
 
 
 def test_what_follows_breaks_ties_by_the_changed_rows_alone() -> None:
-    """Fair coins promise an ε of 0: whatever was true, the same changed rows become the same table."""
+    """Fair coins guarantee an ε of 0: whatever was true, the same changed rows become the same table."""
     grouped = {"method": "microaggregation", "columns": ["a"], "k": 3, "grouping": "univariate"}
     read, changed = chain(FAIR, grouped), [(0, 0), (0, 1), (0, 0), (0, 1), (0, 0), (1, 0)]
-    assert read.plan.promise.loss == Pure(Fraction(0))
+    assert read.plan.guarantee.loss == Pure(Fraction(0))
     found = set()
     for truth in product([(0, 0), (1, 1)], repeat=6):
         order = sorted(range(6), key=truth.__getitem__)
@@ -221,4 +221,4 @@ def test_a_step_before_that_makes_values_without_probabilities_is_refused(step: 
     """Else whether some row has such a value decides, after the charge, whether anything can be released."""
     with pytest.raises(InvalidParameter, match="may show others"):
         chain(step, FAIR).plan  # noqa: B018
-    assert chain({"method": "coding", "columns": {"a": {"top": 0}}}, FAIR).plan.promise.loss == Pure(Fraction(0))
+    assert chain({"method": "coding", "columns": {"a": {"top": 0}}}, FAIR).plan.guarantee.loss == Pure(Fraction(0))

@@ -341,7 +341,7 @@ def test_no_table_is_claimed_as_kept_where_another_step_changes_it() -> None:
     assert KeptStatistic.RANK_CORRELATIONS not in later
 
 
-def test_what_reads_more_than_the_changed_table_voids_a_promise_to_each_record(tmp_path: Path) -> None:
+def test_what_reads_more_than_the_changed_table_voids_a_guarantee_to_each_record(tmp_path: Path) -> None:
     columns = {
         "home": {"role": "household"},
         "sex": {"role": "quasi", "categories": ["F", "M"]},
@@ -352,7 +352,7 @@ def test_what_reads_more_than_the_changed_table_voids_a_promise_to_each_record(t
     made = {"method": "pram", "columns": {"sex": {"stay": "1/2", "invariant": True}}}
 
     def loss(*steps: Any) -> Any:
-        return load_policy(base | {"release": list(steps)}).plan.promise.loss
+        return load_policy(base | {"release": list(steps)}).plan.guarantee.loss
 
     assert isinstance(loss(pram), Pure)
     assert isinstance(loss(pram, {"method": "record-swap", "area": "area"}), Syntactic), "it reads true households"
@@ -360,7 +360,7 @@ def test_what_reads_more_than_the_changed_table_voids_a_promise_to_each_record(t
     assert isinstance(loss(made | {"columns": {"sex": {"stay": "1/2"}}}, pram), Pure)
     weighed = columns | {"weight": {"role": "weight", "type": "decimal", "missing": "1"}}
     other = load_policy(base | {"columns": weighed, "release": pram})
-    assert isinstance(other.plan.promise.loss, Syntactic), "weights are released as they are"
+    assert isinstance(other.plan.guarantee.loss, Syntactic), "weights are released as they are"
 
 
 def test_frequencies_are_not_estimated_where_households_change_as_one(tmp_path: Path) -> None:

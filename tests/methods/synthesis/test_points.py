@@ -1,4 +1,4 @@
-"""Points: parameters, promise, steps, and what comes out of rows."""
+"""Points: parameters, guarantee, steps, and what comes out of rows."""
 
 from __future__ import annotations
 
@@ -118,15 +118,15 @@ def test_a_chosen_column_alone_makes_the_box() -> None:
     assert method.grid(table.schema).size == 2
 
 
-def test_the_promise_is_that_of_the_counts() -> None:
+def test_the_guarantee_is_that_of_the_counts() -> None:
     schema = Schema(PLANE)
     sampled = SyntheticPoints(s=4, rate=HALF, target=TARGET)
     noisy = SyntheticPoints(s=4, rate=HALF, target=TARGET, epsilon=Fraction(1))
-    assert sampled.plan(schema).promise.loss == Sampled(HALF, Crowd(21))
-    assert noisy.plan(schema).promise.loss == Sampled(HALF, NoisyWhenSmall(21, Fraction(1)))
-    assert SyntheticPoints(s=4, k=7).plan(schema).promise.loss == Crowd(7)
-    assert SyntheticPoints(s=4, k=7, epsilon=Fraction(0)).plan(schema).promise.loss == Crowd(7)
-    assert SyntheticPoints(s=4, k=7, epsilon=HALF).plan(schema).promise.loss == NoisyWhenSmall(7, HALF)
+    assert sampled.plan(schema).guarantee.loss == Sampled(HALF, Crowd(21))
+    assert noisy.plan(schema).guarantee.loss == Sampled(HALF, NoisyWhenSmall(21, Fraction(1)))
+    assert SyntheticPoints(s=4, k=7).plan(schema).guarantee.loss == Crowd(7)
+    assert SyntheticPoints(s=4, k=7, epsilon=Fraction(0)).plan(schema).guarantee.loss == Crowd(7)
+    assert SyntheticPoints(s=4, k=7, epsilon=HALF).plan(schema).guarantee.loss == NoisyWhenSmall(7, HALF)
     kinds = [claim.kind for claim in noisy.plan(schema).claims]
     assert kinds[0] == "approximate differential privacy"
     assert kinds[-2:] == ["crowd-blending", "Lipschitz error"]
@@ -137,7 +137,7 @@ def test_people_with_several_rows_are_grouped_and_need_a_sample() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=2)
     schema = Schema((Column("id", Role.IDENTIFIER), *PLANE), unit)
     method = SyntheticPoints(s=4, rate=HALF, target=TARGET)
-    assert isinstance(method.plan(schema).promise.loss, Grouped)
+    assert isinstance(method.plan(schema).guarantee.loss, Grouped)
     kinds = [claim.kind for claim in method.plan(schema).claims]
     assert kinds == ["approximate differential privacy", "Lipschitz error"]
     assert steps_json(method, schema)[0]["step"] == "keep rows of each person"
@@ -167,8 +167,8 @@ def test_a_box_drafted_from_rows_is_refused_until_its_source_is_public() -> None
     drafted = schema(Provenance(derived=True))
     with pytest.raises(InvalidParameter, match="drafted from rows"):
         SyntheticPoints(s=4, k=5).plan(drafted)
-    assert SyntheticPoints(("y",), s=4, k=5).plan(drafted).promise.loss == Crowd(5)
-    assert SyntheticPoints(s=4, k=5).plan(schema(Provenance(True, "the map"))).promise.loss == Crowd(5)
+    assert SyntheticPoints(("y",), s=4, k=5).plan(drafted).guarantee.loss == Crowd(5)
+    assert SyntheticPoints(s=4, k=5).plan(schema(Provenance(True, "the map"))).guarantee.loss == Crowd(5)
 
 
 def test_identifiers_are_never_coordinates() -> None:
@@ -181,7 +181,7 @@ def test_noise_that_drowns_everything_is_refused_before_a_row_is_read() -> None:
     schema = Schema(tuple(side(f"x{n}") for n in range(10)))
     with pytest.raises(Infeasible, match="stand for nobody"):
         SyntheticPoints(s=10, k=20, epsilon=Fraction(1, 10)).plan(schema)
-    assert SyntheticPoints(s=10, k=20).plan(schema).promise.loss == Crowd(20)
+    assert SyntheticPoints(s=10, k=20).plan(schema).guarantee.loss == Crowd(20)
 
 
 @pytest.mark.parametrize(("d", "s"), [(10, 10), (10, 100), (12, 5000)])

@@ -102,7 +102,7 @@ def several_pairs(seed: int) -> Iterator[SeveralPair]:
 
 
 def several_complaints(pair: SeveralPair) -> list[str]:
-    """Return what one unit moves further in some part than was promised, or that the answer changes its shape."""
+    """Return what one unit moves further in some part than was guaranteed, or that the answer changes its shape."""
     found, shapes = [each for part in pair.parts for each in complaints(part)], []
     for database in (pair.parts[0].here, pair.parts[0].there):
         _fill(database)
@@ -134,7 +134,7 @@ def planned(sql: str, max_groups: int | None, chance: random.Random) -> Measurem
 
 
 def complaints(pair: Pair) -> list[str]:
-    """Return what one unit moves further than was promised, or that something fails; nothing, if all is well."""
+    """Return what one unit moves further than was guaranteed, or that something fails; nothing, if all is well."""
     collected = []
     for database in (pair.here, pair.there):
         _fill(database)

@@ -24,7 +24,7 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
 from incrowd.queries.question import QueryTerms, Question
-from incrowd.workflows.ask.desk import Answered, QueryRequest, QueryService
+from incrowd.workflows.query.service import Answered, QueryRequest, QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.engines.sql.engine import Limits
-from incrowd.workflows.ask.desk import QueryService, open_desk
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.service import QueryService, open_desk
 
 VICTIM = 7731
 CANARIES = ("7731", "canary", "4141414141", "1977-07-31", "73117.731")

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.core.domain import Type
 from incrowd.queries.language import understand
-from incrowd.queries.language.extent import ExpressionDomain, among, hull, listed, whole
+from incrowd.queries.language.domain import ExpressionDomain, among, hull, listed, whole
 from incrowd.queries.language.trees import fixed
 from incrowd.queries.question import AggregateKind
 from tests.queries.language.hospital import CATALOG, opened

@@ -153,7 +153,7 @@ UNITS: dict[str, tuple[Unit, tuple[tuple[tuple[str, int], ...], ...], int]] = {
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_no_unit_moves_scores_or_chances_further_than_promised(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_unit_moves_scores_or_chances_further_than_guaranteed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From SQL to the scores, through the real engine, on all tables of a few people with a few rows each."""
     unit, bags, people = UNITS[name]
     catalog = Catalog((Relation("t", Schema(SCHEMA, unit), dataset="t"),))

@@ -55,7 +55,7 @@ class Sum:
 
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_sum_of_noises_leaves_its_interval_more_often_than_promised(seed: int, *, gaussian: bool) -> None:
+def test_no_sum_of_noises_leaves_its_interval_more_often_than_guaranteed(seed: int, *, gaussian: bool) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(40):
         number = int(rng.integers(1, 6))

@@ -260,8 +260,8 @@ def test_noise_is_drawn_once_for_every_count_and_nothing_else() -> None:
 
 def test_what_is_paid_is_spent_and_never_more() -> None:
     for texts, delta in ((RANGES, 0), ((*BY_KEYS, OTHERS[0]), 0), (MANY, Fraction(1, 1000))):
-        promise = planned(texts, delta=delta).plan.promise
-        spent = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+        guarantee = planned(texts, delta=delta).plan.guarantee
+        spent = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
         assert 0.99 < float(spent.epsilon) <= 1.0
         assert spent.delta == delta
 

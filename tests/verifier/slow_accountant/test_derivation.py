@@ -65,16 +65,19 @@ def confirmed(loss: Loss, unit: Unit, delta: Fraction) -> bool:
 @pytest.mark.parametrize(("method", "name"), EXAMPLES)
 def test_what_every_method_is_charged_is_derived_and_a_little_less_is_refuted(method: str, name: str) -> None:
     policy = load_policy(POLICIES[method][name])
-    promise: Guarantee = policy.method.plan(policy.schema).promise
-    spend = accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    guarantee: Guarantee = policy.method.plan(policy.schema).guarantee
+    spend = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     if not spend.epsilon.is_finite():
-        assert derive(promise.loss, promise.unit, 100, promise.delta) in (None, derive(Crowd(5), promise.unit, 1, 0))
+        assert derive(guarantee.loss, guarantee.unit, 100, guarantee.delta) in (
+            None,
+            derive(Crowd(5), guarantee.unit, 1, 0),
+        )
         return
-    crowded = isinstance(promise.loss, Sampled) and type(promise.loss.inner) is Crowd
-    expected = not (crowded and promise.unit.adjacency is Adjacency.REPLACE)
-    assert confirmed(promise.loss, promise.unit, promise.delta) is expected
+    crowded = isinstance(guarantee.loss, Sampled) and type(guarantee.loss.inner) is Crowd
+    expected = not (crowded and guarantee.unit.adjacency is Adjacency.REPLACE)
+    assert confirmed(guarantee.loss, guarantee.unit, guarantee.delta) is expected
     if expected:
-        less = derive(promise.loss, promise.unit, Fraction(spend.epsilon) * Fraction(97, 100), promise.delta)
+        less = derive(guarantee.loss, guarantee.unit, Fraction(spend.epsilon) * Fraction(97, 100), guarantee.delta)
         assert less is not None
         assert less.delta > float(spend.delta) * TOLERANCE or not less.whole
 
@@ -91,20 +94,20 @@ def measured(sql: str, terms: QueryTerms) -> Measurement:
     return measurement(question, CATALOG[question.tables[0]].unit, terms)
 
 
-def promises(terms: QueryTerms) -> list[Guarantee]:
-    """Return what every question promises on these terms; those that need a delta are left out where there is none."""
+def guarantees(terms: QueryTerms) -> list[Guarantee]:
+    """Return what every question guarantees on these terms; those that need a delta are left out without one."""
     made = []
     for sql in QUESTIONS:
         with suppress(InvalidParameter) if terms.delta == 0 else nullcontext():
-            made.append(measured(sql, terms).plan.promise)
+            made.append(measured(sql, terms).plan.guarantee)
     return made
 
 
 @pytest.mark.parametrize("terms", TERMS, ids=["pure", "approximate", "concentrated"])
 def test_what_every_question_is_charged_is_derived(terms: QueryTerms) -> None:
-    made = promises(terms)
+    made = guarantees(terms)
     assert len(made) > 40
-    assert all(confirmed(promise.loss, promise.unit, promise.delta) for promise in made)
+    assert all(confirmed(guarantee.loss, guarantee.unit, guarantee.delta) for guarantee in made)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), SMALL])
@@ -113,8 +116,8 @@ def test_questions_that_are_paid_together_are_derived(first: int, number: int, d
     asked = [understand(sql, CATALOG) for sql in QUESTIONS if delta or "GROUP BY" not in sql]
     rows = [question for question in asked if question.tables == ("rows",)]
     terms = QueryTerms(epsilon=Fraction(1), delta=delta)
-    promise = batch(rows[first : first + number], CATALOG["rows"].unit, terms).plan.promise
-    assert confirmed(promise.loss, promise.unit, promise.delta)
+    guarantee = batch(rows[first : first + number], CATALOG["rows"].unit, terms).plan.guarantee
+    assert confirmed(guarantee.loss, guarantee.unit, guarantee.delta)
 
 
 people = st.integers(1, 4)

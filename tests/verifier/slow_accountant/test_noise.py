@@ -85,11 +85,11 @@ def test_losses_that_are_too_many_are_not_composed() -> None:
         (Laplace(Fraction(2), 5), Fraction(5, 2), 0),
     ],
 )
-def test_stated_promises_are_exact(loss: Loss, epsilon: Fraction, delta: Fraction) -> None:
+def test_stated_guarantees_are_exact(loss: Loss, epsilon: Fraction, delta: Fraction) -> None:
     assert stated(loss) == Approximate(Fraction(epsilon), Fraction(delta))
 
 
-def test_a_sample_makes_a_stated_promise_smaller_and_curves_state_nothing() -> None:
+def test_a_sample_makes_a_stated_guarantee_smaller_and_curves_state_nothing() -> None:
     found = stated(Sampled(Fraction(1, 10), Pure(Fraction(1))))
     assert found is not None
     assert float(found.epsilon) == pytest.approx(math.log1p(0.1 * math.expm1(1)))
@@ -98,7 +98,7 @@ def test_a_sample_makes_a_stated_promise_smaller_and_curves_state_nothing() -> N
     assert stated(Grouped(2, Approximate(Fraction(1), Fraction(1, 10)))) is None
 
 
-def test_a_promise_read_below_its_epsilon_has_the_delta_of_one_bit() -> None:
-    promise = Approximate(Fraction(1), Fraction(1, 100))
-    assert stated_delta(promise, Fraction(1)) == 0.01
-    assert stated_delta(promise, Fraction(1, 2)) == pytest.approx(accountant.delta(promise, "0.5").value, rel=1e-9)
+def test_a_guarantee_read_below_its_epsilon_has_the_delta_of_one_bit() -> None:
+    guarantee = Approximate(Fraction(1), Fraction(1, 100))
+    assert stated_delta(guarantee, Fraction(1)) == 0.01
+    assert stated_delta(guarantee, Fraction(1, 2)) == pytest.approx(accountant.delta(guarantee, "0.5").value, rel=1e-9)

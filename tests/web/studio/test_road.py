@@ -193,7 +193,7 @@ def test_sizes_of_classes_and_missing_values_are_shown_after_a_look(tmp_path: Pa
     assert found["sizes"][0] == {"level": 0, "classes": 2, "smallest": 1, "middle": 1, "largest": 2}
 
 
-def test_a_private_look_is_paid_once_and_its_choice_keeps_the_promise(fresh: Visitor) -> None:
+def test_a_private_look_is_paid_once_and_its_choice_keeps_the_guarantee(fresh: Visitor) -> None:
     page = fresh.get(f"/workbench{P}").text
     form = {"policy": "policy.yaml", "key": fresh.field(page, "key"), "name": "stays", "look": "0.1"}
     for _ in range(2):

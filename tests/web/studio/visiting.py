@@ -13,7 +13,7 @@ import httpx
 from starlette.applications import Starlette
 
 from incrowd.web.studio.app import studio_app
-from incrowd.web.studio.entrance import Keys
+from incrowd.web.studio.sessions import Keys
 
 PORT = 4321
 WARDS = ("east", "west", "north")

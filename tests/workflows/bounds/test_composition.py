@@ -11,7 +11,7 @@ from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, 
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
-from incrowd.workflows.bounds.composition import promise_of, solve_composition
+from incrowd.workflows.bounds.composition import guarantee_of, solve_composition
 from incrowd.workflows.bounds.parameters import missing_one
 
 LOSSES: list[Loss] = [
@@ -23,42 +23,42 @@ LOSSES: list[Loss] = [
 ]
 
 
-def promise(loss: Loss, unit: Unit | None = None) -> Guarantee:
+def guarantee(loss: Loss, unit: Unit | None = None) -> Guarantee:
     return Guarantee(loss, unit or Unit(), (Theorem("a-test", "a test"),))
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(LOSSES), min_size=1, max_size=4), st.sampled_from(LOSSES))
 def test_one_more_release_never_makes_it_cheaper(losses: list[Loss], more: Loss) -> None:
-    before = solve_composition(tuple(map(promise, losses)), delta="1e-5").epsilon
-    assert solve_composition(tuple(map(promise, [*losses, more])), delta="1e-5").epsilon >= before * (1 - 1e-3)
+    before = solve_composition(tuple(map(guarantee, losses)), delta="1e-5").epsilon
+    assert solve_composition(tuple(map(guarantee, [*losses, more])), delta="1e-5").epsilon >= before * (1 - 1e-3)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(LOSSES), min_size=1, max_size=4))
 def test_the_answer_is_the_least_of_all_rules(losses: list[Loss]) -> None:
-    found = solve_composition(tuple(map(promise, losses)), delta="1e-5")
+    found = solve_composition(tuple(map(guarantee, losses)), delta="1e-5")
     assert found.epsilon == min(bound.value for bound in found.rules)
     assert found.rule == found.rules[0].rule
 
 
-def test_promises_to_different_units_are_refused() -> None:
+def test_guarantees_to_different_units_are_refused() -> None:
     with pytest.raises(MixedUnits):
-        solve_composition((promise(LOSSES[0]), promise(LOSSES[0], Unit(Kind.PERSON, column="id"))), delta=0)
+        solve_composition((guarantee(LOSSES[0]), guarantee(LOSSES[0], Unit(Kind.PERSON, column="id"))), delta=0)
 
 
 def test_what_has_no_epsilon_at_all_is_infeasible() -> None:
     with pytest.raises(Infeasible, match="nothing at all"):
-        solve_composition((promise(Syntactic("k-anonymity")),), delta="1e-6")
+        solve_composition((guarantee(Syntactic("k-anonymity")),), delta="1e-6")
 
 
 def test_too_many_releases_are_refused_before_any_work() -> None:
     with pytest.raises(InvalidParameter, match="at most 10,000"):
-        solve_composition((promise(LOSSES[0]),) * 10_001, delta=0)
+        solve_composition((guarantee(LOSSES[0]),) * 10_001, delta=0)
 
 
 def test_a_guarantee_is_read_from_its_json() -> None:
-    assert promise_of(promise(LOSSES[4]).to_json()) == promise(LOSSES[4])
+    assert guarantee_of(guarantee(LOSSES[4]).to_json()) == guarantee(LOSSES[4])
 
 
 def test_exactly_one_parameter_must_be_missing() -> None:

@@ -73,7 +73,7 @@ def test_a_printed_belief_is_never_below_the_formula(epsilon: float, prior: Frac
     assert true <= percent(odds.belief(prior)) <= true + 0.00101
 
 
-def test_the_numbers_of_a_known_promise() -> None:
+def test_the_numbers_of_a_known_guarantee() -> None:
     odds = Odds.of(Amounts("0.5", "0.00000001"))
     assert (odds.guess, odds.times, odds.failure) == ("62.3 %", "1.65", "at most 1 in 100 million")
     assert [odds.belief(prior) for prior in PRIORS] == ["62.3 %", "15.5 %", "1.7 %", "0.2 %"]
@@ -140,7 +140,7 @@ def test_a_chance_never_looks_smaller_than_it_is(delta: float) -> None:
         assert power <= -math.log10(delta) + 1e-9
 
 
-def test_words_for_a_promise_without_delta() -> None:
+def test_words_for_a_guarantee_without_delta() -> None:
     assert in_words(0.0, 0.0).endswith("right at most 50 % of the time (50 % is blind guessing), without exception.")
 
 

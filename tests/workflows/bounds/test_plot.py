@@ -55,7 +55,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         draw(PLOT, str(tmp_path / "nowhere" / "plot.svg"))
 
 
-def test_the_curve_passes_through_the_promise_that_was_asked_for() -> None:
+def test_the_curve_passes_through_the_guarantee_that_was_asked_for() -> None:
     found = solve(SafeQuestion(20, "0.1", "0.5"))
     plot = safe_curve(found)
     tight, theorem = plot.curves

@@ -20,7 +20,7 @@ rows = st.integers(1, 4)
 
 @settings(max_examples=40, deadline=None)
 @given(k=ks, rate=rates, epsilon=epsilons, rows=rows)
-def test_what_is_solved_keeps_the_promise_that_was_asked_for(
+def test_what_is_solved_keeps_the_guarantee_that_was_asked_for(
     k: int, rate: Fraction, epsilon: Fraction, rows: int
 ) -> None:
     delta = solve(SafeQuestion(k, rate, epsilon, rows_per_person=rows)).delta

@@ -107,8 +107,8 @@ def test_a_column_that_says_nothing_but_a_star_is_not_asked_for_diversity() -> N
 def test_with_a_policy_its_k_must_hold_over_all_released_columns(tmp_path: Path) -> None:
     policy = load_policy(with_ledger(SICK, tmp_path))
     verdict = check(open_source(sick()), CheckCriteria(), CheckedColumns(), policy)
-    promised = policy.method.plan(policy.schema).smallest_class
-    assert finding(verdict, RELEASED).expected == finding(verdict, "k-anonymity").expected == promised
+    guaranteed = policy.method.plan(policy.schema).smallest_class
+    assert finding(verdict, RELEASED).expected == finding(verdict, "k-anonymity").expected == guaranteed
     assert finding(verdict, RELEASED).over == ("sex", "age", "zip", "ill", "paid")
     assert finding(verdict, "k-anonymity").over == ("sex", "age", "zip")
     assert not verdict.passed

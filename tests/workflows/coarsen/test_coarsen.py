@@ -91,7 +91,7 @@ def test_everything_is_verified_against_the_parent_and_the_ledger(
     assert "Make coarser" in (tmp_path / "c" / "report.html").read_text()
 
 
-def test_nothing_is_charged_and_no_promise_changes(made: Folder, tmp_path: Path) -> None:
+def test_nothing_is_charged_and_no_guarantee_changes(made: Folder, tmp_path: Path) -> None:
     before = list(Ledger.open(made.ledger).entries())
     child = make(made, tmp_path / "c", columns=("sex",))
     assert list(Ledger.open(made.ledger).entries()) == before
@@ -295,7 +295,7 @@ def test_labels_of_the_parent_stand_in_the_child_s_certificate(child: Folder) ->
 def test_what_a_coarser_table_says_cannot_be_changed_anywhere(
     which: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Guarantee, claims and limits leaf by leaf; a change of a step leaves what is promised and claimed as it is."""
+    """Guarantee, claims and limits leaf by leaf; a change of a step leaves what is guaranteed and claimed as it is."""
     plain = make(request.getfixturevalue(which), tmp_path / "c", levels={"age": 2})
     require_all_caught(plain)
 

@@ -14,8 +14,8 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.governance.consent.event import Decided
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.attack.given import AttackInput
-from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.attack.inputs import AttackInput
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.explore import explore
 from incrowd.workflows.release.learn import learn_to
 from incrowd.workflows.release.prepare import TakingPart, prepare

@@ -12,11 +12,11 @@ import pytest
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_token
 from incrowd.workflows.consent.decisions import decide, receipt
 from incrowd.workflows.consent.place import person_column
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.consent.subject import subject_report
-from incrowd.workflows.consent.subject_desk import DataSubjectService, issue_token
 from tests.consents import GATED, MAY, PURPOSE, Consented, consented, subjects_of
 from tests.policies import changed
 
@@ -112,7 +112,7 @@ def test_a_withdrawal_by_a_clock_that_went_back_still_follows_the_consent(
 ) -> None:
     chain = made.registry.chain
     behind = Registry(replace(chain, clock=lambda: chain.clock() - timedelta(seconds=3)))
-    for place in ("decisions.make_registry", "subject_desk.open_registry"):
+    for place in ("decisions.make_registry", "data_subjects.open_registry"):
         monkeypatch.setattr(f"incrowd.workflows.consent.{place}", lambda _: behind)
     token = issue_token(made.policy, "Zoë")
     decide(made.policy, "B000001", Decided.WITHDRAW)

@@ -19,10 +19,10 @@ from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.ask.asking import AskingTogether, QueryRequest
-from incrowd.workflows.ask.desk import QueryService, open_desk
-from incrowd.workflows.ask.gated import admission_to, gated_rows
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.gated import admission_to, gated_rows
+from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.service import QueryService, open_desk
 from incrowd.workflows.verify.verify import verify
 from tests.consents import QUESTIONS, Consented, consented, known_people
 from tests.policies import changed, written

@@ -8,7 +8,7 @@ import pytest
 
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.admission import ConsentSnapshot, admit, eligible
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit, eligible
 from tests.consents import GATED, Consented, consented
 
 

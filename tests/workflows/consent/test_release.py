@@ -20,7 +20,7 @@ from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.coarsen.method import Coarser, coarsen
-from incrowd.workflows.consent.admission import admit
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.outsiders import divided
@@ -92,7 +92,7 @@ def test_claims_say_what_consent_needs_and_leaves_open(tmp_path: Path) -> None:
 def test_opting_in_earns_nothing(tmp_path: Path) -> None:
     bare = load_policy(changed(GATED, purpose=None, consent=None)).plan
     gated = load_policy(GATED).plan
-    assert gated.promise == bare.promise
+    assert gated.guarantee == bare.guarantee
     assert gated.numbers == bare.numbers
 
 

@@ -17,8 +17,8 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.verifier.statement import Verdict
-from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.participants import FILE
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.graph.assess import assess_graph
 from incrowd.workflows.graph.profile import graph_of, profile_graph
 from incrowd.workflows.graph.reading import GraphRows, read_graph

@@ -205,7 +205,7 @@ def test_graphml_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
         ({"method": "safe", "k": 5, "rate": 1}, "edge", "for tables"),
     ],
 )
-def test_what_cannot_be_promised_is_refused_with_the_way_out(
+def test_what_cannot_be_guaranteed_is_refused_with_the_way_out(
     release: dict[str, Any], unit: str, words: str, tmp_path: Path
 ) -> None:
     policy = policy_of(tmp_path, "source,target\nann,bob\n", unit, release)

@@ -25,13 +25,13 @@ def test_what_is_held_back_is_named_too(tmp_path: Path) -> None:
     assert drafted_lines(policy)[0].endswith('to release it write role: quasi, and public: "source"')
 
 
-def test_the_promise_that_vouching_would_give_is_told(tmp_path: Path) -> None:
+def test_the_guarantee_that_vouching_would_give_is_told(tmp_path: Path) -> None:
     declared = lines(tmp_path)
     drafted = lines(tmp_path, columns__sex__derived="rows")
     assert vouched(declared) is None
     assert vouched_words(declared) is None
-    assert vouched(drafted).loss == declared.plan.promise.loss  # type: ignore[union-attr]
-    assert str(vouched_words(drafted)).startswith("vouched for, the promise becomes epsilon ")
+    assert vouched(drafted).loss == declared.plan.guarantee.loss  # type: ignore[union-attr]
+    assert str(vouched_words(drafted)).startswith("vouched for, the guarantee becomes epsilon ")
 
 
 def test_what_has_no_epsilon_anyway_is_told_so(tmp_path: Path) -> None:

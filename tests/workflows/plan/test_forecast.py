@@ -28,7 +28,7 @@ def test_a_plan_says_what_a_release_then_costs_and_spends_nothing(tmp_path: Path
     assert found.allowed
     assert list(tmp_path.iterdir()) == []
     certificate = release(people(), policy(tmp_path)).certificate
-    assert certificate.guarantee == found.promise
+    assert certificate.guarantee == found.guarantee
     assert Decimal(certificate.accounting.spent.epsilon) == found.epsilon
     assert found.parameters["k"] == certificate.claims[0].parameters["k"] == 21
     assert found.parameters["solved"] == "k"
@@ -54,8 +54,8 @@ def test_a_plan_knows_what_was_spent(tmp_path: Path) -> None:
     [
         ({"budget": {"epsilon": "0.5", "delta": "1e-4"}}, "the budget is smaller"),
         ({"budget": {"epsilon": 1, "delta": "1e-5"}}, "the budget is smaller"),
-        ({"columns__sex__derived": "rows"}, "this promise has no epsilon"),
-        ({"release": {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}}, "this promise has no epsilon"),
+        ({"columns__sex__derived": "rows"}, "this guarantee has no epsilon"),
+        ({"release": {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}}, "this guarantee has no epsilon"),
     ],
 )
 def test_a_plan_foresees_that_a_first_release_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:

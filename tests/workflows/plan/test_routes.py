@@ -19,7 +19,7 @@ from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, with_ledger, written
-from tests.workflows.plan.look.weighing import ROWS, SURVEY, even, skewed
+from tests.workflows.plan.preview.weighing import ROWS, SURVEY, even, skewed
 
 MODEL = {"method": "tree", "target": {"epsilon": 1, "delta": "1e-9"}, "levels": {"zip": 2, "age": 1}}
 POLICY = changed(PEOPLE, dataset__rows=50_000, release=MODEL)

@@ -1,4 +1,4 @@
-"""The engine in a policy: where it runs, which is no part of what it promises."""
+"""The engine in a policy: where it runs, which is no part of what it guarantees."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
-from incrowd.core.marks import SourceFingerprint
+from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.ask.desk import QueryRequest, open_desk
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.sources import DatasetFingerprints, FingerprintFile, MarkedSource
+from incrowd.workflows.query.service import QueryRequest, open_desk
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -52,7 +52,7 @@ def visits(people_from: int, people_to: int, seed: int = 7) -> pa.Table:
 
 
 def public_numbers(certificate: Certificate) -> dict[str, Any]:
-    """Return what a certificate says but for its random names, its time, and what it shows of the rows by promise."""
+    """Return what a certificate says but for its random names, its time, and what it shows of the rows by guarantee."""
     told: dict[str, Any] = json.loads(certificate.to_text())
     for apart in ("id", "created", "evidence", "policy_hash"):  # the policy names its folder
         del told[apart]
@@ -331,7 +331,7 @@ def test_old_contents_make_room_for_new_ones() -> None:
 BINDER = """
 import sys
 from pathlib import Path
-from incrowd.core.marks import SourceMarks
+from incrowd.core.fingerprints import SourceMarks
 from incrowd.workflows.policy.sources import MarkedSource, SourceBook
 book, name = SourceBook(Path(sys.argv[1])), sys.argv[2]
 for number in range(10):

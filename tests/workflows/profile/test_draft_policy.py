@@ -54,7 +54,7 @@ def drafted(table: pa.Table, tmp_path: Path, wish: DraftRequest = MICRODATA) -> 
 def test_a_draft_rests_on_nothing_that_was_read_off_the_rows(tmp_path: Path) -> None:
     policy = drafted(TABLE, tmp_path)
     assert policy.schema.drafted == ()
-    assert not isinstance(policy.plan.promise.loss, Syntactic)
+    assert not isinstance(policy.plan.guarantee.loss, Syntactic)
     assert policy.source == str(tmp_path / "data.csv")
 
 
@@ -96,7 +96,7 @@ def test_neither_rows_nor_people_are_counted_in_a_draft(tmp_path: Path) -> None:
 def test_what_was_read_off_the_rows_is_marked_in_a_classic_draft(tmp_path: Path) -> None:
     policy = drafted(TABLE.append_column("ward", pa.array(["east", "west"] * 200)), tmp_path, CLASSIC)
     assert set(policy.schema.drafted) == {"weight", "ward", "country"}
-    assert isinstance(policy.plan.promise.loss, Syntactic)
+    assert isinstance(policy.plan.guarantee.loss, Syntactic)
     assert policy.budget is not None
 
 
@@ -109,7 +109,7 @@ def test_text_that_only_rows_tell_is_held_back_until_somebody_vouches_for_it(tmp
     assert policy.schema.drafted == ()
 
 
-def test_where_nothing_else_is_left_the_mark_stays_and_voids_the_promise(tmp_path: Path) -> None:
+def test_where_nothing_else_is_left_the_mark_stays_and_voids_the_guarantee(tmp_path: Path) -> None:
     policy = drafted(pa.table({"ward": ["east", "west"] * 200}), tmp_path)
     assert policy.schema.drafted == ("ward",)
 

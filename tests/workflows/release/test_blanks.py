@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.errors import PromiseBroken, Refused
+from incrowd.errors import GuaranteeBroken, Refused
 from incrowd.methods.anonymity.local.method import LocalRecoding
 from incrowd.methods.anonymity.suppression.method import CellSuppression
 from incrowd.methods.outcomes.anonymized import Anonymized, Blanked
@@ -101,7 +101,7 @@ def test_a_method_that_breaks_its_form_does_not_get_past_the_recount(
     name = "recoded" if method is LocalRecoding else "blanked"
     real = getattr(method, name)
     monkeypatch.setattr(method, name, lambda _, *given: real(weak, *given))
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release(rows(), with_ledger(policy, tmp_path))
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release_to(rows(), load_policy(with_ledger(policy, tmp_path)), Destination(tmp_path / "out"))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from incrowd.errors import InvalidParameter, PromiseBroken
+from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
 from incrowd.verifier.statement import Verdict
 from incrowd.workflows.policy.file import json_schema
@@ -110,7 +110,7 @@ def test_a_released_table_in_memory_is_held_against_its_claims(tmp_path: Path, m
         FullDomain, "generalized", lambda _, counts, schema, people=None: real(careless, counts, schema, people)
     )
     strict = changed(EVERYTHING, release__k=1, release__average_risk="1/100")
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release(rows(), with_ledger(strict, tmp_path))
 
 

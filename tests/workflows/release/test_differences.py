@@ -103,7 +103,7 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
 def test_a_release_with_an_epsilon_is_never_held_back(tmp_path: Path) -> None:
     shutil.rmtree(out(read(tmp_path), "a").folder)
     private = read(tmp_path, release=PEOPLE["release"])
-    assert private.plan.promise.loss != read(tmp_path).plan.promise.loss
+    assert private.plan.guarantee.loss != read(tmp_path).plan.guarantee.loss
     assert Compare not in steps(out(private, "b", ROWS.slice(1)))
 
 

@@ -43,11 +43,11 @@ def held(plain: dict[str, Any], folder: Path, share: Fraction = TENTH) -> tuple[
 
 
 @pytest.mark.parametrize("method", POLICIES)
-def test_every_method_can_hold_people_out_and_promises_the_same(method: str, tmp_path: Path) -> None:
+def test_every_method_can_hold_people_out_and_guarantees_the_same(method: str, tmp_path: Path) -> None:
     published, policy = held(next(iter(POLICIES[method].values())), tmp_path)
     certificate = published.release.certificate
     assert certificate.steps == (HoldOut(TENTH), *policy.plan.steps)
-    assert (certificate.guarantee, certificate.claims) == (policy.plan.promise, policy.plan.claims)
+    assert (certificate.guarantee, certificate.claims) == (policy.plan.guarantee, policy.plan.claims)
     read = certificate_of(json.loads((published.folder / CERTIFICATE).read_text()))
     statement = replace(statement_of(read), grounds=replace(policy.plan.grounds, steps=read.steps))
     assert check_steps(statement, check_of(method)) is None

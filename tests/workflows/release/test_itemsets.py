@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.errors import PromiseBroken, SourceUnreadable
+from incrowd.errors import GuaranteeBroken, SourceUnreadable
 from incrowd.methods.anonymity.itemsets.cuts import ItemCut
 from incrowd.methods.anonymity.itemsets.method import Itemsets
 from incrowd.workflows.plan.forecast import plan
@@ -79,7 +79,7 @@ def test_a_method_that_breaks_its_form_does_not_get_past_the_recount(
 ) -> None:
     monkeypatch.setattr(Itemsets, "cut", lambda _, sets, classes, tree: ItemCut(tree.nodes[0], 0.0))
     policy = changed(POLICY, release__k=40)
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release(rows(), with_ledger(policy, tmp_path))
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release_to(rows(), load_policy(with_ledger(policy, tmp_path)), Destination(tmp_path / "out"))

@@ -61,7 +61,7 @@ def test_the_charge_is_on_disk_when_the_first_row_is_read(ledger: Ledger, sqlite
     rows = table(lambda: seen.append(charges(Ledger.open(sqlite))))
     performed = perform(SAFE.plan(SCHEMA), rows, ledger, ChargeTarget("people", "one"))
     assert seen == [["one"]]
-    assert performed.entry.charged[0].promise == SAFE.plan(SCHEMA).promise
+    assert performed.entry.charged[0].guarantee == SAFE.plan(SCHEMA).guarantee
     assert isinstance(performed.output, Microdata)
     assert set(performed.output.counts.counts >= SAFE.smallest_class(SCHEMA)) == {True}
 

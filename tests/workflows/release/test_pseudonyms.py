@@ -49,10 +49,10 @@ def test_the_certificate_says_that_a_pseudonym_is_a_matter_of_form(tmp_path: Pat
     assert found["claim: pseudonymization"] is Verdict.PASSED
 
 
-def test_a_pseudonym_does_not_change_the_promise(tmp_path: Path) -> None:
+def test_a_pseudonym_does_not_change_the_guarantee(tmp_path: Path) -> None:
     """The key is drawn without the rows, so the recoding is as blind as any other."""
     loaded = load_policy(policy(tmp_path))
-    loss = loaded.method.plan(loaded.schema).promise.loss
+    loss = loaded.method.plan(loaded.schema).guarantee.loss
     assert isinstance(loss, Sampled)
     assert isinstance(loss.inner, Crowd)
 

@@ -52,7 +52,7 @@ def test_a_frame_becomes_a_release_with_its_certificate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "polars", "csv", "parquet"])
-def test_every_way_to_bring_the_rows_gives_the_same_promise(tmp_path: Path, kind: str) -> None:
+def test_every_way_to_bring_the_rows_gives_the_same_guarantee(tmp_path: Path, kind: str) -> None:
     table = people()
     brought: object = table
     if kind == "pandas":

@@ -67,10 +67,10 @@ def test_nothing_published_contains_what_keys_the_marks_of_a_source(tmp_path: Pa
         {"categories": ["F", "M"], "derived": "rows", "public": "law", "hierarchy": {"groups": [2], "derived": "rows"}},
     ],
 )
-def test_whatever_was_drafted_from_rows_voids_the_promise(tmp_path: Path, column: dict[str, Any]) -> None:
+def test_whatever_was_drafted_from_rows_voids_the_guarantee(tmp_path: Path, column: dict[str, Any]) -> None:
     loaded = load_policy(policy(tmp_path, {"sex": column}))
     assert loaded.schema.drafted == ("sex",)
-    assert isinstance(loaded.method.plan(loaded.schema).promise.loss, Syntactic)
+    assert isinstance(loaded.method.plan(loaded.schema).guarantee.loss, Syntactic)
     step = next(step for step in steps_json(loaded.method, loaded.schema) if step["step"] == "recode")
     assert step["columns"][0]["provenance"] == "drafted from rows"
 

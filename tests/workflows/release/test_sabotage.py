@@ -14,7 +14,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.counts import Counts
 from incrowd.core.table import Table
 from incrowd.engines.writers.sinks import write_table
-from incrowd.errors import BudgetExceeded, OutputUnavailable, PromiseBroken
+from incrowd.errors import BudgetExceeded, GuaranteeBroken, OutputUnavailable
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
@@ -67,7 +67,7 @@ def test_a_sample_that_is_evaluated_twice_is_caught_and_nothing_appears(
 ) -> None:
     monkeypatch.setattr(Safe, "release", evaluated_twice)
     policy = written(POLICY, tmp_path)
-    with pytest.raises(PromiseBroken, match="does not keep its promise") as caught:
+    with pytest.raises(GuaranteeBroken, match="does not keep its guarantee") as caught:
         release_to(crowds_at_the_edge(), policy, Destination(tmp_path / "out", form))
     assert caught.value.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [".incrowd", "policy.yaml"]
@@ -85,7 +85,7 @@ def test_a_sample_that_is_evaluated_twice_is_caught_and_nothing_appears(
 
 def test_it_is_caught_in_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Safe, "release", evaluated_twice)
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release(crowds_at_the_edge(), with_ledger(POLICY, tmp_path))
 
 
@@ -96,7 +96,7 @@ def test_a_writer_that_loses_rows_is_caught(tmp_path: Path, monkeypatch: pytest.
         write_table(table.slice(0, rows.index(rows[-1]) + 1), path)
 
     monkeypatch.setattr(protect, "write_table", lossy)
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release_to(people(), written(PEOPLE, tmp_path), Destination(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 

@@ -1,4 +1,4 @@
-"""Every verb on Spark: the same answers as on one machine, and the same promise."""
+"""Every verb on Spark: the same answers as on one machine, and the same guarantee."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_check_finds_the_same(recoded: bool, parts: Path, policy: Policy, spar
     assert checked(spark_engine) == checked(LOCAL)
 
 
-def test_a_release_keeps_its_promise_and_says_nothing_of_where_it_ran(
+def test_a_release_keeps_its_guarantee_and_says_nothing_of_where_it_ran(
     parts: Path, policy: Policy, tmp_path: Path, spark_engine: Engine
 ) -> None:
     published = release_to(str(parts), policy, Destination(tmp_path / "out"))

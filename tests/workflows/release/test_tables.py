@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.errors import PromiseBroken, Refused
+from incrowd.errors import GuaranteeBroken, Refused
 from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.workflows.plan.forecast import plan
@@ -105,7 +105,7 @@ def test_without_an_unbounded_budget_it_is_refused(tmp_path: Path) -> None:
     assert not plan(load_policy(changed(MONDRIAN, budget=None))).allowed
 
 
-def test_a_partition_whose_claim_promises_too_small_a_delta_is_found(tmp_path: Path) -> None:
+def test_a_partition_whose_claim_guarantees_too_small_a_delta_is_found(tmp_path: Path) -> None:
     release_to(rows(), load_policy(with_ledger(PARTITION, tmp_path)), Destination(tmp_path / "out"))
     for place in (("claims", 0, "parameters", "delta"), ("guarantee", "delta")):
         Folder(tmp_path).forge(place, lambda _: "1/1000000")
@@ -119,7 +119,7 @@ def test_a_method_that_breaks_its_form_does_not_get_past_the_recount(
     monkeypatch.setattr(
         Mondrian, "cut", lambda self, counts, schema: real(Mondrian(1, levels={"zip": 1}), counts, schema)
     )
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release(rows(), with_ledger(MONDRIAN, tmp_path))
-    with pytest.raises(PromiseBroken):
+    with pytest.raises(GuaranteeBroken):
         release_to(rows(), load_policy(with_ledger(MONDRIAN, tmp_path)), Destination(tmp_path / "out"))

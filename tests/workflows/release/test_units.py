@@ -1,4 +1,4 @@
-"""Whom a release protects, and what it says when it promises less."""
+"""Whom a release protects, and what it says when it guarantees less."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curve is the one of the promise."""
+"""The curve is the one of the guarantee."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.report.curve import curve, loss_curve
 
 ODDS = Odds(Decimal("0.5"), Decimal("1e-9"))
-PROMISE = Guarantee(
+GUARANTEE = Guarantee(
     Sampled(Fraction(1, 10), Crowd(20)),
     Unit(),
     (Theorem("the-tight-curve", "the tight curve"),),
@@ -26,21 +26,21 @@ PROMISE = Guarantee(
 )
 
 
-def test_the_curve_is_the_tight_one_and_reaches_past_the_promise() -> None:
-    points = curve(PROMISE, ODDS)
+def test_the_curve_is_the_tight_one_and_reaches_past_the_guarantee() -> None:
+    points = curve(GUARANTEE, ODDS)
     assert points[0].epsilon == 0.0
     assert points[-1].epsilon == 1.0
     for point in points[::6]:
         assert point.delta == pytest.approx(tight_delta.delta(20, "0.1", repr(point.epsilon)), rel=1e-9)
 
 
-def test_the_promised_point_lies_on_or_above_the_curve() -> None:
-    below = [point for point in curve(PROMISE, ODDS) if point.epsilon <= 0.5]
+def test_the_guaranteed_point_lies_on_or_above_the_curve() -> None:
+    below = [point for point in curve(GUARANTEE, ODDS) if point.epsilon <= 0.5]
     assert below[-1].delta <= float(ODDS.delta)
 
 
-def test_the_promised_point_is_drawn_where_it_belongs() -> None:
-    drawn = str(loss_curve(PROMISE, ODDS))
+def test_the_guaranteed_point_is_drawn_where_it_belongs() -> None:
+    drawn = str(loss_curve(GUARANTEE, ODDS))
     mark = re.search(r'<circle cx="([\d.]+)%" cy="([\d.]+)"', drawn)
     assert mark is not None
     assert float(mark[1]) == pytest.approx(LEFT + WIDE * 0.5, abs=0.01)
@@ -48,6 +48,6 @@ def test_the_promised_point_is_drawn_where_it_belongs() -> None:
 
 
 def test_no_curve_is_drawn_where_there_is_none() -> None:
-    assert loss_curve(PROMISE, Odds(Decimal("Infinity"), Decimal(0))) is None
+    assert loss_curve(GUARANTEE, Odds(Decimal("Infinity"), Decimal(0))) is None
     pure = Guarantee(Pure(Fraction(1)), Unit(), (Theorem("laplace-noise", "Laplace noise"),))
     assert loss_curve(pure, Odds(Decimal(1), Decimal(0))) is None

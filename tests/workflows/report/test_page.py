@@ -219,7 +219,7 @@ def test_what_was_drafted_from_rows_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["drafted", "unsampled"])
-def test_without_an_epsilon_nothing_is_promised_about_one_person(name: str) -> None:
+def test_without_an_epsilon_nothing_is_guaranteed_about_one_person(name: str) -> None:
     certified = certificate(ALL[name]())
     text = Page(public_report(certified)).text
     assert "Hidden is" not in text

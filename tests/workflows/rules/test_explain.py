@@ -136,7 +136,7 @@ def test_a_policy_that_means_the_same_says_no_more() -> None:
 
 def test_the_policy_of_a_rule_loads_and_guarantees_what_was_explained(tmp_path: Path) -> None:
     loaded = policy(ZEROED, tmp_path)
-    assert loaded.method.plan(loaded.schema).promise.loss == Crowd(8)
+    assert loaded.method.plan(loaded.schema).guarantee.loss == Crowd(8)
     assert steps_json(loaded.method, loaded.schema)[-1]["round"] == 5
     assert loaded.budget is not None
     assert loaded.budget.unbounded
@@ -146,14 +146,14 @@ def test_the_policy_of_a_rule_loads_and_guarantees_what_was_explained(tmp_path: 
 def test_the_policy_of_a_rule_with_totals_is_a_protected_table(rule: Rule, tmp_path: Path) -> None:
     loaded = policy(rule, tmp_path)
     assert loaded.method.name == "protected-table"
-    assert isinstance(loaded.method.plan(loaded.schema).promise.loss, Syntactic)
+    assert isinstance(loaded.method.plan(loaded.schema).guarantee.loss, Syntactic)
 
 
 @pytest.mark.parametrize("rule", [Rule(5, rate=TENTH), Rule(20, base=10, rate=TENTH), Rule(2, rate=Fraction(9, 10))])
 def test_the_policy_of_a_rule_with_a_sample_has_a_delta_that_some_epsilon_reaches(rule: Rule, tmp_path: Path) -> None:
     loaded = policy(rule, tmp_path)
     assert rule.rate is not None
-    assert loaded.method.plan(loaded.schema).promise.loss == Sampled(rule.rate, Crowd(rule.k))
+    assert loaded.method.plan(loaded.schema).guarantee.loss == Sampled(rule.rate, Crowd(rule.k))
 
 
 def test_what_a_sample_would_add_lies_on_the_tight_curve() -> None:

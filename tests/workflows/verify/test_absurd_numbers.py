@@ -74,10 +74,10 @@ def forge(honest: Certificate, name: str, number: Any) -> dict[str, Any]:
     assert steps != honest.steps
     short = name in ("depth", "tables")  # here the loss itself, or the sentence, takes too long to be made
     unit, delta = honest.guarantee.unit, honest.guarantee.delta
-    promise = honest.guarantee if short else attempted(lambda: fold(steps, unit, delta), honest.guarantee)
-    claims = attempted(lambda: claims_of(ClaimBasis(promise, steps, numbers_of(honest.claims))), honest.claims)
+    guarantee = honest.guarantee if short else attempted(lambda: fold(steps, unit, delta), honest.guarantee)
+    claims = attempted(lambda: claims_of(ClaimBasis(guarantee, steps, numbers_of(honest.claims))), honest.claims)
     if not short:
-        plain["guarantee"] = promise.to_json()
+        plain["guarantee"] = guarantee.to_json()
         plain["claims"] = [claim.to_json() for claim in claims]
     plain["steps"] = [
         encoded(step, old) if step != original else old

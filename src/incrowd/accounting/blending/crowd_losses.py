@@ -139,7 +139,7 @@ def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
                 if private and adjacency is not Adjacency.ADD_REMOVE:
                     raise DoesNotCompose(
                         "a crowd and a private release from one secret sample compose only when the private one is "
-                        "stated for rows added and removed. State the promise for those, or draw a fresh sample for "
+                        "stated for rows added and removed. State the guarantee for those, or draw a fresh sample for "
                         "each."
                     )
                 return with_private(found[0], sum(private, Fraction(0)))
@@ -147,7 +147,7 @@ def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
 
 
 def with_private(crowd: Crowd, private_epsilon: Number, replaced_epsilon: Number | None = None) -> Crowd:
-    """Return the joint promise of a crowd-blending release and private ones on the same rows: (k, ε + 2ε′).
+    """Return the joint guarantee of a crowd-blending release and private ones on the same rows: (k, ε + 2ε′).
 
     `private_epsilon` is ε′, the sum of the private releases' ε for people added or removed; `replaced_epsilon` the one
     for people replaced, if it is known to be below 2ε′ (a single count has ε′). Proof: who is ignored by the first is

@@ -110,7 +110,7 @@ def largest_rate(epsilon: Number, delta: Number, k: int, crowd_epsilon: Number) 
     """Return the largest rate, cut to six digits, at which (k, crowd ε)-crowd-blending keeps (ε, δ).
 
     δ does not fall when the rate rises: a sample at rate r is a sample at the higher rate s of a random subset of the
-    people, in which t is with probability r/s; promises survive such mixing. A rate of δ is always low enough.
+    people, in which t is with probability r/s; guarantees survive such mixing. A rate of δ is always low enough.
 
     >>> largest_rate(1, "1e-9", 20, "0.1")
     Fraction(106569, 500000)

@@ -14,7 +14,7 @@ from incrowd.accounting.budget import Allowance, Budget
 from incrowd.accounting.ledger.charging import carved, charged, repeated
 from incrowd.accounting.ledger.datasets import Sets, Values, known_dataset, name, registered, terms_of
 from incrowd.errors import InvalidParameter, Refused, UnsupportedVersion
-from incrowd.store.link import ChainEntry
+from incrowd.store.chain_entry import ChainEntry
 
 Body = Mapping[str, Any]
 

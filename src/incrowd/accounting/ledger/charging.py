@@ -15,7 +15,7 @@ from incrowd.accounting.ledger.composition import (
     refuse_used_rows,
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
-from incrowd.accounting.ledger.standing import DatasetTerms, Totals
+from incrowd.accounting.ledger.status import DatasetTerms, Totals
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Loss
 from incrowd.core.steps.rows import drafted_cause
@@ -25,7 +25,7 @@ from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused
 
 INFINITE = "Infinity"
 NOTHING = Footprint(0, 0, ())
-_UNBOUNDED = "this release has no epsilon: its promise does not bound what anyone can learn."
+_UNBOUNDED = "this release has no epsilon: its guarantee does not bound what anyone can learn."
 _BOUNDED = " A secret sample or noise would give it an epsilon."
 
 
@@ -99,7 +99,7 @@ def _pay_again(payer: _Payer, need: Amount) -> Sets:
 
 def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
     payer = _payer(values, part["dataset"], body["analyst"], body["at"])
-    new = footprint(Guarantee.from_json(part["promise"]).loss)
+    new = footprint(Guarantee.from_json(part["guarantee"]).loss)
     refuse_company(new, payer.totals.crowds, payer.totals.unbounded)
     refuse_second_use(new, payer.root, payer.totals.charges)
     samples: Sets = {("sample", payer.root, sample): True for sample in new.samples}
@@ -118,7 +118,7 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
     the same words, so that nobody learns for nothing what that was.
     """
     if part["epsilon"] == INFINITE:
-        return _pay_unbounded(payer, new, Guarantee.from_json(part["promise"]).loss)
+        return _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
     _within_allowance(payer, need)
@@ -141,7 +141,7 @@ def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
     budget, totals = payer.terms.budget, payer.totals
     if not new.unbounded:
         raise BudgetExceeded(
-            "this promise has no finite epsilon at the delta it states, so no budget can hold it. State a larger delta."
+            "this guarantee has no finite epsilon at its delta, so no budget can hold it. State a larger delta."
         )
     if budget is None or budget.unbounded is None:
         drafted = drafted_cause(loss)
@@ -238,9 +238,8 @@ def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer
 
 def _same_unit(values: Values, part: Mapping[str, Any]) -> None:
     root = known_dataset(values, part["dataset"])
-    unit, promised = terms_of(values, root).unit, Unit.from_json(part["promise"]["unit"])
-    if not promised.protects_as(unit):
+    unit, guaranteed = terms_of(values, root).unit, Unit.from_json(part["guarantee"]["unit"])
+    if not guaranteed.protects_as(unit):
         raise MixedUnits(
-            f"dataset {root} protects {unit}; this promise is about {promised}. State the promise for the unit of "
-            "the dataset."
+            f"dataset {root} protects {unit}; this guarantee is about {guaranteed}. State it for the dataset's unit."
         )

@@ -62,19 +62,19 @@ def footprint(loss: Loss) -> Footprint:
     crowds, syntactic = _count(loss)
     if crowds > 1 or (crowds and syntactic):
         raise DoesNotCompose(
-            "this promise joins a crowd-blending release with another release that is not differentially private; "
+            "this guarantee joins a crowd-blending release with another release that is not differentially private; "
             f"together they can show one person. {COUNTEREXAMPLE} Release them from separate secret samples, or "
             f"release the joint cells: {DERIVE}."
         )
     samples = samples_named(loss)
     if len(set(samples)) < len(samples):
         raise SampleReused(
-            "two parts of this promise use one secret sample; together they can betray who is in it. Draw a fresh "
+            "two parts of this guarantee use one secret sample; together they can betray who is in it. Draw a fresh "
             "sample for each, or release the joint cells once and derive both from the release."
         )
     if THE_ROWS in samples and not isinstance(loss, RobustlySampled):
         raise SampleReused(
-            "this promise joins a release whose secret sample is the dataset itself with another from the same rows; "
+            "this guarantee joins a release whose secret sample is the dataset itself with another from the same rows; "
             f"such rows have one release, ever. {COUNTEREXAMPLE} Release the joint cells: {DERIVE}."
         )
     return Footprint(crowds, syntactic, samples)
@@ -107,7 +107,7 @@ def refuse_second_use(new: Footprint, root: str, charges: int) -> None:
     """
     if new.whole and charges:
         raise SampleReused(
-            f"this promise takes the rows of dataset {root} themselves for its secret sample, and something was "
+            f"this guarantee takes the rows of dataset {root} themselves for its secret sample, and something was "
             f"released from them already: both would share one drawing. {COUNTEREXAMPLE} Such rows have one release, "
             f"ever; {DERIVE}."
         )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.standing import BudgetStatus, DatasetTerms, Totals
+from incrowd.accounting.ledger.status import BudgetStatus, DatasetTerms, Totals
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
-from incrowd.store.link import Key
+from incrowd.store.chain_entry import Key
 
 Values = Callable[[Key], Any]
 Sets = dict[Key, Any]

@@ -30,13 +30,13 @@ from incrowd.accounting.ledger.request import (
     repeating,
     signed,
 )
-from incrowd.accounting.ledger.standing import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
+from incrowd.accounting.ledger.status import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
 from incrowd.accounting.ledger.tally import SpentTally
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
-from incrowd.store.link import Anchor
+from incrowd.store.chain_entry import Anchor
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ledger:
-    """The one book of what was promised about whom; it can be shared by threads.
+    """The one book of what was guaranteed about whom; it can be shared by threads.
 
     Every method that writes is one serializable transaction that checks and writes, committed before it returns.  What
     is refused is written down too.  Nothing is ever refunded.
@@ -56,12 +56,12 @@ class Ledger:
     >>> from tempfile import TemporaryDirectory
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Pure(Fraction(2)), Unit(), ())
+    >>> guarantee = Guarantee(Pure(Fraction(2)), Unit(), ())
     >>> with TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(f"sqlite:///{folder}/ledger.sqlite")
     ...     _ = ledger.register(Declaration("births", Unit(), Budget.of(3)))
-    ...     _ = ledger.charge(promise, "births", release="table 1")
-    ...     ledger.charge(promise, "births", release="table 2")
+    ...     _ = ledger.charge(guarantee, "births", release="table 1")
+    ...     ledger.charge(guarantee, "births", release="table 2")
     Traceback (most recent call last):
     incrowd.errors.BudgetExceeded: this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1. ...
     """
@@ -97,17 +97,17 @@ class Ledger:
         return _or_raise(self.chain.transact(lambda writer: register(writer, registering(declaration))))
 
     def charge(
-        self, promise: Guarantee, dataset: str, release: str, analyst: str | None = None, account: str | None = None
+        self, guarantee: Guarantee, dataset: str, release: str, analyst: str | None = None, account: str | None = None
     ) -> Entry:
-        """Write a promise down and take its cost from the budget, or refuse it; `release` names what it is for.
+        """Write a guarantee down and take its cost from the budget, or refuse it; `release` names what it is for.
 
         The release is for everyone, or for one analyst.  With an `account` its ρ is taken from what was carved out.
         """
-        return self._enter(charging(self.price, [Part(dataset, promise, account)], release, analyst))
+        return self._enter(charging(self.price, [Part(dataset, guarantee, account)], release, analyst))
 
     def charge_together(
         self,
-        promises: Mapping[str, Guarantee],
+        guarantees: Mapping[str, Guarantee],
         release: str,
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
@@ -116,7 +116,7 @@ class Ledger:
 
         Datasets that are declared along with it become known by their first charge and in its transaction.
         """
-        request = charging(self.price, list(starmap(Part, promises.items())), release, analyst)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst)
         return self._enter(replace(request, declared=tuple(declared)))
 
     def conclude(self, charge: Entry, certificate: str | None) -> None:
@@ -155,10 +155,10 @@ class Ledger:
             _or_raise(self.chain.transact(lambda writer: register(writer, request)))
 
     def preview(
-        self, promises: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
+        self, guarantees: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
     ) -> tuple[BudgetStatus, ...]:
         """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
-        request = charging(self.price, list(starmap(Part, promises.items())), "preview", analyst)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
         asked = replace(request, declared=tuple(declared))

@@ -1,4 +1,4 @@
-"""Request: what the ledger is asked to write, and what it asks to learn the price of a promise."""
+"""Request: what the ledger is asked to write, and what it asks to learn the price of a guarantee."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.datasets import Declaration, name
-from incrowd.accounting.ledger.standing import Entry
+from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, ZeroConcentrated
 from incrowd.core.rounding import round_down, round_up
@@ -72,10 +72,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Part:
-    """One dataset's part of a charge: what is promised about it, and the account that pays if not the budget."""
+    """One dataset's part of a charge: what is guaranteed about it, and the account that pays if not the budget."""
 
     dataset: str
-    promise: Guarantee
+    guarantee: Guarantee
     account: str | None = None
 
 
@@ -85,8 +85,8 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
     >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Pure(Fraction(1)), Unit(), ())
-    >>> charging(Accountant(), [Part("births", promise)], "table 1", None).body["parts"][0]["epsilon"]
+    >>> guarantee = Guarantee(Pure(Fraction(1)), Unit(), ())
+    >>> charging(Accountant(), [Part("births", guarantee)], "table 1", None).body["parts"][0]["epsilon"]
     '1'
     """
     if not parts:
@@ -138,23 +138,23 @@ def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: s
 
 
 def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
-    stated = {"dataset": part.dataset, "promise": part.promise.to_json(), "account": part.account, **_FREE}
+    stated = {"dataset": part.dataset, "guarantee": part.guarantee.to_json(), "account": part.account, **_FREE}
     try:
-        return stated | (_spend(price, part.promise) if part.account is None else _draw(price, part.promise)), None
+        return stated | (_spend(price, part.guarantee) if part.account is None else _draw(price, part.guarantee)), None
     except Refused as refusal:
         return stated, refusal
 
 
-def _spend(price: Price, promise: Guarantee) -> dict[str, str]:
-    spend = price.spend(promise.loss, promise.delta, promise.unit.adjacency)
+def _spend(price: Price, guarantee: Guarantee) -> dict[str, str]:
+    spend = price.spend(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     return {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": spend.rule}
 
 
-def _draw(price: Price, promise: Guarantee) -> dict[str, str]:
-    rho = price.rho(promise.loss, promise.unit.adjacency)
+def _draw(price: Price, guarantee: Guarantee) -> dict[str, str]:
+    rho = price.rho(guarantee.loss, guarantee.unit.adjacency)
     if rho is None:
         raise Refused(
-            "this promise has no finite rho, so a zero-concentrated account cannot hold it. Charge it to the budget "
+            "this guarantee has no finite rho, so a zero-concentrated account cannot hold it. Charge it to the budget "
             "itself, without an account."
         )
     return {"rho": plain(round_up(rho)), "rule": "zero-concentrated account"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.charging import INFINITE
-from incrowd.accounting.ledger.standing import Totals
-from incrowd.store.link import ChainEntry, Key
+from incrowd.accounting.ledger.status import Totals
+from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.tally import Sums
 
 _FEW = 32

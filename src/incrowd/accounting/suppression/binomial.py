@@ -90,7 +90,7 @@ def log_lower_tail(m: int, n: int, p: float, q: float) -> float:
 
 
 def upper_tails(m: int, n: int, chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return P[Bin(n, p) >= m] for many p at once, with an error below 1e-9: for forecasts, not for promises.
+    """Return P[Bin(n, p) >= m] for many p at once, with an error below 1e-9: for forecasts, not for guarantees.
 
     The masses at m follow from the one at p = m / n, and the light side is summed for those that are not negligible.
 

@@ -1,4 +1,4 @@
-"""Sampled suppression read backwards: the k, the epsilon or the rate that keeps a wanted promise.
+"""Sampled suppression read backwards: the k, the epsilon or the rate that keeps a wanted guarantee.
 
 The tight delta falls as k grows (suppressing below k + 1 post-processes suppressing below k), rises with the rate (a
 smaller sample is a sample of the larger one) and falls, continuously, as epsilon grows: each question is a bisection.
@@ -164,7 +164,7 @@ def largest_decimal(meets: Callable[[Fraction], bool], delta: Fraction, k: int) 
     while not meets(_decimal(low)):
         low -= _MANTISSAS
         if low < _place(_LOG_LEAST_RATE):
-            raise Infeasible("no rate that a computer can draw keeps this promise. Allow a larger delta.")
+            raise Infeasible("no rate that a computer can draw keeps this guarantee. Allow a larger delta.")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if meets(_decimal(middle)) else (low, middle)

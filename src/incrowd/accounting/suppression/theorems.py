@@ -105,30 +105,30 @@ def theorem6_delta(k: int, rate: Number, epsilon: Number) -> float:
 
 
 @dataclass(frozen=True)
-class SmoothPromise:
-    """Theorem 6's promise for releases (k, rate, epsilon) by sampled suppression, each with a fresh sample.
+class SmoothGuarantee:
+    """Theorem 6's guarantee for releases (k, rate, epsilon) by sampled suppression, each with a fresh sample.
 
     Source: Li, Qardaji and Su 2010, Theorems 5 and 6. Each release is (z epsilon_i, f_i(z) delta_i)-private, so their
     epsilons add up, their deltas add up, and f is the largest f_i. This needs independent coins: from one shared sample
     nothing follows. It is weak; `envelope` is much sharper.
 
-    >>> promise = SmoothPromise.of(20, "0.2", "0.25")
-    >>> round(promise.delta, 4), round(promise.f(2), 4)
+    >>> guarantee = SmoothGuarantee.of(20, "0.2", "0.25")
+    >>> round(guarantee.delta, 4), round(guarantee.f(2), 4)
     (0.0373, 0.0337)
-    >>> promise.together(promise).epsilon
+    >>> guarantee.together(guarantee).epsilon
     Fraction(1, 2)
     """
 
     releases: tuple[tuple[SampledCell, Fraction], ...]
 
     @classmethod
-    def of(cls, k: int, rate: Number, epsilon: Number) -> SmoothPromise:
-        """Return the promise of one release; requires epsilon >= -ln(1 - rate)."""
+    def of(cls, k: int, rate: Number, epsilon: Number) -> SmoothGuarantee:
+        """Return the guarantee of one release; requires epsilon >= -ln(1 - rate)."""
         return cls(((_reached(k, rate, epsilon), exact(epsilon)),))
 
-    def together(self, other: SmoothPromise) -> SmoothPromise:
-        """Return the promise of both, made with independent coins."""
-        return SmoothPromise(self.releases + other.releases)
+    def together(self, other: SmoothGuarantee) -> SmoothGuarantee:
+        """Return the guarantee of both, made with independent coins."""
+        return SmoothGuarantee(self.releases + other.releases)
 
     @property
     def epsilon(self) -> Fraction:
@@ -145,7 +145,7 @@ class SmoothPromise:
         """Return by which factor, at most, delta falls when epsilon is multiplied by z >= 1."""
         factor = exact(z, "z")
         if factor < 1:
-            raise InvalidParameter("a smooth promise speaks of z times epsilon for z of 1 or more.")
+            raise InvalidParameter("a smooth guarantee speaks of z times epsilon for z of 1 or more.")
         return max(
             min(1.0, math.exp(_log_theorem6(cell, factor * epsilon) - _exponent(cell, _gamma(cell, epsilon))))
             for cell, epsilon in self.releases

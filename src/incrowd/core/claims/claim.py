@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 GROUPS = Exposure(
     "facts-about-groups", "what holds for a whole group: people like you can be described, with or without you"
 )
-"""What no promise to single people hides."""
+"""What no guarantee to single people hides."""
 
 
 class Status(StrEnum):

@@ -30,7 +30,7 @@ def beside(unit: Unit) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Private(Claim):
-    """Differential privacy: the numbers that the promise hangs on, and for whom it holds."""
+    """Differential privacy: the numbers that the guarantee hangs on, and for whom it holds."""
 
     rank: ClassVar[int] = 0
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}

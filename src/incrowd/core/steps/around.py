@@ -1,6 +1,6 @@
 """Around: steps that the road of a release puts in front of any method's own: people held out, failed runs, a check.
 
-None of them changes what is promised.  A certificate has each of them at most once, in the order of `AROUND`, before
+None of them changes what is guaranteed.  A certificate has each of them at most once, in the order of `AROUND`, before
 the first step of its method.
 """
 
@@ -35,8 +35,8 @@ THRESHOLD_FAILED = Exposure(
 class HoldOut(Step):
     """An own coin leaves each person out, with all rows, before anything else happens.
 
-    Promise: unchanged.  Whoever is held out is as if removed, whoever is not stands where every other set of held-out
-    people leaves the promise of what follows; it earns no amplification, because the list is kept.
+    Guarantee: unchanged.  Whoever is held out is as if removed, whoever is not stands where every other set of held-out
+    people leaves the guarantee of what follows; it earns no amplification, because the list is kept.
     """
 
     kind: ClassVar[str] = "hold out"
@@ -67,7 +67,7 @@ class HoldOut(Step):
 class Rerun(Step):
     """An attack on an earlier release of these people was not shown to stay below a threshold: this one is another run.
 
-    Promise: unchanged, and it assumes what is then not so: that the release was not chosen among several runs.
+    Guarantee: unchanged, and it assumes what is then not so: that the release was not chosen among several runs.
     """
 
     kind: ClassVar[str] = "run again"

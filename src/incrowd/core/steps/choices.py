@@ -10,7 +10,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import Pure, Sequence
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import BLIND, ClaimBasis, Promise, Step
+from incrowd.core.steps.step import BLIND, ClaimBasis, Step, StepGuarantee
 from incrowd.core.steps.suppression import COIN, COUNTED, RARE, Suppress, tight_curve
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
@@ -60,7 +60,7 @@ class PrivateChoice(Step):
 
     epsilon: Fraction
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - its ε is that of the unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - its ε is that of the unit
         """Put the choice in front: its ε adds to what follows, and a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -78,7 +78,7 @@ class RecodingChoice(PrivateChoice):
     fresh: ClassVar[Condition]
     left_open: ClassVar[Exposure]
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the choice in front; the recoding that it makes was not blind, but what it chose from was."""
         around = super().around(inner, unit)
         if around is inner:
@@ -93,13 +93,13 @@ class SuppressChosen(Suppress):
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of choice and release together, and that nothing published is rare."""
         same = self.anonymity(grounds)
-        if grounds.promise.syntactic:
+        if grounds.guarantee.syntactic:
             return (same,)
         unit, choice = grounds.unit, grounds.need(RecodingChoice)
         private = ApproximatePrivacy(
             k=self.k,
             rate=grounds.need(SecretSample).rate,
-            delta=grounds.promise.delta,
+            delta=grounds.guarantee.delta,
             epsilon=grounds.epsilon,
             choosing=choice.epsilon,
             adjacency=unit.adjacency,
@@ -110,7 +110,7 @@ class SuppressChosen(Suppress):
                 COUNTED[0],
                 *proved(choice.moved, choice.fresh),
                 *RARE,
-                *assumed(grounds.promise.assumes),
+                *assumed(grounds.guarantee.assumes),
             ),
             not_protected=(GROUPS, choice.left_open),
         )
@@ -121,8 +121,9 @@ class SuppressChosen(Suppress):
 class LevelsByLook(Step):
     """Levels, k and rate were chosen from what a private look showed; its ε was charged before, by another entry.
 
-    Promise: what follows keeps its (ε, δ) for every levels, k and rate that the look could have shown, since its coins
-    are its own; look and release together lose at most the sum of both (adaptive composition).  The ledger holds both.
+    Guarantee: what follows keeps its (ε, δ) for every levels, k and rate that the look could have shown, since its
+    coins are its own; look and release together lose at most the sum of both (adaptive composition).  The ledger holds
+    both.
     """
 
     kind: ClassVar[str] = "levels by a private look"
@@ -145,7 +146,7 @@ class LevelsByLook(Step):
             f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what it cost was charged before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what it cost was charged before
         """Say that the levels were not chosen blindly; a property of form stays what it is."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -165,19 +166,19 @@ class SuppressAfterLook(Suppress):
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of this release alone, and that nothing published is rare."""
         same = self.anonymity(grounds)
-        if grounds.promise.syntactic:
+        if grounds.guarantee.syntactic:
             return (same,)
         unit = grounds.unit
         private = ApproximatePrivacy(
             k=self.k,
             rate=grounds.need(SecretSample).rate,
-            delta=grounds.promise.delta,
+            delta=grounds.guarantee.delta,
             epsilon=grounds.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
             unit=unit,
             theorem=tight_curve(unit),
-            preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(grounds.promise.assumes)),
+            preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(grounds.guarantee.assumes)),
             not_protected=(GROUPS, _NOBODY_BLENDS, _LOOK_ITSELF),
         )
         return (private, same)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import assumed, proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
-from incrowd.core.steps.step import Promise, Step
+from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Assumption, Condition, Exposure
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.errors import InvalidParameter
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 OWN_DECISION = Condition(
     "own-decision",
     "the consent gate leaves a person's rows in or out by that person's own id and events "
-    "alone, so that the promise for a person added or removed covers whether that person "
+    "alone, so that the guarantee for a person added or removed covers whether that person "
     "consented",
 )
 OWN_NODE = Condition(
     "own-node-decision",
     "the consent gate leaves a person's node in or out, with all its edges, by that person's "
-    "own id and events alone, so that the promise for a node added or removed covers whether "
+    "own id and events alone, so that the guarantee for a node added or removed covers whether "
     "that person consented",
 )
 RECORDED = Assumption("registry-is-true", "the events of the consent registry are what these people decided")
@@ -44,8 +44,8 @@ MOVED = Exposure(
 _BOUNDED = (Private, SampledCrowd, Surveyed, Concentrated)
 """Claims that bound what is learned of one person whatever else is released; all others say something of a form."""
 NEEDS_ADDING = (
-    "a consent gate needs a promise for people who are added or removed: with people replaced, the number of those who "
-    "consent would have to be public, and it is not. Write adjacency: add-remove."
+    "a consent gate needs a guarantee for people who are added or removed: with people replaced, the number of those "
+    "who consent would have to be public, and it is not. Write adjacency: add-remove."
 )
 NEEDS_PEOPLE = "consent is given by people: name the column that tells them apart, dataset.unit.column."
 NEEDS_NODES = (
@@ -58,7 +58,7 @@ NEEDS_NODES = (
 class ConsentGate(Step):
     """Only rows of people take part whose consent to a purpose stands; each is decided on by their own events.
 
-    Promise: unchanged, for people added or removed.  Two tables that differ by one person are gated to the same table
+    Guarantee: unchanged, for people added or removed.  Two tables that differ by one person are gated to the same table
     or to two that differ by that person.  Consenting is no secret sample: it earns no amplification.
 
     Source: a stable transformation, McSherry 2009, applied to rows with the person's own events.
@@ -119,8 +119,8 @@ class ConsentGate(Step):
             "without one shows that it had to wait."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Leave the promise as it is, and refuse one that a gate would break."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Leave the guarantee as it is, and refuse one that a gate would break."""
         require_gate(unit)
         return inner
 
@@ -138,12 +138,12 @@ class ConsentGate(Step):
 
 
 def require_gate(unit: Unit) -> None:
-    """Refuse a gate for a unit to whom its promise would not hold.
+    """Refuse a gate for a unit to whom its guarantee would not hold.
 
     >>> from incrowd.core.unit import Unit
     >>> require_gate(Unit(Kind.PERSON, Adjacency.REPLACE, "id"))
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: a consent gate needs a promise for people who are added or removed: ...
+    incrowd.errors.InvalidParameter: a consent gate needs a guarantee for people who are added or removed: ...
     """
     if unit.kind is Kind.EDGE:
         raise InvalidParameter(NEEDS_NODES)

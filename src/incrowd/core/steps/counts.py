@@ -12,7 +12,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.loss import Crowd
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.steps.suppression import (
     BLENDING,
     COIN,
@@ -65,18 +65,18 @@ class SmallCounts(Step):
 
     @property
     def crowd(self) -> Crowd:
-        """What such counts promise where every row is read."""
+        """What such counts guarantee where every row is read."""
         return Crowd(self.k)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a crowd of k; on a secret sample, by the tight curve."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a crowd of k; on a secret sample, by the tight curve."""
         if inner.loss is not None:
             return inner
-        return Promise(self.crowd, (self.source,), assumptions(unit), (self.curve,))
+        return StepGuarantee(self.crowd, (self.source,), assumptions(unit), (self.curve,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
-        if grounds.promise.syntactic:
+        if grounds.guarantee.syntactic:
             return ()
         crowds = (self._blending(grounds),) if blends(grounds) else ()
         survey, sample = grounds.find(Survey), grounds.find(SecretSample)
@@ -97,7 +97,7 @@ class SmallCounts(Step):
     def _sampled(self, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
         unit, noise = grounds.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
         shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": grounds.epsilon}
-        shared |= {"delta": grounds.promise.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}
+        shared |= {"delta": grounds.guarantee.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}
         shared["preconditions"] = self._conditions(unit, sampled=True)
         several = (SEVERAL_ROWS,) if unit.max_rows > 1 else ()
         replaced = (self.replaced,) if unit.adjacency is Adjacency.REPLACE else ()
@@ -168,7 +168,7 @@ class NoiseWhenSmall(SmallCounts):
 
     @property
     def crowd(self) -> Crowd:
-        """What such counts promise where every row is read."""
+        """What such counts guarantee where every row is read."""
         return NoisyCrowd(self.k, self.epsilon)
 
     @property

@@ -59,17 +59,17 @@ def noise_claim(
     grounds: ClaimBasis,
     conditions: tuple[Condition, Condition] = (EVERY_BIN, DECLARED),
 ) -> PurePrivacy | ApproximatePrivacy:
-    """Return the claim of counts with noise: differential privacy, by the theorem of the promise.
+    """Return the claim of counts with noise: differential privacy, by the theorem of the guarantee.
 
     `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
     """
-    unit, promise, sample = grounds.unit, grounds.promise, grounds.find(SecretSample)
+    unit, guarantee, sample = grounds.unit, grounds.guarantee, grounds.find(SecretSample)
     given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
     given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
     given["preconditions"] = (
         *proved(conditions[0], ROWS_ALONE),
         *checked(conditions[1]),
-        *assumed(promise.assumes),
+        *assumed(guarantee.assumes),
     )
-    given |= {"theorem": promise.because, "not_protected": (GROUPS,)}
-    return ApproximatePrivacy(**given, delta=promise.delta) if promise.delta else PurePrivacy(**given)
+    given |= {"theorem": guarantee.because, "not_protected": (GROUPS,)}
+    return ApproximatePrivacy(**given, delta=guarantee.delta) if guarantee.delta else PurePrivacy(**given)

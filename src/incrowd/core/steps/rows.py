@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import pseudonymity
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.core.words import counted
@@ -66,12 +66,12 @@ class KeepRows(Step):
         kept = "one row takes" if self.rows == 1 else f"at most {rows} take"
         return f"Of each person, {known}, {kept} part, {self.rule}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Group what is promised for one row, and say why for crowds; noise on a person's rows needs nothing.
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Group what is guaranteed for one row, and say why for crowds; noise on a person's rows needs nothing.
 
-        On a sample, one row of each person that is kept at random changes nothing: whichever rows are kept, the promise
-        for one row each holds, and so it does on average.  Without a sample crowds are promised for what is kept only,
-        and what is kept of a person with several rows blends with nobody: the form of the table remains.
+        On a sample, one row of each person that is kept at random changes nothing: whichever rows are kept, the
+        guarantee for one row each holds, and so it does on average.  Without a sample crowds are guaranteed for what is
+        kept only, and what is kept of a person with several rows blends with nobody: the form of the table remains.
         """
         if isinstance(inner.loss, Crowd) and unit.max_rows == 1 and not unit.single:
             return _form_alone(inner.loss)
@@ -143,7 +143,7 @@ class Recode(Step):
         """The recoded columns."""
         return tuple(column.column for column in self.columns)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - rules drafted from rows bind no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
         """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
         names = ", ".join(self.drafted)
         if names and isinstance(inner.loss, Syntactic):
@@ -151,7 +151,7 @@ class Recode(Step):
             return replace(inner, loss=form)
         if not names or not isinstance(inner.loss, Crowd):
             return inner
-        return Promise(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
+        return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that names stand under pseudonyms, where some do."""
@@ -233,26 +233,26 @@ def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
 
 
 def drafted_cause(loss: Loss) -> str | None:
-    """Return that rules drafted from rows are why a promise has no ε, and what to do; None where they are not.
+    """Return that rules drafted from rows are why a guarantee has no ε, and what to do; None where they are not.
 
     >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, "sex, zip"),)))
-    'this promise has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
+    'this guarantee has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
     """
     forms = [part for part in walk(loss) if isinstance(part, Syntactic)]
     names = [text for form in forms for name, text in form.parameters if name == DRAFTED]
     if not names:
         return None
     return (
-        f"this promise has no epsilon, because these were drafted from rows (derived: rows): {', '.join(names)}. Write "
-        "there what is publicly known and remove the mark; or, where a public source says the same, add public: and "
-        "that source."
+        f"this guarantee has no epsilon, because these were drafted from rows (derived: rows): {', '.join(names)}. "
+        "Write there what is publicly known and remove the mark; or, where a public source says the same, add "
+        "public: and that source."
     )
 
 
-def _form_alone(crowd: Crowd) -> Promise:
+def _form_alone(crowd: Crowd) -> StepGuarantee:
     if isinstance(crowd, NoisyWhenSmall):
         raise InvalidParameter(
-            "without a secret sample, noise on small counts promises nothing to people of whom one row among several "
+            "without a secret sample, noise on small counts guarantees nothing to people of whom one row among several "
             "is kept: write more: drop beside the person column, which leaves them out, or more: refuse."
         )
-    return Promise(Syntactic("k-anonymity", (("k", str(crowd.k)),)), (_ALONE,))
+    return StepGuarantee(Syntactic("k-anonymity", (("k", str(crowd.k)),)), (_ALONE,))

@@ -17,7 +17,7 @@ from incrowd.core.loss import (
     Sampled,
     ZeroConcentrated,
 )
-from incrowd.core.steps.step import Promise, Step
+from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.core.words import share
@@ -56,7 +56,7 @@ class EveryRow(Step):
         """What happens, for people."""
         return "Every row is read: there is no secret sample."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let noise cover the counts that all rows of a unit move; on a sample each row has a coin of its own."""
         return replace(inner, loss=of_unit(inner.loss, unit)) if isinstance(inner.loss, Laplace | Gaussian) else inner
 
@@ -87,7 +87,7 @@ class SecretSample(Step):
         drawn = share(self.rate)
         return f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a coin belongs to a row, whoever it is
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a coin belongs to a row, whoever it is
         """Put the sample around what is computed on it; a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -149,11 +149,11 @@ class DrawnBefore(Survey):
             "read; what protects is that nobody knows who was drawn."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - crowds on a survey are of one row each
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - crowds on a survey are of one row each
         """Put the survey around a crowd: nothing else may be released from these rows."""
         if not isinstance(inner.loss, Crowd):
             return inner
-        return Promise(self.loss(inner.loss, THE_ROWS), (ROBUST,), inner.assumes | {DRAWN_BEFORE})
+        return StepGuarantee(self.loss(inner.loss, THE_ROWS), (ROBUST,), inner.assumes | {DRAWN_BEFORE})
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class DrawnHere(Survey):
             "knows which were drawn; the coins are forgotten."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - crowds on a survey are of one row each
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - crowds on a survey are of one row each
         """Put the sample around a crowd."""
         if not isinstance(inner.loss, Crowd):
             return inner
-        return Promise(self.loss(inner.loss, None), (ROBUST,), inner.assumes | {COINS})
+        return StepGuarantee(self.loss(inner.loss, None), (ROBUST,), inner.assumes | {COINS})
 
 
 def of_unit(noise: Laplace | Gaussian, unit: Unit) -> Loss:

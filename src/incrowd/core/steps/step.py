@@ -1,4 +1,4 @@
-"""Step: one thing that happens to rows, as a typed value from which promise, claims and words are computed."""
+"""Step: one thing that happens to rows, as a typed value from which guarantee, claims and words are computed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ Kept = TypeVar("Kept", bound="Step")
 
 
 @dataclass(frozen=True)
-class Promise:
-    """A promise that grows from the last step outwards: its loss (None: nothing released yet), reasons, assumptions.
+class StepGuarantee:
+    """A guarantee that grows from the last step outwards: its loss (None: nothing released yet), reasons, assumptions.
 
     `on_sample` are the reasons that take the place of all others if the same is computed on a secret sample.
     """
@@ -59,16 +59,16 @@ class Promise:
 
 @dataclass(frozen=True)
 class ClaimBasis:
-    """What claims rest on: the folded promise, the steps, and the numbers that an accountant computed."""
+    """What claims rest on: the folded guarantee, the steps, and the numbers that an accountant computed."""
 
-    promise: Guarantee
+    guarantee: Guarantee
     steps: tuple[Step, ...]
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unit(self) -> Unit:
-        """Whom the promise protects."""
-        return self.promise.unit
+        """Whom the guarantee protects."""
+        return self.guarantee.unit
 
     @property
     def epsilon(self) -> Decimal:
@@ -107,8 +107,8 @@ class Step:
         """The steps inside this one."""
         return ()
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what most steps do not need
-        """Return the promise of this step and all that follow, given that of those that follow."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what most steps do not need
+        """Return the guarantee of this step and all that follow, given that of those that follow."""
         return inner
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
@@ -156,7 +156,7 @@ def walk(steps: Iterable[Step]) -> Iterable[Step]:
 
 
 def fold(steps: tuple[Step, ...], unit: Unit, delta: Fraction = Fraction(0)) -> Guarantee:
-    """Return the promise of steps for a unit, from the last step outwards, charged at δ.
+    """Return the guarantee of steps for a unit, from the last step outwards, charged at δ.
 
     >>> from incrowd.core.steps.suppression import Suppress
     >>> fold((Suppress(5),), Unit()).loss
@@ -164,20 +164,20 @@ def fold(steps: tuple[Step, ...], unit: Unit, delta: Fraction = Fraction(0)) -> 
     """
     inner = inside(steps, unit)
     if inner.loss is None:
-        raise InvalidParameter("these steps release nothing, so there is nothing to promise.")
+        raise InvalidParameter("these steps release nothing, so there is nothing to guarantee.")
     return Guarantee(inner.loss, unit, inner.because, inner.assumes, Fraction(0) if inner.syntactic else delta)
 
 
-def inside(steps: tuple[Step, ...], unit: Unit) -> Promise:
-    """Return the folded promise of some steps, as a step that holds them needs it."""
-    inner = Promise()
+def inside(steps: tuple[Step, ...], unit: Unit) -> StepGuarantee:
+    """Return the folded guarantee of some steps, as a step that holds them needs it."""
+    inner = StepGuarantee()
     for step in reversed(steps):
         inner = step.around(inner, unit)
     return inner
 
 
 def claims_of(grounds: ClaimBasis) -> tuple[Claim, ...]:
-    """Return all claims of a promise, the strongest first; each leaves open what a check of the source shows."""
+    """Return all claims of a guarantee, the strongest first; each leaves open what a check of the source shows."""
     made = sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
     for step in grounds.steps:
         made = [step.amend(claim) for claim in made]
@@ -187,7 +187,7 @@ def claims_of(grounds: ClaimBasis) -> tuple[Claim, ...]:
 
 
 def assumptions(unit: Unit) -> frozenset[Assumption]:
-    """Return what must be true outside our code for any promise about a unit."""
+    """Return what must be true outside our code for any guarantee about a unit."""
     return frozenset({BLIND, ONCE, LEDGER, whose(unit)})
 
 

@@ -20,7 +20,7 @@ from incrowd.core.claims.privacy import (
 from incrowd.core.loss import Crowd
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import COINS, DRAWN_BEFORE, ROBUST, DrawnBefore, DrawnHere, SecretSample, Survey
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, ExtraRowsRule
 
@@ -93,16 +93,16 @@ class Suppress(Step):
         """What happens, for people."""
         return f"Combinations that occur fewer than {self.k} times are dropped, over {self.over}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a crowd of k; on a secret sample, by the tight curve."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a crowd of k; on a secret sample, by the tight curve."""
         if inner.loss is not None:
             return inner
-        return Promise(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
+        return StepGuarantee(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
         same = self.anonymity(grounds)
-        if grounds.promise.syntactic:
+        if grounds.guarantee.syntactic:
             return (same,)
         crowds = (blending(self.k, grounds), same) if blends(grounds) else (same,)
         survey, sample = grounds.find(Survey), grounds.find(SecretSample)
@@ -149,11 +149,11 @@ def blending(k: int, grounds: ClaimBasis) -> Blending:
 
 
 def sample_claims(k: int, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
-    """Claim what suppression on a secret sample promises, by the tight curve and by the published formulas."""
+    """Claim what suppression on a secret sample guarantees, by the tight curve and by the published formulas."""
     unit, conditions = grounds.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(grounds.unit) | {COINS}))
     shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": unit}
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
-    delta = grounds.promise.delta
+    delta = grounds.guarantee.delta
     private = ApproximatePrivacy(
         **shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=tight_curve(unit)
     )
@@ -193,7 +193,7 @@ def survey_claims(k: int, survey: Survey, grounds: ClaimBasis) -> tuple[Claim, .
     shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.drawn, "unit": unit}
     shared |= {"preconditions": _survey_conditions(survey, grounds), "not_protected": (GROUPS,)}
     added = unit.adjacency is Adjacency.ADD_REMOVE
-    own: dict[str, Any] = {"delta": grounds.promise.delta, "epsilon": grounds.epsilon}
+    own: dict[str, Any] = {"delta": grounds.guarantee.delta, "epsilon": grounds.epsilon}
     theorem = (ROBUST,) if added else (ROBUST, REPLACED_AS_TWO)
     private = ApproximatePrivacy(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
     if not added:

@@ -1,7 +1,7 @@
 """Contributions: at most so many rows of each person, chosen before any sample is drawn.
 
 A person's rows are kept or not by that person's rows and coins alone, so adding or removing a person changes nothing
-for the others: what is promised for at most m rows then holds for people.  Choosing after sampling would not do: of
+for the others: what is guaranteed for at most m rows then holds for people.  Choosing after sampling would not do: of
 a person with five rows one would be left far more often than the rate says.
 """
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
+from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.keys import Layout, grouped, translated
-from incrowd.core.marks import SourceFingerprint
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, IN_ENGINE, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
 from incrowd.core.unit import ExtraRowsRule
@@ -27,7 +27,7 @@ from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, RowKeys
 from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
 from incrowd.engines.readers.reader import TypedReader
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.row_marks import RowFingerprints
+from incrowd.engines.row_fingerprints import RowFingerprints
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 _NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."

@@ -20,7 +20,7 @@ from incrowd.engines.unnamed_file import UnnamedFile
 
 if TYPE_CHECKING:
     from incrowd.core.table import Rows
-    from incrowd.engines.row_marks import RowFingerprints
+    from incrowd.engines.row_fingerprints import RowFingerprints
 
 IN_MEMORY = 1 << 27
 """So many bytes of keys stay in memory; the rest goes to a file without a name."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress, Rows
     from incrowd.core.unit import Unit
-    from incrowd.engines.row_marks import RowFingerprints
+    from incrowd.engines.row_fingerprints import RowFingerprints
 
 
 _WORDS = {

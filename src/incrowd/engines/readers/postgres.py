@@ -42,9 +42,9 @@ class PostgresRows:
 
     They are copied once, in one REPEATABLE READ transaction that may write nothing, to a file without a name on this
     machine, and every pass reads that file.  A transaction held open over all passes would see the same rows, but a
-    server promises no order without ORDER BY, and orders that are unique and cheap (ctid) exist for plain tables only;
-    it would also hold back the server's cleaning for hours.  With the copy a position means the same row in every pass
-    by construction, memory is bounded by a batch, and a connection that breaks does so before anything is charged.
+    server guarantees no order without ORDER BY, and orders that are unique and cheap (ctid) exist for plain tables
+    only; it would also hold back the server's cleaning for hours.  With the copy a position means the same row in every
+    pass by construction, memory is bounded by a batch, and a connection that breaks does so before anything is charged.
     """
 
     kept: SpooledRows

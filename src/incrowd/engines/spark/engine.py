@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.marks import SourceFingerprint
+from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
 from incrowd.engines.columns import require

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.core.marks import SourceFingerprint
+from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.local.validate import (
     EXPECTED_ONLY,
@@ -25,7 +25,7 @@ from incrowd.engines.local.validate import (
 )
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
-from incrowd.engines.row_marks import RowFingerprints
+from incrowd.engines.row_fingerprints import RowFingerprints
 from incrowd.engines.spark.limit import crowded
 from incrowd.engines.spark.origins import TextFiles
 from incrowd.engines.spark.pieces import name_of, unchanged

@@ -12,7 +12,7 @@ import pyarrow as pa
 from incrowd.engines.columns import quote
 from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run
 from incrowd.engines.writers.files import bare, pieces
-from incrowd.errors import IncrowdError, InvalidParameter, OutputUnavailable, PromiseBroken
+from incrowd.errors import GuaranteeBroken, IncrowdError, InvalidParameter, OutputUnavailable
 
 _PIECE = 1 << 16
 _TAKEN = """
@@ -77,7 +77,7 @@ def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> Non
         cursor.adbc_ingest(table, _plain(rows()), mode="create", db_schema_name=schema)
         cursor.execute(f"SELECT * FROM {full} ORDER BY ctid")  # noqa: S608 - quoted
         if not _same(_plain(rows()), cursor.fetch_record_batch()):
-            raise PromiseBroken(
+            raise GuaranteeBroken(
                 "the rows in the database are not the rows that were released. This is a fault in the software: please "
                 "report it."
             )

@@ -47,7 +47,7 @@ def rights(role: AccessRole) -> frozenset[Permission]:
     """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
 
     >>> sorted(rights(AccessRole.ANALYST))
-    [<Right.ASK: 'ask'>, <Right.READ: 'read'>]
+    [<Permission.ASK: 'ask'>, <Permission.READ: 'read'>]
     >>> Permission.AUDIT in rights(AccessRole.OWNER), Permission.ASK in rights(AccessRole.AUDITOR)
     (False, False)
     """

@@ -18,7 +18,7 @@ from incrowd.governance.access.credentials import fingerprint, new_token
 from incrowd.governance.consent.event import ConsentEvent, written_moment
 from incrowd.governance.consent.state import Recorded, RecordedRows
 from incrowd.store.chain import Chain
-from incrowd.store.link import Anchor, ChainEntry, Key
+from incrowd.store.chain_entry import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Writer
 from incrowd.store.verify import ChainReport, Values, verify
 

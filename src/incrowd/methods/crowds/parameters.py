@@ -81,10 +81,10 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
 
 
 def require_crowds_of_people(unit: Unit) -> None:
-    """Raise if one row among several is kept of a person: without a sample, counts then promise people nothing."""
+    """Raise if one row among several is kept of a person: without a sample, counts then guarantee people nothing."""
     if not unit.single:
         raise InvalidParameter(
-            "without a secret sample this promises crowds, and somebody of whom one row among several is kept blends "
+            "without a secret sample this guarantees crowds, and somebody of whom one row among several is kept blends "
             "with nobody. Write more: drop beside the person column, which leaves out people with more rows, or more: "
             "refuse."
         )

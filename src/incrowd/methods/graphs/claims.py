@@ -1,4 +1,4 @@
-"""Claims about graphs: what a form shows, and what noise on a number of edges promises."""
+"""Claims about graphs: what a form shows, and what noise on a number of edges guarantees."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class SwitchedEdges(Claim):
         """What is claimed, for people."""
         return (
             f"Edges exchanged an end with another one, chosen at random, until {self.share} of them had or no more "
-            "could be found; every node has the degree that it had. How much that hides is measured, not promised."
+            "could be found; every node has the degree that it had. How much that hides is measured, not guaranteed."
         )
 
 
@@ -122,7 +122,7 @@ class RandomEdges(Claim):
         """What is claimed, for people."""
         return (
             f"Edges chosen at random, {self.share} of them, were left out, and as many put in where there were none, "
-            "or as many as there was room for. How much that hides is measured, not promised."
+            "or as many as there was room for. How much that hides is measured, not guaranteed."
         )
 
 
@@ -206,12 +206,12 @@ def private(grounds: ClaimBasis, noise: str, scale: Fraction | None, reasons: Re
     unit = grounds.unit
     return PurePrivacy(
         unit=unit,
-        theorem=grounds.promise.because,
+        theorem=grounds.guarantee.because,
         epsilon=grounds.epsilon,
         adjacency=unit.adjacency,
         max_rows=unit.max_rows,
         noise=noise,
         scale=scale,
-        preconditions=(*proved(*reasons.proved), *checked(*reasons.checked), *assumed(grounds.promise.assumes)),
+        preconditions=(*proved(*reasons.proved), *checked(*reasons.checked), *assumed(grounds.guarantee.assumes)),
         not_protected=(GROUPS, *reasons.gaps),
     )

@@ -49,7 +49,7 @@ def columns_problem(statement: Statement, columns: tuple[str, ...]) -> Problem |
 def graph_looks(
     statement: Statement, output: TwoTables, heads: tuple[list[str], list[str]], finds: Finds
 ) -> Iterator[CheckOutcome]:
-    """Look at the columns, the nodes and the edges, and at what the method promises of them."""
+    """Look at the columns, the nodes and the edges, and at what the method guarantees of them."""
     own, joined = heads
     strange = output.nodes.column_names != [*own, *statement.released] or output.edges.column_names != joined
     columns = Problem("the columns are not those that the certificate says are released") if strange else None

@@ -39,6 +39,6 @@ def relations_of(schema: Schema) -> Relations:
     return schema.relations if isinstance(schema, GraphSchema) else Relations()
 
 
-def spent(promise: Guarantee) -> dict[str, Any]:
+def spent(guarantee: Guarantee) -> dict[str, Any]:
     """Return the numbers that claims state: what the loss costs."""
-    return {"epsilon": accountant.charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon}
+    return {"epsilon": accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon}

@@ -62,7 +62,7 @@ def contradiction(statement: Statement, listed: tuple[ListedBins, ...]) -> Probl
     if not recoding.names == count.names == statement.released:
         return Problem("the columns that are recoded and counted are not the released ones")
     if recoding.drafted:
-        return Problem("bins were drafted from rows, and no promise holds for those")
+        return Problem("bins were drafted from rows, and no guarantee holds for those")
     if count.listed not in listed:
         return Problem("bins that these steps do not list are missing, or others are there")
     if count.listed is ListedBins.ALL and count.size is None:

@@ -1,4 +1,4 @@
-"""What the two crowd-blending histograms share: bins, a secret sample, and a promise about counts below k."""
+"""What the two crowd-blending histograms share: bins, a secret sample, and a guarantee about counts below k."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CrowdHistogram:
             raise InvalidParameter("a secret sample needs target: {delta: …}, with epsilon or with both k and rate.")
         if self.unsampled and self.k is None:
             raise InvalidParameter(
-                "without a secret sample, which is what target asks for, k must be given; then no epsilon is promised."
+                "without a secret sample, which is what target asks for, k must be given; then there is no epsilon."
             )
 
     @property
@@ -74,7 +74,7 @@ class CrowdHistogram:
         return self.k if self.k is not None else self.parameters(unit).k
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         partition, unit = self.partition(schema), schema.unit
         k = self.crowd(unit)
         if self.unsampled and unit.max_rows > 1:
@@ -115,7 +115,7 @@ class CrowdHistogram:
 
     @abstractmethod
     def release(self, table: Table, coins: Coins) -> Histogram:
-        """Count the bins and release what was promised."""
+        """Count the bins and release what was guaranteed."""
 
     def sample(self, schema: Schema) -> Step:
         """Return the step that says which rows are read."""

@@ -1,1 +1,1 @@
-"""Learning: models whose promise comes from the schema alone, made from integer contributions with noise."""
+"""Learning: models whose guarantee comes from the schema alone, made from integer contributions with noise."""

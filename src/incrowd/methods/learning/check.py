@@ -71,7 +71,7 @@ def contradiction(statement: Statement) -> Problem | None:
     if recode.names != (*names, *target):
         return Problem("the columns that are recoded are not those that the model is learned from")
     if recode.drafted:
-        return Problem("labels were drafted from rows, and no promise holds for those")
+        return Problem("labels were drafted from rows, and no guarantee holds for those")
     counted = statement.grounds.find(CountByTarget) or statement.grounds.find(SumByColumn)
     followed = statement.grounds.find(FollowGradients)
     if (counted is not None and counted.tables != len(names)) or (

@@ -131,9 +131,9 @@ def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], set
             "it out of the policy."
         )
     delta = learner.delta or Fraction(0)
-    promise = fold(steps, schema.unit, delta)
-    if isinstance(promise.loss, Pure):
-        delta, promise = Fraction(0), replace(promise, delta=Fraction(0))
-    spent = charged(promise.loss, delta, schema.unit.adjacency)
+    guarantee = fold(steps, schema.unit, delta)
+    if isinstance(guarantee.loss, Pure):
+        delta, guarantee = Fraction(0), replace(guarantee, delta=Fraction(0))
+    spent = charged(guarantee.loss, delta, schema.unit.adjacency)
     told = {"epsilon": spent, "delta": delta, **settings, "model": settings["model"].words}
-    return Plan(learner.name, steps, promise, {"epsilon": spent}, learner.release, settings=told)
+    return Plan(learner.name, steps, guarantee, {"epsilon": spent}, learner.release, settings=told)

@@ -15,7 +15,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.noise import Law
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
@@ -43,23 +43,23 @@ _INDEPENDENT = Exposure(
 _NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
 
-def spent(inner: Promise, rho: Fraction, because: Theorem, unit: Unit) -> Promise:
-    """Return a promise with one noisy sum or private choice more in front."""
+def spent(inner: StepGuarantee, rho: Fraction, because: Theorem, unit: Unit) -> StepGuarantee:
+    """Return a guarantee with one noisy sum or private choice more in front."""
     if inner.loss is None:
-        return Promise(ZeroConcentrated(rho), (because,), assumptions(unit))
+        return StepGuarantee(ZeroConcentrated(rho), (because,), assumptions(unit))
     if not isinstance(inner.loss, ZeroConcentrated):
         raise InvalidParameter("sums with Gaussian noise are followed by others of that kind alone.")
     reasons = dict.fromkeys((because, *(each for each in inner.because if each != _COMPOSED), _COMPOSED))
-    return Promise(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)
+    return StepGuarantee(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)
 
 
-def counts_promise(noise: Law, scale: Fraction, counts: int, inner: Promise, unit: Unit) -> Promise:
-    """Return a promise with noisy counts in front, to so many of which a row adds 1."""
+def counts_guarantee(noise: Law, scale: Fraction, counts: int, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    """Return a guarantee with noisy counts in front, to so many of which a row adds 1."""
     if noise is Law.GAUSSIAN:
         return spent(inner, gaussian_rho(scale, squared_move(unit, counts, aligned=True)), noise.source, unit)
     if inner.loss is not None:
         raise InvalidParameter("nothing else is summed beside tables with Laplace noise.")
-    return Promise(Pure(summed_move(unit, counts) / scale), (noise.source,), assumptions(unit))
+    return StepGuarantee(Pure(summed_move(unit, counts) / scale), (noise.source,), assumptions(unit))
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class CountByTarget(Step):
             f"every count gets {self.noise} noise of scale {float(self.scale):.4g}."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on counts costs: a row adds 1 to one count in each table."""
-        return counts_promise(self.noise, self.scale, self.tables, inner, unit)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on counts costs: a row adds 1 to one count in each table."""
+        return counts_guarantee(self.noise, self.scale, self.tables, inner, unit)
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ class CountAllRows(Step):
         """What happens, for people."""
         return f"The rows are counted with integer Gaussian noise of scale {float(self.scale):.4g}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on one count costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on one count costs."""
         return spent(inner, gaussian_rho(self.scale, squared_move(unit, 1, aligned=True)), Law.GAUSSIAN.source, unit)
 
 
@@ -181,8 +181,8 @@ class FollowGradients(Step):
             f"{float(self.scale / self.residual):.4g} rows, and the model follows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on all rounds costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on all rounds costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -221,8 +221,8 @@ class SumByColumn(Step):
             f"{float(self.scale):.4g}."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on the sums costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -257,8 +257,8 @@ class MultiplyColumns(Step):
             f"of scale {float(self.scale):.4g}, between different numbers {float(self.beside):.4g}."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on the sums costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square**2, aligned=True)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -293,8 +293,8 @@ class MoveCenters(Step):
             f"counted, with integer Gaussian noise of scale {float(self.scale):.4g}, and the centers move there."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on all rounds costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on all rounds costs."""
         square = squared_move(unit, self.square + self.weight**2, aligned=False)
         return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -330,9 +330,9 @@ class CountGrid(Step):
             "the centers are those of the noisy counts."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on counts costs: a row adds 1 to one of them."""
-        return counts_promise(self.noise, self.scale, 1, inner, unit)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on counts costs: a row adds 1 to one of them."""
+        return counts_guarantee(self.noise, self.scale, 1, inner, unit)
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class PublishModel(Step):
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        unit, promise, loss = grounds.unit, grounds.promise, grounds.promise.loss
+        unit, guarantee, loss = grounds.unit, grounds.guarantee, grounds.guarantee.loss
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
         shared = {
@@ -360,12 +360,12 @@ class PublishModel(Step):
             "adjacency": unit.adjacency,
             "max_rows": unit.max_rows,
             "unit": unit,
-            "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(promise.assumes)),
+            "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(guarantee.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
         if isinstance(loss, Sequence):
-            return (ApproximatePrivacy(**shared, delta=promise.delta, theorem=promise.because),)  # type: ignore[arg-type]
-        if promise.delta:
-            rho, theorem = getattr(loss, "rho", None), (*promise.because, _CONVERTED)
-            return (ApproximatePrivacy(**shared, delta=promise.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
-        return (PurePrivacy(**shared, theorem=promise.because),)  # type: ignore[arg-type]
+            return (ApproximatePrivacy(**shared, delta=guarantee.delta, theorem=guarantee.because),)  # type: ignore[arg-type]
+        if guarantee.delta:
+            rho, theorem = getattr(loss, "rho", None), (*guarantee.because, _CONVERTED)
+            return (ApproximatePrivacy(**shared, delta=guarantee.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
+        return (PurePrivacy(**shared, theorem=guarantee.because),)  # type: ignore[arg-type]

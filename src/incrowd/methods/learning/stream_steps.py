@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.loss import Gaussian, Sampled, Sequence
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.samples import COINS
-from incrowd.core.steps.step import Promise, Step, assumptions
+from incrowd.core.steps.step import Step, StepGuarantee, assumptions
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted, share
@@ -66,8 +66,8 @@ class SampleGradients(Step):
             f"{float(self.scale / self.residual):.4g} rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on all samples costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on all samples costs."""
         if inner.loss is not None:
             raise InvalidParameter("nothing else is summed beside samples.")
         if unit.max_rows > 1 or unit.adjacency is Adjacency.REPLACE:
@@ -77,4 +77,4 @@ class SampleGradients(Step):
             )
         one = Sampled(self.rate, Gaussian(self.scale, self.residual))
         reasons = (Law.GAUSSIAN.source, _COMPOSED)
-        return Promise(Sequence((one,) * self.rounds), reasons, assumptions(unit) | {COINS})
+        return StepGuarantee(Sequence((one,) * self.rounds), reasons, assumptions(unit) | {COINS})

@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.steps.noise import Law
-from incrowd.core.steps.step import Promise, Step
+from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.moves import gaussian_rho, squared_move
-from incrowd.methods.learning.steps import counts_promise, spent
+from incrowd.methods.learning.steps import counts_guarantee, spent
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -55,8 +55,8 @@ class GrowTrees(Step):
             f"e^{float(self.epsilon):.4g} times less likely."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what all levels of all trees cost."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what all levels of all trees cost."""
         level = squared_move(unit, 1, aligned=False) * self.epsilon**2 / 8
         return spent(inner, self.trees * self.depth * level, CHOICES, unit)
 
@@ -104,9 +104,9 @@ class CountLeaves(Step):
             f"{float(self.scale):.4g}."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on counts costs."""
-        return counts_promise(self.noise, self.scale, self.counts, inner, unit)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on counts costs."""
+        return counts_guarantee(self.noise, self.scale, self.counts, inner, unit)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class SumLeaves(Step):
             f"{self.reach:,}; everything gets integer Gaussian noise of scale {float(self.scale):.4g}."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise on the sums costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)

@@ -106,7 +106,7 @@ class Selection(Tabular):
         labels = [name for name in self.table.column_names if name not in (RANK, COUNT)]
         return (ReleasedTuples(text_of(self.table.select(labels)), None, faithful=False),)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a promise always bounds it
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
         """Return what a list of winners shows of itself."""
         return {
             "ranks": len(self),

@@ -108,5 +108,5 @@ class ChosenMicrodata(Microdata):
     form: ClassVar[str] = "chosen microdata"
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what microdata shows, and the levels that were chosen: the choice is part of what was promised."""
+        """Return what microdata shows, and the levels that were chosen: the choice is part of what was guaranteed."""
         return {**super().evidence(unit, private=private), "levels": self.counts.levels}

@@ -85,7 +85,7 @@ class Mask:
         return {}
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a masked table, from the schema alone."""
+        """Guarantee a masked table, from the schema alone."""
         return plan_of(self.name, (self,), schema)
 
 
@@ -122,13 +122,13 @@ def plan_of(name: str, masks: Sequence[Mask], schema: Schema) -> Plan:
         *masking,
         Arrange(),
     )
-    promise = fold(steps, schema.unit)
+    guarantee = fold(steps, schema.unit)
     numbers: dict[str, Any] = {}
-    if not isinstance(promise.loss, Syntactic):
-        numbers["epsilon"] = charge_of(promise.loss, 0, schema.unit.adjacency).epsilon
+    if not isinstance(guarantee.loss, Syntactic):
+        numbers["epsilon"] = charge_of(guarantee.loss, 0, schema.unit.adjacency).epsilon
     settings = {key: value for mask in masks for key, value in mask.settings().items()}
     run, examine = partial(_release, mills, levels), partial(_examine, mills, levels)
-    return Plan(name, steps, promise, numbers, run, None, settings, None if numbers else examine)
+    return Plan(name, steps, guarantee, numbers, run, None, settings, None if numbers else examine)
 
 
 def _examine(mills: tuple[Mill, ...], levels: Mapping[str, int], table: Table) -> None:

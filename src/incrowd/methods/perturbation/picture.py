@@ -30,7 +30,7 @@ def description(statement: Statement) -> Description:
     names = dict.fromkeys(name for step in maskings(statement.steps) for name in step.changes)
     changed = f"Values of {counted(len(names), 'column')} of {len(statement.released)} were changed."
     size = f" The published table has {counted(rows, 'row')}."
-    return Description("Masked values", f"{changed} How well that hides people is measured, not promised.{size}")
+    return Description("Masked values", f"{changed} How well that hides people is measured, not guaranteed.{size}")
 
 
 def picture(statement: Statement, output: Any) -> Markup | None:  # noqa: ARG001 - the shape of every picture

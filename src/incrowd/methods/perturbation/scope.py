@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from incrowd.errors import Infeasible, PromiseBroken
+from incrowd.errors import GuaranteeBroken, Infeasible
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -85,5 +85,5 @@ def _checked(mask: Mask, frame: RowFrame, schema: Schema, coins: Coins) -> RowFr
     after = mask.masked(frame, schema, coins)
     broken = mask.broken(frame, after, schema)
     if broken is not None:
-        raise PromiseBroken(f"{mask.name} did not keep {broken}, so nothing was released. Please report this.")
+        raise GuaranteeBroken(f"{mask.name} did not keep {broken}, so nothing was released. Please report this.")
     return after

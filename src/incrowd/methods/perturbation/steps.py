@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 CRITERION = "perturbation"
-BECAUSE = Theorem("masked", "values are masked: how well that hides people is measured, not promised")
+BECAUSE = Theorem("masked", "values are masked: how well that hides people is measured, not guaranteed")
 UNMASKED = Exposure("unmasked-columns", "columns that were not changed: they show what they showed")
 MEASURED = Exposure(
     "masked-anything",
@@ -29,7 +29,7 @@ SUBGROUPS = Exposure(
     "parts-of-the-table", "parts of the table: what is kept of all rows need not be kept of some of them"
 )
 BESIDE = "reads beside the released columns"
-"""What a step that follows reads of the original besides what is released, as a promise of form lists it."""
+"""What a step that follows reads of the original besides what is released, as a guarantee of form lists it."""
 _MADE = Condition("made-so", "the program makes it so, whatever the rows are")
 
 
@@ -174,7 +174,7 @@ class Masking(Step):
 
     @property
     def terms(self) -> tuple[tuple[str, str], ...]:
-        """The name of the step and its columns, and what it reads beside them, as a promise of form lists them."""
+        """The name of the step and its columns, and what it reads beside them, as a guarantee of form lists them."""
         term = (self.kind, ", ".join(self.changes))
         return (term, (BESIDE, ", ".join(self.beside))) if self.beside else (term,)
 
@@ -196,13 +196,13 @@ class Masking(Step):
                     "works on it afterwards: put that step before."
                 )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - nothing is promised to anyone
-        """Promise nothing but a masked table; what reads one row alone keeps a promise that follows."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - nothing is guaranteed to anyone
+        """Guarantee nothing but a masked table; what reads one row alone keeps a guarantee that follows."""
         if isinstance(inner.loss, Syntactic):
             return replace(inner, loss=replace(inner.loss, parameters=(*self.terms, *inner.loss.parameters)))
         if inner.loss is not None and self.record_wise:
             return inner
-        return Promise(Syntactic(CRITERION, self.terms), (BECAUSE,))
+        return StepGuarantee(Syntactic(CRITERION, self.terms), (BECAUSE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, where no other step changes what it speaks of; the first one says what was changed."""
@@ -256,9 +256,9 @@ def stays(step: Masking, steps: tuple[Step, ...], columns: tuple[str, ...]) -> b
     return not any(later.disturbs(frozenset(columns)) for later in masks[masks.index(step) + 1 :])
 
 
-def reads_beside(promise: Promise) -> bool:
+def reads_beside(guarantee: StepGuarantee) -> bool:
     """Whether some step that follows reads more of the original than what the steps before it leave."""
-    loss = promise.loss
+    loss = guarantee.loss
     return isinstance(loss, Syntactic) and any(name == BESIDE for name, _ in loss.parameters)
 
 

@@ -1,4 +1,4 @@
-"""Protections: four ways to answer that were tried before noise was measured, each with what it does not promise."""
+"""Protections: four ways to answer that were tried before noise was measured, each with what it does not guarantee."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
-from incrowd.core.steps.step import Promise, Step
+from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Exposure, Theorem
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.classical.sets import QuerySet
@@ -225,7 +225,8 @@ class AnswerClassically(Step):
 
         >>> from incrowd.core.unit import Unit
         >>> from incrowd.queries.classical.protections import SizeControl
-        >>> AnswerClassically.of("SELECT COUNT(*) FROM t", SizeControl(5)).around(Promise(), Unit()).loss.criterion
+        >>> step = AnswerClassically.of("SELECT COUNT(*) FROM t", SizeControl(5))
+        >>> step.around(StepGuarantee(), Unit()).loss.criterion
         'classical answer by size-control'
         """
         return cls(question, protection.name, protection.parameters, protection.source, protection.broken_by)
@@ -235,7 +236,7 @@ class AnswerClassically(Step):
         """What happens, for people."""
         return f"The question is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - without an epsilon it is the same for all
-        """Promise a form, and no epsilon."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - without an epsilon it is the same for all
+        """Guarantee a form, and no epsilon."""
         loss = Syntactic(f"classical answer by {self.protection}", self.parameters)
-        return Promise(loss, (self.source,))
+        return StepGuarantee(loss, (self.source,))

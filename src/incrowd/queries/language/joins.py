@@ -52,7 +52,7 @@ def join_rows(
     unit changes that many times as many rows.  Two private tables are joined on the person: of a person with at most m
     rows in one and n in the other there are at most m·n pairs, and no pair holds rows of two people.
 
-    Each dataset has a promise of its own, for somebody who leaves it and stays in all others.  A pair vanishes with
+    Each dataset has a guarantee of its own, for somebody who leaves it and stays in all others.  A pair vanishes with
     either of its rows, so that too takes away m·n pairs at most.  After LEFT JOIN of another dataset it would turn
     pairs into rows without a partner, which are rows in addition: that is refused.
     """

@@ -12,9 +12,9 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, qualify, split
+from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimals, whole
 from incrowd.queries.language.expressions.binder import binder, title
 from incrowd.queries.language.expressions.function import condition, within
-from incrowd.queries.language.extent import BoundTree, ExpressionDomain, decimals, whole
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.row_query import Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.trees import (
@@ -41,9 +41,9 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
     person, or with further keys as many as there are values of them, and never more than rows before: of keys that
     can be listed, no more are taken than were listed, the first by a hash, should the engine find others.
 
-    Each dataset has a promise of its own, for somebody who leaves it and stays in all others.  That must take away rows
-    of the result and change none: so it must take away all rows of that person before, as it does from sources of one
-    dataset each, joined; and not only some of them, as it would from a UNION ALL of several datasets.
+    Each dataset has a guarantee of its own, for somebody who leaves it and stays in all others.  That must take away
+    rows of the result and change none: so it must take away all rows of that person before, as it does from sources of
+    one dataset each, joined; and not only some of them, as it would from a UNION ALL of several datasets.
 
     Preconditions: `inner` selects from the sources of the query under its condition.
     """

@@ -9,7 +9,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
-from incrowd.queries.language.extent import BoundTree, ExpressionDomain
+from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
 from incrowd.queries.language.outputs import kind_of, output, truth
 from incrowd.queries.language.row_query import Scope

@@ -18,7 +18,7 @@ from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.extent import BoundTree, ExpressionDomain
+from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.trees import (
     alias,
     case,

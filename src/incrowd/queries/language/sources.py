@@ -9,9 +9,9 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import has_aggregate
+from incrowd.queries.language.domain import hull
 from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
-from incrowd.queries.language.extent import hull
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.memberships import conjuncts, is_own, join_memberships
 from incrowd.queries.language.people import person_rows

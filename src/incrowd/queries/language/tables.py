@@ -17,8 +17,7 @@ from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Rol
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
 from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
-from incrowd.queries.language.extent import (
+from incrowd.queries.language.domain import (
     FIRST,
     LAST,
     BoundTree,
@@ -29,6 +28,7 @@ from incrowd.queries.language.extent import (
     texts,
     truth,
 )
+from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
 from incrowd.queries.language.trees import (
     alias,

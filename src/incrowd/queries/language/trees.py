@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, among
+from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, among
 
 T = TypeVar("T", bound=exp.Expr)
 

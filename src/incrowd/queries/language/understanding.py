@@ -12,9 +12,9 @@ from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
+from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
-from incrowd.queries.language.extent import BoundTree
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.memberships import conjuncts, join_memberships
 from incrowd.queries.language.normal import normal_text
@@ -307,7 +307,7 @@ def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question
     """Return a question about at most so many groups of each person; where that changes nothing, the same question.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
-    asked about, and each dataset has a promise of its own.
+    asked about, and each dataset has a guarantee of its own.
     """
     groups = max_groups * _sides(found)
     if not found.rows.personal or groups >= question.contribution.groups or len(question.datasets) > 1:

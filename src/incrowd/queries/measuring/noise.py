@@ -108,7 +108,7 @@ def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
 
 
 def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
-    """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the promised (ε, δ)."""
+    """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the guaranteed (ε, δ)."""
     statistics, each = asked.statistics, epsilon / asked.parts
     hidden = Fraction(0) if statistics.counting is None else delta / 2
     rho = largest_rho(each * len(statistics.all), delta - hidden)

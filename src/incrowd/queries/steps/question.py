@@ -11,7 +11,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequence, ZeroConcentrated
 from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, inside, steps_of, walk
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, inside, steps_of, walk
 from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
@@ -113,7 +113,7 @@ class Understand(Step):
         """What happens, for people."""
         return self.question
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a question has the same text for all
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a question has the same text for all
         """Let a sample stand in front of one table only."""
         if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
             raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
@@ -124,7 +124,7 @@ class Understand(Step):
 class RowSample(SecretSample):
     """A secret coin for each row of the one table decides whether the question is about it."""
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
         if unit != Unit() or not isinstance(inner.loss, Pure | Laplace):
             raise InvalidParameter("a sample goes with pure noise, and with rows that are units of their own.")
@@ -160,7 +160,7 @@ class BoundContribution(Step):
         reach = f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
         return f"{reach} {self.caps.sentence}".strip()
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Make a loss of noise, threshold and picks, now that it is known how far one unit reaches."""
         parts = parts_of(inner)
         if min(self.rows, self.groups) < 1:
@@ -169,9 +169,9 @@ class BoundContribution(Step):
             raise InvalidParameter("the sums are moved by another number of rows than a unit has.")
         losses = parts.losses(self.rows, unit)
         if not losses:
-            return Promise()
+            return StepGuarantee()
         person = PERSON if unit.kind is Kind.PERSON else ROW
-        return Promise(together(losses), parts.reasons(unit), frozenset({person, LEDGER, BEFORE}))
+        return StepGuarantee(together(losses), parts.reasons(unit), frozenset({person, LEDGER, BEFORE}))
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class OpenGroups(Step):
         """What happens, for people."""
         return "The groups are those that occur; which of them are shown is decided after the noise."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say that a threshold is needed."""
         return replace(parts_of(inner), open_groups=True)
 
@@ -282,14 +282,14 @@ class GiveAnswer(Step):
         """What happens, for people."""
         return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - what a unit is was decided before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
         return parts_of(inner)
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the differential privacy of the answer, in the form in which it was paid."""
         shared = _shared(grounds)
-        rho, delta = _rho(grounds.promise.loss), grounds.promise.delta
+        rho, delta = _rho(grounds.guarantee.loss), grounds.guarantee.delta
         if rho is not None and not delta:
             return (Concentrated(rho=rho, **shared),)
         if delta:
@@ -326,8 +326,8 @@ class Questions(Step):
         """The steps of all questions, one after the other."""
         return tuple(step for steps in self.questions for step in steps)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Compose what each question promises."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Compose what each question guarantees."""
         if inner.loss is not None or not self.questions:
             raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
         each = [inside(steps, unit) for steps in self.questions]
@@ -335,16 +335,16 @@ class Questions(Step):
         if len(losses) < len(each):
             raise InvalidParameter("some question answers nothing.")
         reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
-        return Promise(
+        return StepGuarantee(
             losses[0] if len(losses) == 1 else Sequence(losses),
             (*reasons, TOGETHER),
             frozenset().union(*(part.assumes for part in each)),
         )
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what all answers promise together."""
+        """Claim what all answers guarantee together."""
         shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": self.number}
-        delta = grounds.promise.delta
+        delta = grounds.guarantee.delta
         return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
 
     def to_json(self) -> dict[str, Any]:
@@ -382,13 +382,13 @@ class Combine(Step):
 
 
 def _shared(grounds: ClaimBasis) -> dict[str, Any]:
-    unit, promise = grounds.unit, grounds.promise
+    unit, guarantee = grounds.unit, grounds.guarantee
     return {
         "adjacency": unit.adjacency,
         "max_rows": unit.max_rows,
         "unit": unit,
-        "theorem": promise.because,
-        "preconditions": (*_PROVED, *assumed(promise.assumes)),
+        "theorem": guarantee.because,
+        "preconditions": (*_PROVED, *assumed(guarantee.assumes)),
         "not_protected": (GROUPS,),
     }
 

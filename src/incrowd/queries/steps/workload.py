@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from incrowd.core.steps.step import Promise, Step, inside, steps_of
+from incrowd.core.steps.step import Step, StepGuarantee, inside, steps_of
 from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted, listed
@@ -99,7 +99,7 @@ class AnswerSet(Step):
         """The steps of the tables, then those of the questions."""
         return tuple(step for steps in (*self.parts, *self.questions) for step in steps)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Add up what the tables cost: a row counts once in each of them; the answers cost nothing more."""
         alike = len(self.places) == len(self.questions) > 0 and list(self.places) == sorted(set(self.places))
         if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
@@ -110,7 +110,7 @@ class AnswerSet(Step):
             raise InvalidParameter("noise is added to the tables of a set of questions, and nowhere else.")
         reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
         assumes = frozenset[Assumption]().union(*(part.assumes for part in each))
-        return Promise(together(losses), (*reasons, LEAST_SQUARES), assumes)
+        return StepGuarantee(together(losses), (*reasons, LEAST_SQUARES), assumes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form: the steps of each question and of each table."""

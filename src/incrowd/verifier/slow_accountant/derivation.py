@@ -75,8 +75,8 @@ def concentration(loss: Loss) -> Fraction | None:
         case Sequence(parts):
             known = [rho for rho in map(concentration, parts) if rho is not None]
             return sum(known, Fraction(0)) if len(known) == len(parts) else None
-    promise = noise.stated(loss)
-    return promise.epsilon**2 / 2 if promise is not None and not promise.delta else None
+    guarantee = noise.stated(loss)
+    return guarantee.epsilon**2 / 2 if guarantee is not None and not guarantee.delta else None
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class _Question:
         return replace(self, epsilon=Fraction(epsilon), delta=delta)
 
     def answer(self, loss: Loss) -> Derived | None:
-        promise = noise.stated(loss)
-        if promise is not None and self.epsilon * Fraction(TOLERANCE) >= promise.epsilon:
-            return Derived(noise.stated_delta(promise, self.epsilon))
+        guarantee = noise.stated(loss)
+        if guarantee is not None and self.epsilon * Fraction(TOLERANCE) >= guarantee.epsilon:
+            return Derived(noise.stated_delta(guarantee, self.epsilon))
         match loss:
             case Crowd() | Syntactic():
                 return Derived(1.0)
@@ -246,10 +246,10 @@ def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:
 
 
 def _shared(parts: tuple[Loss, ...], asked: _Question) -> float | None:
-    """Return δ by sums: stated promises take their ε, and curves that are all alike share the rest equally."""
+    """Return δ by sums: stated guarantees take their ε, and curves that are all alike share the rest equally."""
     curves = [part for part in parts if noise.stated(part) is None]
-    promises = [promise for promise in map(noise.stated, parts) if promise is not None]
-    taken, hidden = (sum((getattr(each, name) for each in promises), Fraction(0)) for name in ("epsilon", "delta"))
+    guarantees = [guarantee for guarantee in map(noise.stated, parts) if guarantee is not None]
+    taken, hidden = (sum((getattr(each, name) for each in guarantees), Fraction(0)) for name in ("epsilon", "delta"))
     if len(set(curves)) != 1 or taken > asked.epsilon:
         return None
     left = asked.at((asked.epsilon - taken) / len(curves), max(Fraction(0), asked.delta - hidden) / len(curves))
@@ -259,14 +259,19 @@ def _shared(parts: tuple[Loss, ...], asked: _Question) -> float | None:
 
 def _rhos(parts: tuple[Loss, ...], asked: _Question) -> Iterator[float]:
     """Yield δ by adding up ρ: of all parts, and of those that state no ε, whose own is taken from the rest."""
-    promises = [promise for promise in map(noise.stated, parts) if promise is not None]
+    guarantees = [guarantee for guarantee in map(noise.stated, parts) if guarantee is not None]
     others = [concentration(part) for part in parts if noise.stated(part) is None]
     known = [rho for rho in others if rho is not None]
     if not known or len(known) < len(others):
         return
-    hidden, taken = float(sum(each.delta for each in promises)), sum((each.epsilon for each in promises), Fraction(0))
+    hidden, taken = (
+        float(sum(each.delta for each in guarantees)),
+        sum((each.epsilon for each in guarantees), Fraction(0)),
+    )
     rho = sum(known, Fraction(0))
-    yield hidden + noise.concentrated_delta(rho + sum((each.epsilon**2 for each in promises), Fraction(0)) / 2, asked.x)
+    yield hidden + noise.concentrated_delta(
+        rho + sum((each.epsilon**2 for each in guarantees), Fraction(0)) / 2, asked.x
+    )
     if taken <= asked.epsilon:
         yield hidden + noise.concentrated_delta(rho, float(asked.epsilon - taken))
 

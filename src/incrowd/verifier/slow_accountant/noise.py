@@ -1,4 +1,4 @@
-"""Noise: the δ of stated promises, of integer noise and of concentrated losses, from their laws written out."""
+"""Noise: the δ of stated guarantees, of integer noise and of concentrated losses, from their laws written out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTHING = LossSpread(((0.0, 1.0),))
 
 
 def spread_of(loss: Loss) -> LossSpread | None:
-    """Return the losses of a stated promise or of Laplace noise, at their worst; None for anything else.
+    """Return the losses of a stated guarantee or of Laplace noise, at their worst; None for anything else.
 
     A stated (ε, δ) is at worst everything with chance δ, else one bit that is right with chance e^ε/(1 + e^ε).
 
@@ -56,18 +56,18 @@ def spread_of(loss: Loss) -> LossSpread | None:
             inside = [(1.0 - fall) / (1.0 + fall) * fall ** (end - z) for z in range(1, end)]
             masses = [fall**end / (1.0 + fall), *inside, 1.0 / (1.0 + fall)]
             return LossSpread(tuple((float((2 * z - end) / scale), mass) for z, mass in enumerate(masses)))
-    promise = stated(loss)
-    if promise is None or isinstance(loss, Sequence | Parallel):
+    guarantee = stated(loss)
+    if guarantee is None or isinstance(loss, Sequence | Parallel):
         return None
-    epsilon, rest = float(promise.epsilon), 1.0 - float(promise.delta)
+    epsilon, rest = float(guarantee.epsilon), 1.0 - float(guarantee.delta)
     right = 1.0 / (1.0 + math.exp(-epsilon))
-    return LossSpread(((epsilon, rest * right), (-epsilon, rest * (1.0 - right))), float(promise.delta))
+    return LossSpread(((epsilon, rest * right), (-epsilon, rest * (1.0 - right))), float(guarantee.delta))
 
 
 def stated(loss: Loss) -> Approximate | None:
-    """Return the (ε, δ) of a loss that is made of promises; None if some part has a curve instead.
+    """Return the (ε, δ) of a loss that is made of guarantees; None if some part has a curve instead.
 
-    Promises on the same rows add up, the worst block of a partition counts, m rows of a person cost m times as much,
+    Guarantees on the same rows add up, the worst block of a partition counts, m rows of a person cost m times as much,
     and on a secret sample ε becomes ln(1 + rate·(e^ε − 1)).
 
     >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
@@ -94,15 +94,15 @@ def stated(loss: Loss) -> Approximate | None:
     return None
 
 
-def stated_delta(promise: Approximate, epsilon: Fraction) -> float:
-    """Return δ at ε of a stated promise: its own from its own ε on.
+def stated_delta(guarantee: Approximate, epsilon: Fraction) -> float:
+    """Return δ at ε of a stated guarantee: its own from its own ε on.
 
     >>> stated_delta(Approximate(Fraction(1), Fraction(1, 100)), Fraction(2))
     0.01
     """
-    if epsilon * Fraction(TOLERANCE) >= promise.epsilon:
-        return float(promise.delta)
-    spread = spread_of(promise)
+    if epsilon * Fraction(TOLERANCE) >= guarantee.epsilon:
+        return float(guarantee.delta)
+    spread = spread_of(guarantee)
     return 1.0 if spread is None else spread.delta(float(epsilon))
 
 

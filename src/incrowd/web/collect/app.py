@@ -14,7 +14,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.local.survey.definition import SCRIPTS, script
 from incrowd.web import replies
 from incrowd.web.collect.pages import POLICY, form, shown
-from incrowd.web.guard import RequestMiddleware
+from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.settings import Settings
 from incrowd.workflows.collect.collector import Collector, Receipt
 

@@ -31,7 +31,7 @@ POLICY = (
 )
 
 
-def promise(survey: LocalSurvey) -> str:
+def guarantee(survey: LocalSurvey) -> str:
     """Return what a report betrays at most, in a number that is rounded up."""
     factor = f"{math.ceil(100 * math.exp(survey.epsilon)) / 100:,.2f}"
     return f"Every report is at most {factor} times as likely under one answer as under any other. {_PART}"

@@ -7,7 +7,7 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.book import NewToken
+from incrowd.governance.access.access_list import NewToken
 from incrowd.governance.access.credentials import forgery_mark
 from incrowd.governance.access.grant import AccessDecision, Grant, User
 from incrowd.governance.audit import Event

@@ -12,8 +12,8 @@ from incrowd.web.caller import Asker, Caller, Reader, count_more
 from incrowd.web.routes.questions import Known, QuestionRequest, bound, handled, logged, offered, written
 from incrowd.web.services import Here, PlannedQuestion, Services
 from incrowd.web.shapes import BatchShape, failures
-from incrowd.workflows.ask.asking import AskingTogether
-from incrowd.workflows.ask.batches import numbered
+from incrowd.workflows.query.batches import numbered
+from incrowd.workflows.query.request import AskingTogether
 
 router = APIRouter(tags=["questions"])
 _A_REQUEST = 16

@@ -17,7 +17,7 @@ from incrowd.governance.audit import Event
 from incrowd.web.caller import check_page, origin
 from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
-from incrowd.workflows.consent.subject_desk import DataSubjectService, SubjectView
+from incrowd.workflows.consent.data_subjects import DataSubjectService, SubjectView
 
 router = APIRouter()
 _STYLE = """
@@ -27,7 +27,7 @@ label, input, button { font: inherit; }
 """
 _HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-_COLUMNS = ("at", "dataset", "epsilon", "delta", "promise")
+_COLUMNS = ("at", "dataset", "epsilon", "delta", "guarantee")
 
 
 @router.get("/consent", include_in_schema=False)

@@ -12,7 +12,7 @@ from incrowd.web.replies import NotFound
 from incrowd.web.routes.questions import Known, QuestionRequest, handled
 from incrowd.web.services import Here, JsonDocument, Services
 from incrowd.web.shapes import HistoryShape, PlainInt, failures
-from incrowd.workflows.ask.history import PageOfHistory
+from incrowd.workflows.query.history import PageOfHistory
 
 router = APIRouter(tags=["what is known"])
 

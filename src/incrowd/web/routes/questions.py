@@ -41,9 +41,9 @@ from incrowd.web.shapes import (
 )
 from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
-from incrowd.workflows.ask.asking import Answered, QueryRequest
-from incrowd.workflows.ask.open_charges import SameQuestion
-from incrowd.workflows.ask.prepared import AGAIN
+from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.prepared import AGAIN
+from incrowd.workflows.query.request import Answered, QueryRequest
 
 router = APIRouter()
 _FAULT = 500

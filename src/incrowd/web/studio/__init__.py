@@ -24,8 +24,8 @@ It is then at `/board`, its twin at `/board?format=json`, in the menu, and behin
 - `asked.policy_file()` is the policy of `?policy=`, `asked.table()` the table of `?data=`, `asked.release()` that of
   `?release=`: all under the opened folder, or refused.
 - What a form does is in `Page.actions`: `POST /board/NAME` calls it with `asked.form`; it returns where to go next
-  (`asked.to("plan", policy=…)`), a `Download`, or a `PageContent` that no address may hold.  A form holds `{{ mark }}` (the
-  macro `parts.start` does); nothing is done without it.
+  (`asked.to("plan", policy=…)`), a `Download`, or a `PageContent` that no address may hold.  A form holds `{{ mark }}`
+  (the macro `parts.start` does); nothing is done without it.
 - What reads rows is a job: `asked.job(key, title, work)` starts it once and returns it.  While it runs, return
   `Shown(…, job=foremost(job))`: the layout shows progress and a stop button, loads the page again at the end, and says
   why it failed if it did; `result(job)` is what it came to, or None.

@@ -25,12 +25,12 @@ from incrowd.governance.access.credentials import is_mark
 from incrowd.methods.local.survey.definition import script
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies
-from incrowd.web.studio.entrance import DOCUMENT, FORM, MARK, UPLOAD, Keys, SessionMiddleware
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Jobs
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
+from incrowd.web.studio.sessions import DOCUMENT, FORM, MARK, UPLOAD, Keys, SessionMiddleware
 from incrowd.workflows.policy.document import is_policy
 
 _STATIC = {

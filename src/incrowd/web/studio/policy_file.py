@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.web.studio.looks import RowAccessLog
+from incrowd.web.studio.row_access import RowAccessLog
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
 from incrowd.workflows.policy.policy import Policy, load_policy

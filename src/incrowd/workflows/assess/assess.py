@@ -35,7 +35,7 @@ from incrowd.workflows.assess.synthetic import SyntheticQuality, synthetic_quali
 from incrowd.workflows.assess.utility import Utility, utility
 from incrowd.workflows.attack.attack import AttackReport
 from incrowd.workflows.check.raw_cells import as_is
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
 
 THRESHOLD = 0.2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.attack.attack import AttackReport, attack
-from incrowd.workflows.attack.given import AttackInput
+from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.policy.policy import Policy
 
 

@@ -44,7 +44,7 @@ def audit_policy(
     others = pa.concat_tables([rows.slice(0, person), rows.slice(person + 1)])
     one = rows.slice(person, 1)
     worlds = partial(_fitting, policy, rows, one), partial(_fitting, policy, others, one)
-    return audit(worlds, trials, float(policy.plan.promise.delta), confidence)
+    return audit(worlds, trials, float(policy.plan.guarantee.delta), confidence)
 
 
 def audit_rarest(
@@ -57,8 +57,8 @@ def audit_rarest(
     source = open_rows(data, policy)
     record_look(policy, "attack")
     rows = table_of(source)
-    promise = policy.plan.promise
-    claim = float(charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon)
+    guarantee = policy.plan.guarantee
+    claim = float(charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon)
     return audit_policy(policy, rows, rarest(policy, rows), trials, confidence), claim if math.isfinite(claim) else None
 
 

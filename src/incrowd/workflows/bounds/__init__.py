@@ -1,1 +1,1 @@
-"""The calculators: give all but one of the parameters of a promise, get the missing one."""
+"""The calculators: give all but one of the parameters of a guarantee, get the missing one."""

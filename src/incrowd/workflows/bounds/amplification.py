@@ -1,4 +1,4 @@
-"""What a secret sample saves: a mechanism's promise before and after sampling."""
+"""What a secret sample saves: a mechanism's guarantee before and after sampling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AmplifyQuestion:
 
 @dataclass(frozen=True)
 class Amplification:
-    """The promise of a mechanism on its sample, and of the mechanism and the sampling together."""
+    """The guarantee of a mechanism on its sample, and of the mechanism and the sampling together."""
 
     rate: float
     epsilon: float
@@ -48,7 +48,7 @@ class Amplification:
 
 
 def solve_amplification(question: AmplifyQuestion) -> Amplification:
-    """Solve for the promise after sampling, the promise before it, or the largest rate.
+    """Solve for the guarantee after sampling, the guarantee before it, or the largest rate.
 
     >>> found = solve_amplification(AmplifyQuestion(rate="0.1", epsilon=1, delta="1e-6"))
     >>> round(found.sampled_epsilon, 6), found.solved

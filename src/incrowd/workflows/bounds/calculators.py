@@ -1,4 +1,4 @@
-"""Calculators, as `incrowd.bounds`: give all but one of the parameters of a promise, get the missing one."""
+"""Calculators, as `incrowd.bounds`: give all but one of the parameters of a guarantee, get the missing one."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AmplifyGiven(TypedDict, total=False):
 
 
 def safe(**given: Unpack[SafeGiven]) -> SafeBound:
-    """Say what sampling in secret, recoding, and publishing what occurs at least k times promises.
+    """Say what sampling in secret, recoding, and publishing what occurs at least k times guarantees.
 
     >>> safe(k=20, rate=0.1, epsilon=0.5).delta < 3e-11
     True
@@ -67,7 +67,7 @@ def safe(**given: Unpack[SafeGiven]) -> SafeBound:
 
 
 def crowd(**given: Unpack[CrowdGiven]) -> CrowdBound:
-    """Say what a (k, ε)-crowd-blending mechanism promises after a secret sample.
+    """Say what a (k, ε)-crowd-blending mechanism guarantees after a secret sample.
 
     >>> round(crowd(k=20, rate=0.1).epsilon, 4)
     0.1054
@@ -85,14 +85,15 @@ def amplify(**given: Unpack[AmplifyGiven]) -> Amplification:
 
 
 def compose(
-    promises: Iterable[Guarantee | str | Path], *, epsilon: Number | None = None, delta: Number | None = None
+    guarantees: Iterable[Guarantee | str | Path], *, epsilon: Number | None = None, delta: Number | None = None
 ) -> Composition:
-    """Say what several releases about the same rows promise together, all of them fixed before the first one.
+    """Say what several releases about the same rows guarantee together, all of them fixed before the first one.
 
-    A promise is a `Guarantee`, such as `certificate.guarantee` or `plan(policy).promise`, or the file of a certificate.
+    A guarantee is a `Guarantee`, such as `certificate.guarantee` or `plan(policy).guarantee`, or the file of a
+    certificate.
     """
     from incrowd.workflows.bounds.composition import solve_composition
     from incrowd.workflows.verify.verify import read_certificate
 
-    read = (read_certificate(Path(each)).guarantee if isinstance(each, str | Path) else each for each in promises)
+    read = (read_certificate(Path(each)).guarantee if isinstance(each, str | Path) else each for each in guarantees)
     return solve_composition(tuple(read), epsilon, delta)

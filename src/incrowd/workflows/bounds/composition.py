@@ -19,7 +19,7 @@ _MOST_RELEASES = 10_000
 
 @dataclass(frozen=True)
 class Composition:
-    """The joint promise: ε and δ, which of them was solved for, by which rule, and what the other rules gave."""
+    """The joint guarantee: ε and δ, which of them was solved for, by which rule, and what the other rules gave."""
 
     epsilon: float
     delta: float
@@ -35,11 +35,11 @@ class Composition:
 
 
 def solve_composition(
-    promises: tuple[Guarantee, ...], epsilon: Number | None = None, delta: Number | None = None
+    guarantees: tuple[Guarantee, ...], epsilon: Number | None = None, delta: Number | None = None
 ) -> Composition:
-    """Return ε at `delta`, or δ at `epsilon`, of promises that were all fixed before the first release.
+    """Return ε at `delta`, or δ at `epsilon`, of guarantees that were all fixed before the first release.
 
-    A live ledger uses sums only, because there a later promise may depend on an earlier answer.
+    A live ledger uses sums only, because there a later guarantee may depend on an earlier answer.
 
     >>> from fractions import Fraction
     >>> from incrowd.core.loss import Pure
@@ -48,25 +48,25 @@ def solve_composition(
     >>> solve_composition((half, half), delta=0).epsilon
     1.0
     """
-    if not promises:
+    if not guarantees:
         raise InvalidParameter(
             "nothing to compose: name at least one release, such as --pure 0.5 or --safe k=20,rate=0.1."
         )
-    if len(promises) > _MOST_RELEASES:
+    if len(guarantees) > _MOST_RELEASES:
         raise InvalidParameter(
-            f"at most {_MOST_RELEASES:,} releases can be composed at once; {len(promises):,} were given."
+            f"at most {_MOST_RELEASES:,} releases can be composed at once; {len(guarantees):,} were given."
         )
     solved = missing_one({"epsilon": epsilon, "delta": delta})
-    joint = in_sequence(promises)
+    joint = in_sequence(guarantees)
     if solved == "epsilon":
         at = exact(delta if delta is not None else 0, "delta")
         bounds = accountant.epsilon_by_rule(joint.loss, at, joint.unit.adjacency)
         if math.isinf(bounds[0].value):
             raise Infeasible(_why_infinite(joint))
-        return Composition(bounds[0].value, float(at), solved, bounds[0].rule, bounds, len(promises), str(joint.unit))
+        return Composition(bounds[0].value, float(at), solved, bounds[0].rule, bounds, len(guarantees), str(joint.unit))
     at = stated_epsilon(epsilon if epsilon is not None else 0)
     bounds = accountant.delta_by_rule(joint.loss, at, joint.unit.adjacency)
-    return Composition(float(at), bounds[0].value, solved, bounds[0].rule, bounds, len(promises), str(joint.unit))
+    return Composition(float(at), bounds[0].value, solved, bounds[0].rule, bounds, len(guarantees), str(joint.unit))
 
 
 def _why_infinite(joint: Guarantee) -> str:
@@ -77,13 +77,13 @@ def _why_infinite(joint: Guarantee) -> str:
             f"{float(floor):.6g}. Allow a larger delta, or raise k or lower the rate of each."
         )
     return (
-        "these releases have no finite epsilon at this delta: some of them promise nothing without a delta, or nothing "
-        "at all. Give a delta above 0, such as 1e-6."
+        "these releases have no finite epsilon at this delta: some of them guarantee nothing without a delta, or "
+        "nothing at all. Give a delta above 0, such as 1e-6."
     )
 
 
-def promise_of(document: Mapping[str, Any]) -> Guarantee:
-    """Return the promise in a certificate, or in the bare JSON of a guarantee."""
+def guarantee_of(document: Mapping[str, Any]) -> Guarantee:
+    """Return the guarantee in a certificate, or in the bare JSON of a guarantee."""
     if "certificate" in document:
         from incrowd.workflows.verify.verify import certificate_of
 

@@ -38,7 +38,7 @@ class CrowdQuestion:
 
 @dataclass(frozen=True)
 class CrowdBound:
-    """The promise, for people added or removed; `epsilon_zk` and the closed forms are those of the paper's theorem."""
+    """The guarantee, for people added or removed; `epsilon_zk` and the closed forms follow the paper's theorem."""
 
     k: int
     rate: float

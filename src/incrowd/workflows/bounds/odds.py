@@ -59,13 +59,13 @@ def one_in(delta: float) -> str:
 
 
 def in_words(epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> str:
-    """Return the promise as one sentence about an attacker, who guesses at what the adjacency hides.
+    """Return the guarantee as one sentence about an attacker, who guesses at what the adjacency hides.
 
     >>> print(in_words(0.5, 2.6e-11))
     Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is right at
-    most 62.3 % of the time (50 % is blind guessing); beyond that the promise leaves a chance of 1 in 38 billion.
+    most 62.3 % of the time (50 % is blind guessing); beyond that the guarantee leaves a chance of 1 in 38 billion.
     """
-    beyond = f"; beyond that the promise leaves a chance of {one_in(delta)}" if delta > 0.0 else ", without exception"
+    beyond = f"; beyond that the guarantee leaves a chance of {one_in(delta)}" if delta > 0.0 else ", without exception"
     percent = math.ceil(guessing_limit(epsilon, 0.0) * 1000.0 - 1e-9) / 10.0
     hidden = "whether one particular unit is in the data"
     if adjacency is Adjacency.REPLACE:
@@ -101,10 +101,10 @@ class Odds:
     answer that is right with probability e^ε/(1 + e^ε). So a guess at even odds is right with probability at most
     (e^ε + δ)/(1 + e^ε); and where he is not told, the odds of his belief grow by at most the factor e^ε.
 
-    >>> promise = Odds(Decimal(1), Decimal("1e-8"))
-    >>> promise.guess, promise.times, promise.failure
+    >>> guarantee = Odds(Decimal(1), Decimal("1e-8"))
+    >>> guarantee.guess, guarantee.times, guarantee.failure
     ('73.2 %', '2.72', 'at most 1 in 100 million')
-    >>> promise.belief(Fraction(1, 100))
+    >>> guarantee.belief(Fraction(1, 100))
     '2.7 %'
     """
 
@@ -129,7 +129,7 @@ class Odds:
 
     @property
     def bounded(self) -> bool:
-        """Whether anything is promised about what one person may lose."""
+        """Whether anything is guaranteed about what one person may lose."""
         return self.epsilon.is_finite() and self.delta < 1
 
     @property

@@ -32,7 +32,7 @@ def missing_one(given: Mapping[str, object]) -> str:
 
 
 def stated_epsilon(number: Number, name: str = "epsilon") -> Fraction:
-    """Return an ε: not negative, and not so large that it promises nothing.
+    """Return an ε: not negative, and not so large that it guarantees nothing.
 
     >>> stated_epsilon("0.5")
     Fraction(1, 2)
@@ -41,5 +41,5 @@ def stated_epsilon(number: Number, name: str = "epsilon") -> Fraction:
     if epsilon < 0:
         raise InvalidParameter(f"{name} cannot be negative: 0 means that nothing can be told.")
     if epsilon > _MOST_EPSILON:
-        raise InvalidParameter(f"{name} is above a million, which promises nothing: give a smaller one.")
+        raise InvalidParameter(f"{name} is above a million, which guarantees nothing: give a smaller one.")
     return epsilon

@@ -34,7 +34,7 @@ class SafeQuestion:
 
 @dataclass(frozen=True)
 class SafeBound:
-    """The promise; δ is what was asked for or what was solved, `delta_tight` the least one at these parameters."""
+    """The guarantee; δ is what was asked for or what was solved, `delta_tight` the least one at these parameters."""
 
     k: int
     rate: float
@@ -50,7 +50,7 @@ class SafeBound:
 
     @property
     def unit(self) -> str:
-        """Whom the promise protects, in words."""
+        """Whom the guarantee protects, in words."""
         who = "one row" if self.rows_per_person == 1 else f"one person with at most {self.rows_per_person} rows"
         return f"{who}, {'replaced' if self.adjacency is Adjacency.REPLACE else 'added or removed'}"
 

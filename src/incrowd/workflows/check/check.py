@@ -30,7 +30,7 @@ from incrowd.workflows.check.criteria import (
     table_findings,
 )
 from incrowd.workflows.check.raw_cells import as_is
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.population import people_behind
 from incrowd.workflows.profile.identifiers import Identity
@@ -50,7 +50,7 @@ NAMING = Meaning(
 
 @runtime_checkable
 class OwnMeasure(Protocol):
-    """A method that measures tables itself: the usual criteria say nothing about what it promises."""
+    """A method that measures tables itself: the usual criteria say nothing about what it guarantees."""
 
     name: ClassVar[str]
     checked_for: ClassVar[str]
@@ -167,9 +167,9 @@ def _by_criteria(
     if demands is not None:
         wanted = wanted.and_of(demands, asked.sensitive)
     elif policy is not None:
-        promised = policy.plan.smallest_class
-        findings.append(crowds(counts, released, promised, RELEASED))
-        wanted = wanted if wanted.any else replace(wanted, k=promised)
+        guaranteed = policy.plan.smallest_class
+        findings.append(crowds(counts, released, guaranteed, RELEASED))
+        wanted = wanted if wanted.any else replace(wanted, k=guaranteed)
     findings.append(crowds(counts, asked.quasi, wanted.k))
     findings += _subsets(counts, asked.quasi, policy)
     findings += table_findings(_partition(counts, asked, wanted, policy, engine), asked.quasi, wanted)
@@ -199,11 +199,11 @@ def _of_part(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
     names = tuple(name for name in released if name in rows.names) or released
     require(rows.names, names)
     counts = engine.count(rows, as_is(rows, names, engine))
-    promised = policy.plan.smallest_class
+    guaranteed = policy.plan.smallest_class
     return CheckResult(
         counts.total,
         "as it is",
-        (_columns(rows, policy.schema, policy.method), crowds(counts, names, promised, RELEASED)),
+        (_columns(rows, policy.schema, policy.method), crowds(counts, names, guaranteed, RELEASED)),
     )
 
 

@@ -117,7 +117,7 @@ class FileVerdict:
         file = shlex.quote(data)
         return (
             (f"incrowd profile {file} --write policy.yaml", "draft what may leave, and how coarse"),
-            ("incrowd plan --policy policy.yaml", "see what that promises; nothing is spent"),
+            ("incrowd plan --policy policy.yaml", "see what that guarantees; nothing is spent"),
             ("incrowd release --policy policy.yaml --out out", "make the table that may leave"),
         )
 

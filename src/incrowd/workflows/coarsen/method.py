@@ -23,7 +23,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.errors import InvalidParameter, PromiseBroken, Refused
+from incrowd.errors import GuaranteeBroken, InvalidParameter, Refused
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.methods.outcomes.outcome import Outcome
@@ -80,8 +80,8 @@ def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Release
     """Write a coarser table of a release, with a certificate of its own that names and holds its parent's.
 
     Nothing is charged: whatever is computed from what was released, by a rule that looks at nothing else, keeps every
-    promise (post-processing), and a class of the coarser table is a union of classes.  The same table counted from rows
-    would be a second release, which crowds do not allow.
+    guarantee (post-processing), and a class of the coarser table is a union of classes.  The same table counted from
+    rows would be a second release, which crowds do not allow.
     """
     source = read_source(parent, policy)
     columns, rise = _columns(source, policy, wanted)
@@ -98,15 +98,15 @@ def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Release
 
 
 def coarser_plan(source: SourceRelease, step: Coarsen) -> Plan:
-    """Return the plan of a coarser table: it promises what its parent does, and draws from the released table alone."""
+    """Return the plan of a coarser table: it guarantees what its parent does, and reads the released table alone."""
     certificate = source.certificate
     stated = certificate.guarantee
     named = (certificate.method.name, certificate.id, certificate.digest())
     steps = (Parent(*named, certificate.steps), step)
-    promise = fold(steps, stated.unit, stated.delta)
-    if promise != stated:
-        raise Refused("the release promises something else than its steps give. Verify it first.")
-    return Plan(NAME, steps, promise, numbers_of(certificate.claims), partial(_drawn, steps))
+    guarantee = fold(steps, stated.unit, stated.delta)
+    if guarantee != stated:
+        raise Refused("the release guarantees something else than its steps give. Verify it first.")
+    return Plan(NAME, steps, guarantee, numbers_of(certificate.claims), partial(_drawn, steps))
 
 
 def read_source(path: Path, policy: Policy) -> SourceRelease:
@@ -211,10 +211,10 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
         destination = Destination(out, f"{MARK}.{ending}" if is_guarded(source.file) else ending)
         try:
             certificate = write_files(certificate, output, stage.public, destination)
-        except PromiseBroken:
-            raise PromiseBroken(_FAULT.format("it does not keep the promise of the release")) from None
+        except GuaranteeBroken:
+            raise GuaranteeBroken(_FAULT.format("it does not keep the guarantee of the release")) from None
         files = tuple(stage.public / file.name for file in tables_of(certificate))
         problem = descent(certificate, parent, files, (source.file,))
         if problem is not None:
-            raise PromiseBroken(_FAULT.format(problem.text))
+            raise GuaranteeBroken(_FAULT.format(problem.text))
     return Released(output, certificate)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.around import AROUND
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, claims_of, inside, steps_of
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.registry import check_of
 
@@ -46,8 +46,8 @@ class Parent(Step):
         first = self.steps[0] if self.steps else None
         return first.charged if isinstance(first, Parent) else self
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the release promised: whatever is computed from it alone keeps that."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the release guaranteed: whatever is computed from it alone keeps that."""
         if inner.loss is not None:
             raise InvalidParameter("nothing else is released where a table is made from a released one.")
         return inside(self.steps, unit)
@@ -57,7 +57,7 @@ class Parent(Step):
         coarser = next((step for step in grounds.steps if isinstance(step, Coarsen)), None)
         if coarser is None:
             raise InvalidParameter("these steps do not say what is made of the released table.")
-        return inherited_claims(claims_of(ClaimBasis(grounds.promise, self.steps, grounds.numbers)), coarser.names)
+        return inherited_claims(claims_of(ClaimBasis(grounds.guarantee, self.steps, grounds.numbers)), coarser.names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with the steps of the release."""
@@ -114,10 +114,10 @@ class Coarsen(Step):
 
 
 def inherited_claims(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple[Claim, ...]:
-    """Return the claims that a coarser table inherits: promises of privacy, and those about the columns it has left.
+    """Return the claims that a coarser table inherits: guarantees of privacy, and those about the columns it has left.
 
-    What is promised about a mechanism holds for everything computed from its output; and a class of a coarser table is
-    a union of classes, so it is no smaller.  A claim about accuracy would not survive.
+    What is guaranteed about a mechanism holds for everything computed from its output; and a class of a coarser table
+    is a union of classes, so it is no smaller.  A claim about accuracy would not survive.
 
     >>> claim = Anonymity(k=5, columns=("sex", "zip"), unit="one row", theorem="counted")
     >>> [claim.columns for claim in inherited_claims((claim,), ("zip",))]

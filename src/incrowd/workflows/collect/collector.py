@@ -16,9 +16,9 @@ from incrowd.methods.local.survey.definition import LocalSurvey, report_text
 from incrowd.noise.permutation import permutation
 from incrowd.noise.system import SystemCoins
 from incrowd.store.chain import Chain
+from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address
-from incrowd.store.link import ChainEntry, Key
-from incrowd.store.receipts import ReportStore
+from incrowd.store.report_store import ReportStore
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import Values, verify
 from incrowd.workflows.collect.tokens import Tokens

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from incrowd.core.steps.consent import gate_of
 from incrowd.errors import Refused
-from incrowd.workflows.consent.admission import ConsentSnapshot
+from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.release.differences import Earlier
 
 _DAY = 10

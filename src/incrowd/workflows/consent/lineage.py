@@ -8,8 +8,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.consent import ConsentGate, gate_of
 from incrowd.errors import Refused
 from incrowd.governance.consent.registry import RegistrySnapshot
-from incrowd.workflows.consent.admission import ConsentSnapshot
 from incrowd.workflows.consent.place import open_registry
+from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import found_release
 

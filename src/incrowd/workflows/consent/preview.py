@@ -16,9 +16,9 @@ from incrowd.engines.choose import engine_of
 from incrowd.engines.local.cell_people import CellLabels, PersonIds, people_in_cells
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.state import AsOf, consenting
-from incrowd.workflows.consent.admission import ConsentSnapshot, admit
-from incrowd.workflows.consent.movement import ConsentChanges, movements
+from incrowd.workflows.consent.changes import ConsentChanges, movements
 from incrowd.workflows.consent.place import open_registry, person_column
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import find_book, same_people
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import earlier_releases

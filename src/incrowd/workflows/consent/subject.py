@@ -1,4 +1,4 @@
-"""Subject: what somebody may ask: for which releases was I eligible, under which promises, at what total loss."""
+"""Subject: what somebody may ask: for which releases was I eligible, under which guarantees, at what total loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import Charged, Entry
+from incrowd.accounting.ledger.status import Charged, Entry
 from incrowd.core.subjects import Subject
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
@@ -27,12 +27,12 @@ BASIS = (
 
 @dataclass(frozen=True)
 class EligibleRelease:
-    """A release for which somebody was eligible: when it was charged, why its promise holds, and what it cost."""
+    """A release for which somebody was eligible: when it was charged, why its guarantee holds, and what it cost."""
 
     release: str
     at: str
     dataset: str
-    promise: str
+    guarantee: str
     epsilon: str
     delta: str
     rho: str | None
@@ -118,7 +118,7 @@ def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
         name,
         entry.at,
         charged.dataset,
-        reasons(charged.promise),
+        reasons(charged.guarantee),
         _text(charged.epsilon),
         _text(charged.delta),
         None if charged.rho is None else str(charged.rho),

@@ -1,6 +1,6 @@
 """Croissant: the description of a dataset that catalogues of machine learning read (MLCommons, version 1.0).
 
-The steps, what is promised and what stays open are told in the vocabulary for responsible AI, version 1.0.
+The steps, what is guaranteed and what stays open are told in the vocabulary for responsible AI, version 1.0.
 """
 
 from __future__ import annotations

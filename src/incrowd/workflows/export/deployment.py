@@ -98,7 +98,7 @@ _FAMILIES_OF_ROWS = {"anonymity", "perturbation", "synthesis"}
 
 
 def _domain(release: ReleaseDescription) -> str:
-    """Return which datasets the promise is about; certificates of answers do not list the columns of their tables."""
+    """Return which datasets the guarantee is about; certificates of answers do not list the columns of their tables."""
     names = [each.name for each in release.certificate.schema.columns]
     return f"Tables with the columns {listed(names)}." if names else _FILL_IN
 

@@ -97,7 +97,7 @@ class ReleaseDescription:
 
     @property
     def summary(self) -> str:
-        """The release in a few sentences: how it was made, what is promised, what that needs."""
+        """The release in a few sentences: how it was made, what is guaranteed, what that needs."""
         stated = self.certificate
         head = f"A release of {stated.dataset.name} by the method “{stated.method.name}” ({stated.tool})."
         cost = f"For {stated.guarantee.unit}: {self.odds.numbers}." if self.odds.bounded else _UNBOUNDED

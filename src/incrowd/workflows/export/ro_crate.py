@@ -66,7 +66,7 @@ def _people(release: ReleaseDescription) -> list[dict[str, Any]]:
 
 
 def _file(file: File) -> dict[str, Any]:
-    about = {"name": "certificate: what was done, what it promises, what it cost"} if file.name == CERTIFICATE else {}
+    about = {"name": "certificate: what was done, what it guarantees, what it cost"} if file.name == CERTIFICATE else {}
     return {
         "@id": file.name,
         "@type": "File",

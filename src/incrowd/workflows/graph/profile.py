@@ -13,7 +13,7 @@ from incrowd.engines.choose import engine_of
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.matrices import triangles
-from incrowd.workflows.consent.admission import admit, admitted_by
+from incrowd.workflows.consent.snapshot import admit, admitted_by
 from incrowd.workflows.graph.reading import open_graph, read_graph
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy

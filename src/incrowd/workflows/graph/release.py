@@ -25,10 +25,10 @@ from incrowd.engines.settings import Local, describe
 from incrowd.engines.writers.sinks import Folders, check_free, staged
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.verifier.files import CERTIFICATE
-from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.calendar import require_day
-from incrowd.workflows.consent.movement import GraphTables, node_participants, require_nobody_moved
+from incrowd.workflows.consent.changes import GraphTables, node_participants, require_nobody_moved
 from incrowd.workflows.consent.participants import Participants, keep_participants
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import find_book, open_book

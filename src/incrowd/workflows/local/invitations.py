@@ -8,8 +8,8 @@ from pathlib import Path
 from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.workflows.consent.admission import admitted_at
 from incrowd.workflows.consent.place import ConsentPlace
+from incrowd.workflows.consent.snapshot import admitted_at
 from incrowd.workflows.local.survey_file import SurveyFile
 
 _MOST = 10_000_000

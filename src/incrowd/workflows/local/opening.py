@@ -56,7 +56,7 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
         place.key()
         place.open()
     plan, ledger = file.survey.plan, open_book(file)
-    stated = Stated(method_version(plan.method), file.survey.id, plan.promise, plan.claims, plan.steps)
+    stated = Stated(method_version(plan.method), file.survey.id, plan.guarantee, plan.claims, plan.steps)
     id_ = stated.fresh_id()
     bond = DeclaredSurvey(Declaration(file.survey.name, UNIT, file.budget))
     payer = ChargeTarget(file.survey.name, id_, bonds=(bond,))

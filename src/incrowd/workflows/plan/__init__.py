@@ -1,1 +1,1 @@
-"""Plan: what a release would promise, cost and keep; nothing is spent."""
+"""Plan: what a release would guarantee, cost and keep; nothing is spent."""

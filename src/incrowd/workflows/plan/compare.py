@@ -102,16 +102,16 @@ def compare(policy: Policy) -> RouteComparison:
 
 def public_table(policy: Policy) -> PublicTable:
     """Return what is public about the table of a policy, or say which line would tell it."""
-    promise, rows = policy.plan.promise, declared_rows(policy)
+    guarantee, rows = policy.plan.guarantee, declared_rows(policy)
     if rows is None:
         raise InvalidParameter(
             "routes are compared for a number of rows: add rows: N under dataset:, about how many there are; a public "
             "number."
         )
-    epsilon = charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon
-    if not epsilon.is_finite() or epsilon <= 0 or promise.delta <= 0:
+    epsilon = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
+    if not epsilon.is_finite() or epsilon <= 0 or guarantee.delta <= 0:
         raise InvalidParameter("routes are compared at one (epsilon, delta): give the release a target with both.")
-    target = Target(promise.delta, Fraction(epsilon))
+    target = Target(guarantee.delta, Fraction(epsilon))
     classes = method_class("marginals")(target, levels=getattr(policy.method, "levels", {})).classes(policy.schema)
     levels = {each.recoding.column.name: each.recoding.level for each in classes}
     return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
@@ -126,8 +126,8 @@ def _tried(name: str, table: PublicTable) -> Route:
 
 
 def _priced(plan: Plan, cannot: str, error: float | None) -> Route:
-    promise = plan.promise
-    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    guarantee = plan.guarantee
+    spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     claim = plan.claims[0].kind
     shown = None if error is None else min(1.0, error)
     return Route(plan.method, cannot, claim, str(spend.epsilon), str(spend.delta), shown)

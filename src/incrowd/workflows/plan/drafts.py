@@ -1,4 +1,4 @@
-"""Drafts: which lines of a policy were read off the rows, and what the promise becomes when they are vouched for."""
+"""Drafts: which lines of a policy were read off the rows, and what the guarantee becomes when they are vouched for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def drafted_lines(policy: Policy) -> tuple[str, ...]:
 
 
 def vouched(policy: Policy) -> Guarantee | None:
-    """Return the promise of the same policy when every released line has a public source; None where all have one."""
+    """Return the guarantee of the same policy when every released line has a public source; None where all have one."""
     if not policy.schema.drafted:
         return None
     sections = policy.section.columns
@@ -38,7 +38,7 @@ def vouched(policy: Policy) -> Guarantee | None:
         else column
         for column in policy.schema.columns
     )
-    return policy.method.plan(Schema(columns, policy.schema.unit)).promise
+    return policy.method.plan(Schema(columns, policy.schema.unit)).guarantee
 
 
 def _vouched(section: ColumnSection) -> ColumnSection:
@@ -51,12 +51,12 @@ def _vouched(section: ColumnSection) -> ColumnSection:
 
 
 def vouched_words(policy: Policy) -> str | None:
-    """Return in words what the promise becomes; None where it stays what it is."""
-    promise = vouched(policy)
-    if promise is None:
+    """Return in words what the guarantee becomes; None where it stays what it is."""
+    guarantee = vouched(policy)
+    if guarantee is None:
         return None
-    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     if not spend.epsilon.is_finite():
-        return f"vouched for, it still has no epsilon: {joined(promise.because)}"
+        return f"vouched for, it still has no epsilon: {joined(guarantee.because)}"
     epsilon, delta = short_up(spend.epsilon), short_up(spend.delta)
-    return f"vouched for, the promise becomes epsilon {epsilon} at delta {delta}"
+    return f"vouched for, the guarantee becomes epsilon {epsilon} at delta {delta}"

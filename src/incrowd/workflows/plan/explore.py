@@ -14,7 +14,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.minimal import minimal
 from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.ledger import record_look
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Plan: what a release would promise and cost, and what would be left; nothing is spent, and no row is read."""
+"""Plan: what a release would guarantee and cost, and what would be left; nothing is spent, and no row is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.accounting.accountant import Spend, charge_of
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import BudgetStatus
+from incrowd.accounting.ledger.status import BudgetStatus
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Crowd, Loss, Sampled, Syntactic
 from incrowd.core.steps.rows import drafted_cause
@@ -38,10 +38,10 @@ _DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True)
 class Forecast:
-    """A promise with its price, before anything happened."""
+    """A guarantee with its price, before anything happened."""
 
     policy: Policy
-    promise: Guarantee
+    guarantee: Guarantee
     epsilon: Decimal
     delta: Decimal
     rule: str
@@ -67,13 +67,13 @@ class Forecast:
 
     @property
     def nearest(self) -> tuple[Nearest, ...]:
-        """What a secret sample in front would promise; empty where this promise has an epsilon."""
+        """What a secret sample in front would guarantee; empty where this guarantee has an epsilon."""
         made, population = self.policy.plan, self.policy.section.dataset.population
-        return nearest_safe(made.promise.loss, made.smallest_class, made.unit, population)
+        return nearest_safe(made.guarantee.loss, made.smallest_class, made.unit, population)
 
     @property
     def biased(self) -> tuple[Degraded, ...]:
-        """How the promise would degrade if the rows were a more biased sample; empty where they are not one."""
+        """How the guarantee would degrade if the rows were a more biased sample; empty where they are not one."""
         robust = getattr(self.policy.method, "robust", None)
         if robust is None or self.policy.schema.drafted:
             return ()
@@ -84,12 +84,12 @@ class Forecast:
         expected = [("expect", each.sentence) for each in (self.expectation, self.rehearsed) if each is not None]
         lines = [
             ("dataset", self.policy.name),
-            ("protects", str(self.promise.unit)),
+            ("protects", str(self.guarantee.unit)),
             ("method", self.policy.method.name),
             ("epsilon", short_up(self.epsilon) if self.epsilon.is_finite() else "infinite"),
             ("delta", short_up(self.delta)),
-            ("because", joined(self.promise.because)),
-            *(("assumes", str(term)) for term in sorted(self.promise.assumes)),
+            ("because", joined(self.guarantee.because)),
+            *(("assumes", str(term)) for term in sorted(self.guarantee.assumes)),
             *(() if self.policy.gate is None else (("consent", self.policy.gate.sentence),)),
             *expected,
             *(("note", text) for text in self.warnings),
@@ -99,7 +99,7 @@ class Forecast:
 
 
 def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
-    """Return what a release under this policy would promise, cost and leave.
+    """Return what a release under this policy would guarantee, cost and leave.
 
     All that a release checks before its charge and that needs no row is checked; `refusal` is what the rows say
     (`rehearse`).
@@ -110,17 +110,17 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
     False
     """
     policy = load_policy(policy)
-    promise = policy.plan.promise
-    spend = charge_of(promise.loss, promise.delta, promise.unit.adjacency)
+    guarantee = policy.plan.guarantee
+    spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     standing = None
     try:
         payer = payer_of(policy)
         if payer is None:
-            refusal = refusal or _first(policy.budget, promise.loss, spend)
+            refusal = refusal or _first(policy.budget, guarantee.loss, spend)
         else:
             ledger, dataset = payer
             standing = ledger.standing(dataset)
-            ledger.preview({dataset: promise})
+            ledger.preview({dataset: guarantee})
         book = find_book(policy)
         require_look(policy, book)
         earlier_releases(policy, book, anyway=False)
@@ -129,7 +129,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
         refusal = refusal or str(error)
     return Forecast(
         policy,
-        promise,
+        guarantee,
         spend.epsilon,
         spend.delta,
         spend.rule,
@@ -214,7 +214,7 @@ def _first(budget: Budget | None, loss: Loss, spend: Spend) -> str | None:
     if not spend.epsilon.is_finite():
         if budget is not None and budget.unbounded:
             return None
-        cause = drafted_cause(loss) or "this promise has no epsilon: a rate below 1, or noise, would give it one."
+        cause = drafted_cause(loss) or "this guarantee has no epsilon: a rate below 1, or noise, would give it one."
         return f'{cause} Otherwise its owner must write budget: {{unbounded: "reason"}}.'
     if budget is not None and (spend.epsilon > budget.limit.epsilon or spend.delta > budget.limit.delta):
         return "the budget is smaller than what this release costs: raise the budget or ask for less."
@@ -223,10 +223,10 @@ def _first(budget: Budget | None, loss: Loss, spend: Spend) -> str | None:
 
 def warnings_of(policy: Policy) -> tuple[str, ...]:
     """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
-    found = list(_about_delta(policy.plan.promise, policy.section.dataset.population))
+    found = list(_about_delta(policy.plan.guarantee, policy.section.dataset.population))
     if policy.schema.drafted:
         found.append(
-            f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the promise; "
+            f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the guarantee; "
             'where the same is public, write public: "source" there.'
         )
     found += about_kept_columns(policy)
@@ -235,16 +235,19 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _about_delta(promise: Guarantee, population: int | None) -> Iterator[str]:
-    """Return what to think about a delta; a promise of epsilon alone, or without one, has none."""
-    if not promise.delta or not charge_of(promise.loss, promise.delta, promise.unit.adjacency).epsilon.is_finite():
+def _about_delta(guarantee: Guarantee, population: int | None) -> Iterator[str]:
+    """Return what to think about a delta; a guarantee of epsilon alone, or without one, has none."""
+    if (
+        not guarantee.delta
+        or not charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon.is_finite()
+    ):
         return
     if population is None:
         yield "no population is declared: choose delta well below one over the number of people."
-    elif promise.delta * population >= 1:
+    elif guarantee.delta * population >= 1:
         yield (
-            f"delta times the declared population is {float(promise.delta * population):.3g}: a delta at or above one "
-            "over the population allows a mechanism that betrays one person. Choose a smaller delta."
+            f"delta times the declared population is {float(guarantee.delta * population):.3g}: a delta at or above "
+            "one over the population allows a mechanism that betrays one person. Choose a smaller delta."
         )
 
 
@@ -259,7 +262,7 @@ class Nearest:
 
 
 def nearest_safe(loss: Loss, k: int | None, unit: Unit, population: int | None) -> tuple[Nearest, ...]:
-    """Return what sampled suppression would promise for a release that promises a form, or crowds, and no epsilon.
+    """Return what sampled suppression would guarantee for a release that guarantees a form, or crowds, and no epsilon.
 
     The k is the stated one, or the least twice, four times … as large that reaches an epsilon of at most 2 at a delta
     of one in a million, or a tenth of one over the population.  Every released column then belongs to the class.

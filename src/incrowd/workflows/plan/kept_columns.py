@@ -24,7 +24,7 @@ _MANY = 1000
 def kept_columns(claims: Sequence[Claim], steps: Sequence[Step], plain: Sequence[str]) -> tuple[str, ...]:
     """Return which plain columns are released as they are, while crowds are counted over other columns.
 
-    A promise with an epsilon, and crowds over all columns, cover them; then there are none.
+    A guarantee with an epsilon, and crowds over all columns, cover them; then there are none.
     """
     counted = {name for claim in claims for name in getattr(claim, "columns", ())}
     if not counted or any("epsilon" in vars(claim) for claim in claims):

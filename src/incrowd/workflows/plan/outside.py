@@ -19,7 +19,7 @@ from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import OTHER, Column, Outside, Role
 from incrowd.core.steps.rows import Recode
 from incrowd.core.table import Engine, Rows
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
 
 

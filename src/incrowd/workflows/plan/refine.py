@@ -17,14 +17,14 @@ from incrowd.workflows.plan.compare import (
     safe_route,
     sampling_error,
 )
-from incrowd.workflows.plan.look.look import PreviewResult, require_narrow, require_room
-from incrowd.workflows.plan.look.method import compared_look
+from incrowd.workflows.plan.preview.method import compared_look
+from incrowd.workflows.plan.preview.preview import PreviewResult, require_narrow, require_room
 from incrowd.workflows.release.prepare import load_for
 from incrowd.workflows.release.publish import carry_out
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
-    from incrowd.workflows.plan.look.output import KeptEstimate
+    from incrowd.workflows.plan.preview.output import KeptEstimate
     from incrowd.workflows.policy.policy import Policy
 
 
@@ -52,7 +52,7 @@ def refine(
     """
     read = load_for(policy, data)
     routes, planned = compare(read), compared_look(read, exact(epsilon, "epsilon"))
-    require_room(read, planned.plan.promise)
+    require_room(read, planned.plan.guarantee)
     require_narrow(read, planned)
     looked = PreviewResult(*carry_out(planned.plan, data, read, progress), read)
     measured = refined_route(public_table(read), looked.result.estimates)

@@ -51,7 +51,7 @@ class PolicySection(Section):
         "the variable INCROWD_LEDGER goes before the default.",
     )
     engine: AnyEngine = Field(
-        "local", description="Where the rows are worked on; no part of the promise, nor of the policy's hash."
+        "local", description="Where the rows are worked on; no part of the guarantee, nor of the policy's hash."
     )
     tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
     queries: QueriesSection | None = Field(None, description="What questions may be asked.")
@@ -60,7 +60,7 @@ class PolicySection(Section):
     risk: dict[str, Exact] | None = Field(
         None,
         description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
-        "incrowd attack exits with 1 above it. No part of the promise, nor of the policy's hash.",
+        "incrowd attack exits with 1 above it. No part of the guarantee, nor of the policy's hash.",
     )
     purpose: str | None = Field(
         None,

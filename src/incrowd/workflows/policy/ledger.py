@@ -10,11 +10,11 @@ from typing import Any
 
 from incrowd.accounting.ledger.datasets import Declaration, known_dataset, standing_of
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.standing import BudgetStatus
+from incrowd.accounting.ledger.status import BudgetStatus
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED, LevelsByLook
 from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable, Refused
-from incrowd.store.link import Key, text_of
+from incrowd.store.chain_entry import Key, text_of
 from incrowd.workflows.policy.ledger_place import VARIABLE, LedgerOwner, public_address
 from incrowd.workflows.policy.policy import Policy
 
@@ -149,7 +149,7 @@ def look_problem(look: LevelsByLook, dataset: str, ledger: Ledger | None) -> str
     if ledger is None or entry is None or entry.anchor.to_json() != _named(look):
         return f"entry {look.entry} of this ledger is not the one that is named"
     paid = next((each for each in entry.charged if same_people(ledger, each.dataset, dataset)), None)
-    if paid is None or (paid.promise.loss, paid.promise.because) != (Pure(look.epsilon), (LOOKED,)):
+    if paid is None or (paid.guarantee.loss, paid.guarantee.because) != (Pure(look.epsilon), (LOOKED,)):
         return f"entry {look.entry} of the ledger is not the charge of such a look at this dataset"
     if None in (ledger.conclusions(entry.body["release"]) or (None,)):
         return f"entry {look.entry} of the ledger paid for a look that never came to its end"
@@ -169,9 +169,9 @@ def same_people(ledger: Ledger, one: str, other: str) -> bool:
 def record_look(policy: Policy | None, verb: str) -> bool:
     """Write into the policy's ledger that `verb` looks at its dataset; return whether there is a ledger to write into.
 
-    Choosing among levels, domains or runs after a look is something that no promise covers, so the ledger counts looks.
-    A ledger that the policy names is made if it is not there yet.  The default one is made by the first release, and
-    not by a look: whoever only wants a yes or no finds no new files.
+    Choosing among levels, domains or runs after a look is something that no guarantee covers, so the ledger counts
+    looks. A ledger that the policy names is made if it is not there yet.  The default one is made by the first release,
+    and not by a look: whoever only wants a yes or no finds no new files.
     """
     if policy is None:
         return False

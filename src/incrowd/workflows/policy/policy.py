@@ -30,7 +30,7 @@ from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, Engi
 
 VERSION = 1
 _ASIDE = ("engine", "risk")
-"""What changes no promise: where it runs, and how it is attacked."""
+"""What changes no guarantee: where it runs, and how it is attacked."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Policy:
 
     @cached_property
     def plan(self) -> Plan:
-        """What a release would do, promise and claim: made once, from the schema alone."""
+        """What a release would do, guarantee and claim: made once, from the schema alone."""
         plan = self.method.plan(self.schema)
         whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
         _require_calendar(self.gate, whole)
@@ -205,7 +205,7 @@ def _require_consent(section: PolicySection, where: str) -> None:
 
 def _require_calendar(gate: ConsentGate | None, plan: Plan) -> None:
     """Refuse a release without an ε whose day could be chosen by who moved, and a calendar that nothing hangs on."""
-    form = isinstance(plan.promise.loss, Syntactic)
+    form = isinstance(plan.guarantee.loss, Syntactic)
     if gate is not None and form and not gate.calendar:
         raise InvalidParameter(
             "a release without an epsilon of people who may withdraw is made on days that are fixed before, or else "

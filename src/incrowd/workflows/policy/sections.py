@@ -59,7 +59,7 @@ class Section(BaseModel):
 
 
 class UnitSection(Section):
-    """Whom the promises protect: one row by default; with a column, one person; of a graph, an edge or a node."""
+    """Whom the guarantees protect: one row by default; with a column, one person; of a graph, an edge or a node."""
 
     kind: Literal["edge", "edge of one kind", "node"] | None = Field(
         None,
@@ -81,7 +81,7 @@ class DatasetSection(Section):
     """What the data is called, for good: budgets are kept under this name."""
 
     name: str = Field(description="The name under which the ledger keeps this dataset's budget.")
-    unit: UnitSection = Field(UnitSection(), description="Whom the promises protect; by default one row.")
+    unit: UnitSection = Field(UnitSection(), description="Whom the guarantees protect; by default one row.")
     period: str | None = Field(None, description="The time the data speaks of.")
     version: str | None = Field(
         None, description="Which state of the data this is: asked of another version, a question is another one."

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.marks import BottomK, SourceFingerprint
+from incrowd.core.fingerprints import BottomK, SourceFingerprint
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.store.disk import force, lock_at
 from incrowd.workflows.policy.ledger import declaration_of

@@ -18,7 +18,7 @@ _HEAD = """\
 #
 # 1. Check every role. An identifier is never released; everything else is, at its level.
 # 2. Most of it is public knowledge or a rule that would be the same for other rows. What is marked  derived: rows  was
-#    read off the rows, and so may betray somebody: it voids every promise but k-anonymity. Write what is publicly
+#    read off the rows, and so may betray somebody: it voids every guarantee but k-anonymity. Write what is publicly
 #    known instead and remove the mark; or, where a public source says the same, add a line  public: "that source".
 # 3. Choose levels by what the readers of the release need, not by trying which keeps the most rows.
 

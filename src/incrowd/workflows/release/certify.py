@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
-from incrowd.accounting.ledger.standing import BudgetStatus, Charged
+from incrowd.accounting.ledger.status import BudgetStatus, Charged
 from incrowd.core.certificate import (
     NONCE_BYTES,
     Accounting,
@@ -30,7 +30,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.step import Step
-from incrowd.store.link import Anchor
+from incrowd.store.chain_entry import Anchor
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.perform import ExecutedPlan
@@ -49,7 +49,9 @@ class Stated:
     @classmethod
     def of(cls, plan: Plan, policy: Policy) -> Stated:
         """Return what is bound of a plan under a policy; what could not be told is refused before a charge."""
-        return cls(method_version(plan.method), policy.hash, plan.promise, tellable(plan.claims), tellable(plan.steps))
+        return cls(
+            method_version(plan.method), policy.hash, plan.guarantee, tellable(plan.claims), tellable(plan.steps)
+        )
 
     @property
     def glossary(self) -> str:
@@ -62,7 +64,7 @@ class Stated:
 
 
 def certify(id_: str, stated: Stated, performed: ExecutedPlan, dataset: Dataset, columns: Columns) -> Certificate:
-    """Return the public certificate of a release: only what the promise covers; files are named when they are there."""
+    """Return the public certificate of a release: only what the guarantee covers; files are named later."""
     charged = performed.entry.charged[0]
     return Certificate(
         id=id_,

@@ -56,9 +56,9 @@ class Written:
     k: int | None
 
 
-def is_form(promise: Guarantee) -> bool:
-    """Whether a promise is about a table's form alone; unsampled crowds stand beside no other, by the ledger's law."""
-    return isinstance(promise.loss, Syntactic)
+def is_form(guarantee: Guarantee) -> bool:
+    """Whether a guarantee is about a table's form alone; unsampled crowds compose with no other."""
+    return isinstance(guarantee.loss, Syntactic)
 
 
 def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> tuple[Earlier, ...]:
@@ -67,7 +67,7 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
     The ledger tells which there are, the internal folder where they were published, and the digest that concluded the
     charge whether they are still what they were.  With `anyway`, those that are missing are left out.
     """
-    if ledger is None or not is_form(policy.plan.promise):
+    if ledger is None or not is_form(policy.plan.guarantee):
         return ()
     found = [found_release(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
     missing = [each for each in found if each.certificate is None]

@@ -14,7 +14,7 @@ from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder, write_private
 from incrowd.workflows.policy.policy import Policy
 

@@ -1,4 +1,4 @@
-"""Perform: promise, charge, release; the only place where they meet, and the only place that tosses real coins."""
+"""Perform: guarantee, charge, release; the only place where they meet, and the only place that tosses real coins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Part, charging
-from incrowd.accounting.ledger.standing import Entry
+from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Plan
 from incrowd.core.steps.consent import gate_of
@@ -45,15 +45,15 @@ class DatasetBond(Protocol):
 class ChargeTarget:
     """Who pays for what: a dataset, for the release with this id; for everyone, or for one analyst; or an account.
 
-    Where several datasets are read, `promises` says what each of them pays for.  `bonds` tell ledger and holder what a
-    dataset is, by its first charge.
+    Where several datasets are read, `guarantees` says what each of them pays for.  `bonds` tell ledger and holder what
+    a dataset is, by its first charge.
     """
 
     dataset: str
     release: str
     analyst: str | None = None
     account: str | None = None
-    promises: Mapping[str, Guarantee] | None = None
+    guarantees: Mapping[str, Guarantee] | None = None
     bonds: tuple[DatasetBond, ...] = ()
 
 
@@ -67,7 +67,7 @@ class ExecutedPlan:
 
 
 def perform(plan: Plan, rows: Any, ledger: Ledger, payer: ChargeTarget) -> ExecutedPlan:
-    """Charge what a plan promises on disk, and only then read the rows and release.
+    """Charge what a plan guarantees on disk, and only then read the rows and release.
 
     The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
     The coins are the operating system's; there is no parameter by which a caller could bring others.
@@ -136,8 +136,8 @@ def _pays(entry: Entry, release: str) -> bool:
 
 
 def _parts(plan: Plan, payer: ChargeTarget) -> list[Part]:
-    promises = payer.promises or {payer.dataset: plan.promise}
-    return [Part(dataset, promise, payer.account) for dataset, promise in promises.items()]
+    guarantees = payer.guarantees or {payer.dataset: plan.guarantee}
+    return [Part(dataset, guarantee, payer.account) for dataset, guarantee in guarantees.items()]
 
 
 def _amounts(body: Mapping[str, Any]) -> str:
@@ -164,28 +164,28 @@ def _told(error: BaseException, sentence: str | None) -> BaseException:
     return told
 
 
-def _refused(promises: Mapping[str, Guarantee], ledger: Ledger, payer: ChargeTarget) -> bool:
+def _refused(guarantees: Mapping[str, Guarantee], ledger: Ledger, payer: ChargeTarget) -> bool:
     """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
     if payer.account is not None:  # an account was carved out of a budget that was paid already
         return False
     try:
-        ledger.preview(promises, payer.analyst, [bond.declaration for bond in payer.bonds])
+        ledger.preview(guarantees, payer.analyst, [bond.declaration for bond in payer.bonds])
     except Refused:
         return True
     return False
 
 
 def _charged(plan: Plan, ledger: Ledger, payer: ChargeTarget) -> Entry:
-    promises = payer.promises or {payer.dataset: plan.promise}
+    guarantees = payer.guarantees or {payer.dataset: plan.guarantee}
     declared = [bond.declaration for bond in payer.bonds]
     new = [bond for bond in payer.bonds if not bond.bound]
-    if new and not _refused(promises, ledger, payer):
+    if new and not _refused(guarantees, ledger, payer):
         for bond in new:
             bond.bind()
     if payer.account is None:
-        return ledger.charge_together(promises, payer.release, payer.analyst, declared)
-    if len(promises) > 1:
+        return ledger.charge_together(guarantees, payer.release, payer.analyst, declared)
+    if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
     for declaration in declared:
         ledger.register(declaration)
-    return ledger.charge(promises[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)
+    return ledger.charge(guarantees[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)

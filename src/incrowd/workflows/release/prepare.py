@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.marks import SourceFingerprint
+from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.choose import settings_for
 from incrowd.engines.columns import require
@@ -20,8 +20,8 @@ from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.missing_ids import missing_ids
 from incrowd.engines.settings import Local
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
-from incrowd.workflows.consent.admission import ConsentSnapshot, admit
 from incrowd.workflows.consent.place import person_column
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import find_book, open_book, require_look
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource

@@ -23,14 +23,14 @@ from incrowd.engines.settings import describe
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
 from incrowd.engines.writers.statistics import check_names
-from incrowd.errors import InvalidParameter, PromiseBroken
+from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verifier.judge import statement_of
-from incrowd.workflows.consent.admission import admit
 from incrowd.workflows.consent.calendar import require_day
+from incrowd.workflows.consent.changes import participants, require_crowds
 from incrowd.workflows.consent.lineage import require_lineage
-from incrowd.workflows.consent.movement import participants, require_crowds
 from incrowd.workflows.consent.participants import keep_participants
+from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import failed_before, find_book
@@ -276,7 +276,9 @@ def _certificate(id_: str, stated: Stated, found: tuple[Policy, Prepared], perfo
 
 def _require(*, holds: bool) -> None:
     if not holds:
-        raise PromiseBroken("the output does not keep its promise. This is a fault in the software: please report it.")
+        raise GuaranteeBroken(
+            "the output does not keep its guarantee. This is a fault in the software: please report it."
+        )
 
 
 def _around(policy: Policy, terms: ReleaseTerms, earlier: tuple[Earlier, ...]) -> Iterator[Step]:

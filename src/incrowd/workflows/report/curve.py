@@ -1,4 +1,4 @@
-"""Curve: δ over ε as the tightest accountant gives it, with the promised point."""
+"""Curve: δ over ε as the tightest accountant gives it, with the guaranteed point."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class CurvePoint(NamedTuple):
 
 
 def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
-    """Return the chart of δ over ε with the promised point; None where no accountant gives such a curve."""
+    """Return the chart of δ over ε with the guaranteed point; None where no accountant gives such a curve."""
     points = curve(guarantee, odds) if odds.bounded and odds.delta else ()
     if len(points) < 2:
         return None
-    promised = CurvePoint(float(odds.epsilon), float(odds.delta))
-    area = Area(0.0, points[-1].epsilon, min(math.floor(1.5 * promised.power), math.floor(promised.power) - 1), 0.0)
+    guaranteed = CurvePoint(float(odds.epsilon), float(odds.delta))
+    area = Area(0.0, points[-1].epsilon, min(math.floor(1.5 * guaranteed.power), math.floor(guaranteed.power) - 1), 0.0)
     across, powers = ticks(area.high, 5), ticks(-area.bottom, 6)
     axes = [
         *area.across(across, [f"{x:g}" for x in across], [f"×{times_up(f'{x:g}')}" for x in across]),
@@ -50,27 +50,28 @@ def loss_curve(guarantee: Guarantee, odds: Odds) -> Markup | None:
     ]
     caption = (
         "Every point of the line holds at once: at a smaller ε the chance of failure δ is larger, and the reverse. "
-        f"The dot is what was promised and charged ({odds.numbers})."
+        f"The dot is what was guaranteed and charged ({odds.numbers})."
     )
     rows = [
         [f"{point.epsilon:.3g}", times_up(repr(point.epsilon)), short_up(Decimal(point.delta), 3)]
         for point in points[:: math.ceil(len(points) / _ROWS)]
     ]
     drawing = picture(
-        f"δ falls as ε grows. Promised: {odds.numbers}", *axes, _line(points, area), *_mark(promised, area)
+        f"δ falls as ε grows. Guaranteed: {odds.numbers}", *axes, _line(points, area), *_mark(guaranteed, area)
     )
     return figure(drawing, caption, table("δ over ε", ["ε", "Factor e^ε", "δ at most"], rows))
 
 
 @lru_cache(maxsize=64)
 def curve(guarantee: Guarantee, odds: Odds) -> tuple[CurvePoint, ...]:
-    """Return the curve from ε = 0 to twice the promised one, as the tightest accountant gives it.
+    """Return the curve from ε = 0 to twice the guaranteed one, as the tightest accountant gives it.
 
     >>> from fractions import Fraction
     >>> from incrowd.core.loss import Crowd, Sampled
     >>> from incrowd.core.unit import Unit
-    >>> promise = Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "the tight curve", delta=Fraction(1, 10**9))
-    >>> [f"{point.epsilon:g} {point.delta:.2e}" for point in curve(promise, Odds(Decimal("0.5"), Decimal("1e-9")))][24]
+    >>> guarantee = Guarantee(Sampled(Fraction(1, 10), Crowd(20)), Unit(), "the tight curve", delta=Fraction(1, 10**9))
+    >>> points = curve(guarantee, Odds(Decimal("0.5"), Decimal("1e-9")))
+    >>> f"{points[24].epsilon:g} {points[24].delta:.2e}"
     '0.5 2.63e-11'
     """
     from incrowd.accounting import accountant
@@ -107,11 +108,11 @@ def _line(points: tuple[CurvePoint, ...], area: Area) -> Markup:
     )
 
 
-def _mark(promised: CurvePoint, area: Area) -> list[Markup]:
-    x, y = area.x(promised.epsilon), area.y(promised.power)
+def _mark(guaranteed: CurvePoint, area: Area) -> list[Markup]:
+    x, y = area.x(guaranteed.epsilon), area.y(guaranteed.power)
     return [
         tag("line", x1=x, x2=x, y1=y, y2=TOP + TALL, class_="guide"),
         tag("line", x1=f"{LEFT}%", x2=x, y1=y, y2=y, class_="guide"),
         tag("circle", cx=x, cy=y, r=6, class_="mark"),
-        tag("text", "promised", x=x, y=y - 10, dx=8, class_="strong"),
+        tag("text", "guaranteed", x=x, y=y - 10, dx=8, class_="strong"),
     ]

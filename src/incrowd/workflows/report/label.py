@@ -184,7 +184,7 @@ def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelL
             "No bound",
             "What can be concluded from this release with your data may be impossible to conclude without it.",
         ),
-        LabelLine("Chance that this fails", "Not known", "Without an epsilon there is no promise that could fail."),
+        LabelLine("Chance that this fails", "Not known", "Without an epsilon there is no guarantee that could fail."),
     )
 
 
@@ -208,7 +208,7 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     return LabelLine(
         "Who is protected?" if bounded else "Who is counted?",
         short,
-        f"{full} {what}" if bounded else f"{full} No single one is promised anything.",
+        f"{full} {what}" if bounded else f"{full} No single one is guaranteed anything.",
     )
 
 

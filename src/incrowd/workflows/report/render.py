@@ -20,7 +20,7 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.control import NOBODY, ControlGroup, attacked
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
-from incrowd.workflows.consent.admission import taking_part
+from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of

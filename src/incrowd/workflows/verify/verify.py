@@ -1,4 +1,4 @@
-"""Verify: make promise and claims of a certificate again, derive every number a second time, look into its files.
+"""Verify: make guarantee and claims of a certificate again, derive every number a second time, look into its files.
 
 Nothing of the first route is used: `incrowd.verifier` shares no code with the accountants, and a method's `check.py`
 none with the method.  With the policy the whole plan is made again and compared; with the ledger the charge is looked
@@ -21,7 +21,7 @@ from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.store.link import Anchor
+from incrowd.store.chain_entry import Anchor
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.verifier.statement import CheckOutcome, CheckResult, Problem, Verdict, finding
@@ -165,7 +165,7 @@ def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]
 
 
 def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
-    """Look into the files, as the method says: which columns there are, and whether they keep what was promised."""
+    """Look into the files, as the method says: which columns there are, and whether they keep what was guaranteed."""
     files = placed(certificate, folder, data)
     if not files or not all(file.is_file() for file in files):
         return
@@ -250,8 +250,8 @@ def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckRe
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     """Return that a policy gives another plan than the certificate tells of, or that it cannot be made again here."""
-    from incrowd.workflows.ask.plan_again import asked_again
-    from incrowd.workflows.plan.look.method import look_again
+    from incrowd.workflows.plan.preview.method import look_again
+    from incrowd.workflows.query.plan_again import asked_again
 
     stated = (certificate.method.name, certificate.steps, certificate.guarantee, certificate.claims)
     columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.columns]
@@ -273,9 +273,9 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     if (told is None) != (planned is None) or (planned and told and not told.follows(planned)):
         return Problem("the policy asks for another consent, or for none")
     made = made.gated(None).led_by(*steps_around(certificate.steps))
-    same = (made.method, made.steps, made.promise, made.claims) == stated
+    same = (made.method, made.steps, made.guarantee, made.claims) == stated
     known = same and columns == encode(certificate.schema.columns)
-    return None if known else Problem("the plan made from it has other steps, promises, claims or columns")
+    return None if known else Problem("the plan made from it has other steps, guarantees, claims or columns")
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckResult]:
@@ -304,7 +304,7 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
         return report.finding or "the chain is broken"
     id_, digest = _came_of(certificate)
     entry = next(ledger.entries(anchor.sequence - 1), None)
-    paid = [each for each in entry.charged if each.promise == certificate.guarantee] if entry is not None else []
+    paid = [each for each in entry.charged if each.guarantee == certificate.guarantee] if entry is not None else []
     if entry is None or not paid or entry.body.get("release") != id_:
         return f"entry {anchor.sequence} is not the charge of this release"
     told = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))

@@ -98,9 +98,9 @@ def test_labels_are_true_of_their_rows_and_sensitive_values_stay() -> None:
     ]
 
 
-def test_the_promise_is_a_form_and_has_no_epsilon() -> None:
-    promise = FullDomain(5, l=2).plan(SCHEMA).promise
-    assert promise.loss == Syntactic("k-anonymity", (("k", "5"), ("l", "2")))
+def test_the_guarantee_is_a_form_and_has_no_epsilon() -> None:
+    guarantee = FullDomain(5, l=2).plan(SCHEMA).guarantee
+    assert guarantee.loss == Syntactic("k-anonymity", (("k", "5"), ("l", "2")))
     kinds = [claim.kind for claim in FullDomain(5, l=2, t=Fraction(1, 5)).plan(SCHEMA).claims]
     assert kinds == ["k-anonymity", "distinct l-diversity", "t-closeness"]
     for claim in FullDomain(5).plan(SCHEMA).claims:

@@ -62,7 +62,7 @@ def test_other_columns_than_the_quasi_identifiers_and_people_with_rows_are_found
         replace(
             statement,
             grounds=replace(
-                statement.grounds, promise=replace(statement.grounds.promise, unit=Unit(Kind.PERSON, column="id"))
+                statement.grounds, guarantee=replace(statement.grounds.guarantee, unit=Unit(Kind.PERSON, column="id"))
             ),
         ),
     ):

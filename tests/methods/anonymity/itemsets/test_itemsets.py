@@ -102,7 +102,7 @@ def test_lists_and_text_come_to_the_same() -> None:
         ),
     ],
 )
-def test_schemas_it_cannot_keep_a_promise_for_are_refused(schema: Schema, levels: dict[str, int], words: str) -> None:
+def test_schemas_it_cannot_keep_a_guarantee_for_are_refused(schema: Schema, levels: dict[str, int], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         Itemsets(2, 2, levels=levels).plan(schema)
 
@@ -123,6 +123,6 @@ def test_a_column_drafted_from_rows_is_told() -> None:
     from incrowd.core.domain import Provenance
 
     drafted = replace(ILL, hierarchy=tree({"lungs": ["flu"]}, Provenance(derived=True)))
-    loss = Itemsets(2, 2).plan(Schema((drafted,))).promise.loss
+    loss = Itemsets(2, 2).plan(Schema((drafted,))).guarantee.loss
     assert isinstance(loss, Syntactic)
     assert "drafted from rows" in dict(loss.parameters)

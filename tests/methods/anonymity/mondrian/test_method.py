@@ -169,10 +169,10 @@ def test_sensitive_and_plain_columns_stay_as_they_are() -> None:
     assert sorted(released(Mondrian(4), TWO, MIXED).to_arrow().column("note").to_pylist()) == ["x", "x", "y", "y"]
 
 
-def test_the_promise_is_a_form_and_costs_infinity() -> None:
-    promise = Mondrian(5, l=2).plan(SCHEMA).promise
-    assert promise.syntactic
-    assert not charge_of(promise.loss, promise.delta).epsilon.is_finite()
+def test_the_guarantee_is_a_form_and_costs_infinity() -> None:
+    guarantee = Mondrian(5, l=2).plan(SCHEMA).guarantee
+    assert guarantee.syntactic
+    assert not charge_of(guarantee.loss, guarantee.delta).epsilon.is_finite()
 
 
 def test_every_claim_says_which_attacks_remain() -> None:

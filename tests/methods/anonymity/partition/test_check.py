@@ -66,7 +66,7 @@ def test_cuts_of_other_columns_than_the_released_ones_are_found(statement: State
 
 
 def test_replaced_rows_have_no_proof(statement: Statement) -> None:
-    promise = replace(statement.grounds.promise, unit=Unit(adjacency=Adjacency.REPLACE))
-    problem = check.contradiction(replace(statement, grounds=replace(statement.grounds, promise=promise)))
+    guarantee = replace(statement.grounds.guarantee, unit=Unit(adjacency=Adjacency.REPLACE))
+    problem = check.contradiction(replace(statement, grounds=replace(statement.grounds, guarantee=guarantee)))
     assert problem is not None
     assert "proved for units of one row" in problem.text

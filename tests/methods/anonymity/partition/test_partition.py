@@ -1,4 +1,4 @@
-"""The method partition: what it promises, refuses and proposes, with the data unplugged."""
+"""The method partition: what it guarantees, refuses and proposes, with the data unplugged."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ METHOD = PrivatePartition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)
 
 
 def test_the_loss_is_that_of_the_cuts_and_of_the_sampled_suppression() -> None:
-    promise = METHOD.plan(SCHEMA).promise
-    assert promise.loss == Sequence((Pure(Fraction(1, 2)), Sampled(Fraction(1, 10), Crowd(8))))
+    guarantee = METHOD.plan(SCHEMA).guarantee
+    assert guarantee.loss == Sequence((Pure(Fraction(1, 2)), Sampled(Fraction(1, 10), Crowd(8))))
     assert METHOD.plan(SCHEMA).numbers["epsilon"] <= Fraction(3, 2)
 
 
@@ -36,7 +36,7 @@ def test_crowd_blending_is_not_claimed() -> None:
 
 def test_what_was_drafted_from_rows_leaves_a_form() -> None:
     drafted = replace(AGE, hierarchy=Flat(Numbers(0, 99), Provenance(derived=True)))
-    assert isinstance(METHOD.plan(Schema((drafted,))).promise.loss, Syntactic)
+    assert isinstance(METHOD.plan(Schema((drafted,))).guarantee.loss, Syntactic)
 
 
 @pytest.mark.parametrize(

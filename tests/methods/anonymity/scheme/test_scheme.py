@@ -91,10 +91,10 @@ def test_kept_grows_by_no_more_than_its_steps_also_beyond_the_table() -> None:
     assert moved.max() == kept.most
 
 
-def test_the_promise_is_the_choice_and_the_sampled_suppression() -> None:
-    promise = SCHEME.plan(SCHEMA).promise
-    assert promise.loss == Sequence((Pure(Fraction(1, 10)), Sampled(Fraction(1, 10), Crowd(8))))
-    assert promise.delta == DELTA
+def test_the_guarantee_is_the_choice_and_the_sampled_suppression() -> None:
+    guarantee = SCHEME.plan(SCHEMA).guarantee
+    assert guarantee.loss == Sequence((Pure(Fraction(1, 10)), Sampled(Fraction(1, 10), Crowd(8))))
+    assert guarantee.delta == DELTA
     epsilon = float(SCHEME.plan(SCHEMA).numbers["epsilon"])
     found = float(SCHEME.parameters(SCHEMA.unit).epsilon)
     assert found < epsilon <= found + 0.1 + 1e-9
@@ -121,7 +121,7 @@ def test_choice_and_release_together_never_cost_a_person_more_than_the_target(
     several = Schema((Column("id", Role.IDENTIFIER), CITY), Unit(Kind.PERSON, column="id", max_rows=rows))
     plan = Scheme(Fraction(choosing), Target(DELTA, Fraction(1)), **given_).plan(several)
     assert 0.5 < plan.numbers["epsilon"] <= 1
-    derived = derive(plan.promise.loss, plan.unit, plan.numbers["epsilon"], DELTA)
+    derived = derive(plan.guarantee.loss, plan.unit, plan.numbers["epsilon"], DELTA)
     assert derived is not None
     assert derived.delta <= float(DELTA) * (1 + 1e-6)
 
@@ -146,7 +146,7 @@ def test_a_choice_that_costs_the_whole_target_is_refused() -> None:
 
 def test_people_with_several_rows_move_scores_by_as_many_steps() -> None:
     several = Schema((Column("id", Role.IDENTIFIER), CITY), Unit(Kind.PERSON, column="id", max_rows=3))
-    loss = SCHEME.plan(several).promise.loss
+    loss = SCHEME.plan(several).guarantee.loss
     assert isinstance(loss, Sequence)
     assert isinstance(loss.parts[1], Grouped)
     choose = steps_json(SCHEME, several)[0]
@@ -162,7 +162,7 @@ def test_replaced_rows_move_scores_both_ways_and_need_twice_the_noise() -> None:
 def test_what_was_drafted_from_rows_leaves_k_anonymity() -> None:
     drafted = Flat(Categories(("F", "M"), Provenance(derived=True)))
     schema = Schema((Column("sex", Role.QUASI, hierarchy=drafted),))
-    assert isinstance(SCHEME.plan(schema).promise.loss, Syntactic)
+    assert isinstance(SCHEME.plan(schema).guarantee.loss, Syntactic)
     assert [claim.kind for claim in SCHEME.plan(schema).claims] == ["k-anonymity"]
 
 

@@ -1,4 +1,4 @@
-"""Slices: what they promise, what they refuse, and what each table holds."""
+"""Slices: what they guarantee, what they refuse, and what each table holds."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def epsilon(method: Slicing, schema: Schema = SCHEMA) -> Decimal:
 
 def test_every_table_is_charged() -> None:
     row = Sampled(HALF, Crowd(20))
-    assert GIVEN.plan(SCHEMA).promise.loss == Sequence((row, row))
-    assert AUTO.plan(SCHEMA).promise.loss == Sequence((Pure(HALF), row, row))
-    assert replace(GIVEN, sample="joint").plan(SCHEMA).promise.loss == row
+    assert GIVEN.plan(SCHEMA).guarantee.loss == Sequence((row, row))
+    assert AUTO.plan(SCHEMA).guarantee.loss == Sequence((Pure(HALF), row, row))
+    assert replace(GIVEN, sample="joint").plan(SCHEMA).guarantee.loss == row
     assert epsilon(GIVEN) < epsilon(AUTO)
     assert epsilon(replace(GIVEN, sample="joint")) < epsilon(GIVEN)
 
@@ -75,7 +75,7 @@ def test_crowds_are_claimed_of_tables_alone_and_of_nothing_that_was_chosen() -> 
 def test_what_was_drafted_from_rows_leaves_the_form_only() -> None:
     drafted = Flat(Categories(("F", "M"), Provenance(derived=True)))
     schema = Schema((replace(SEX, hierarchy=drafted), CITY, ILL))
-    assert isinstance(GIVEN.plan(schema).promise.loss, Syntactic)
+    assert isinstance(GIVEN.plan(schema).guarantee.loss, Syntactic)
     assert [claim.kind for claim in GIVEN.plan(schema).claims] == ["k-anonymity"]
     assert GIVEN.plan(schema).settings == {"tables": 2, "k": 20}
 

@@ -116,9 +116,9 @@ def test_a_value_that_was_missing_may_stand_for_one_even_where_it_is_no_class() 
     assert shown(outcome) == [("flu", "F", None)] * 2
 
 
-def test_the_promise_names_the_sense_of_missing_and_every_subset() -> None:
-    promise = CellSuppression(3, missing="matches", subsets={1: 9}).plan(SCHEMA).promise
-    assert promise.loss == Syntactic("k-anonymity with wildcards", (("k", "3"), ("k of any 1", "9")))
+def test_the_guarantee_names_the_sense_of_missing_and_every_subset() -> None:
+    guarantee = CellSuppression(3, missing="matches", subsets={1: 9}).plan(SCHEMA).guarantee
+    assert guarantee.loss == Syntactic("k-anonymity with wildcards", (("k", "3"), ("k of any 1", "9")))
     kinds = [(each.kind, each.parameters["k"]) for each in CellSuppression(1, subsets={1: 9}).plan(SCHEMA).claims]
     assert kinds == [("k-anonymity of subsets", 9)]
     people = Schema((*SCHEMA.columns, Column("id", Role.IDENTIFIER)), Unit(Kind.PERSON, column="id", max_rows=2))

@@ -82,8 +82,8 @@ def test_keys_in_another_order_mean_the_same(plan: Plan) -> None:
     check = CHECKS[plan.method]
     text = json.dumps([step.to_json() for step in plan.steps], sort_keys=True)
     steps = tuple(step_of(each, check.STEPS) for each in json.loads(text))
-    assert fold(steps, plan.unit) == plan.promise
-    assert claims_of(ClaimBasis(plan.promise, steps)) == plan.claims
+    assert fold(steps, plan.unit) == plan.guarantee
+    assert claims_of(ClaimBasis(plan.guarantee, steps)) == plan.claims
 
 
 def test_every_claim_is_read_back_and_follows_from_the_steps(plan: Plan) -> None:
@@ -180,7 +180,7 @@ def test_forged_cuts_are_refused(tmp_path: Path, path: str, value: Any) -> None:
         ("ordered", {}, "claims"),
     ],
 )
-def test_another_demand_is_another_promise_or_another_claim(tmp_path: Path, path: str, value: Any, part: str) -> None:
+def test_another_demand_is_another_guarantee_or_another_claim(tmp_path: Path, path: str, value: Any, part: str) -> None:
     plan = planned(SUPPRESSED, tmp_path)[0]
     plain = json.loads(json.dumps(plan.steps[1].to_json()))
     place: Any = plain
@@ -189,12 +189,12 @@ def test_another_demand_is_another_promise_or_another_claim(tmp_path: Path, path
         place = place[step]
     place[last] = value
     steps = (plan.steps[0], step_of(plain, full_domain.STEPS), plan.steps[2])
-    same = fold(steps, plan.unit) == plan.promise, claims_of(ClaimBasis(plan.promise, steps)) == plan.claims
+    same = fold(steps, plan.unit) == plan.guarantee, claims_of(ClaimBasis(plan.guarantee, steps)) == plan.claims
     assert same == ((False, False) if part == "loss" else (True, False))
 
 
 def test_what_is_demanded_is_the_loss_in_its_order(tmp_path: Path) -> None:
-    loss = planned(changed(SUPPRESSED, columns__sex__derived="rows"), tmp_path)[0].promise.loss
+    loss = planned(changed(SUPPRESSED, columns__sex__derived="rows"), tmp_path)[0].guarantee.loss
     assert isinstance(loss, Syntactic)
     assert [name for name, _ in loss.parameters] == [
         "k", "l", "average risk", "unique", "unique among", "unique by", "k-map", "least presence", "most presence",

@@ -156,7 +156,7 @@ def test_other_methods_make_no_model() -> None:
 
 
 def _births() -> pa.Table:
-    """Rows that hold what is declared never to occur: a promise does not depend on them."""
+    """Rows that hold what is declared never to occur: a guarantee does not depend on them."""
     return pa.table({"sex": ["F", "M"] * 200, "pregnant": ["yes", "yes", "no", "no"] * 100, "smokes": ["no"] * 400})
 
 

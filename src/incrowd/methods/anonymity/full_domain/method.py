@@ -53,11 +53,11 @@ _QUALITIES: dict[str, type[Quality]] = {
 class FullDomain:
     """The optimal generalization of whole columns under k-anonymity, and perhaps more, with a limit on suppression.
 
-    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    Guarantee: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
     whatever else is demanded, of all or of single sensitive columns, against a population, or of all classes together;
     and no other combination of levels that meets this loses less.  These are properties of the output's form.  Nothing
-    else is promised and there is no ε: the levels were found by looking at all rows, and sensitive columns stay as they
-    are.
+    else is guaranteed and there is no ε: the levels were found by looking at all rows, and sensitive columns stay as
+    they are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
     person column says whose it is.
@@ -146,7 +146,7 @@ class FullDomain:
         return released_cells(schema, {**self.lowest, **self.levels})
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         steps = self.steps(schema)
         if self.population is not None:
             self.population.check(self._people(schema))
@@ -155,8 +155,8 @@ class FullDomain:
             "suppression": self.suppression,
             "combinations": self.combinations(schema),
         }
-        promise, cells = fold(steps, schema.unit), self.cells(schema)
-        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
+        guarantee, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, guarantee, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which search, which order."""

@@ -1,7 +1,7 @@
 """Cuts: from one node for all items down the hierarchy, as far as no combination of a few items becomes rare.
 
 A *cut* shows every item as one of the nodes above it, all items under a node together, or leaves it out everywhere.  If
-a cut keeps the promise, so does every coarser one: a combination of coarse nodes that some row holds comes from a
+a cut keeps the guarantee, so does every coarser one: a combination of coarse nodes that some row holds comes from a
 combination of as many finer ones in that row, which k rows hold, and all of them hold the coarse one.  So a node that
 cannot be split now can never be split later, when other nodes have become finer: each node is tried once, and without
 left-out items no node of the result could be split any more.  A trial counts only combinations with one of the new

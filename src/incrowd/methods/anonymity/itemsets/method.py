@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class Itemsets:
     """A table with a set of items in each row, such as diagnoses or purchases, under k^m-anonymity.
 
-    Promise: among rows that agree in all other quasi-identifiers, every combination of at most m items that occurs,
-    occurs in at least k rows.  This is a property of the output's form.  Nothing else is promised and there is no ε:
+    Guarantee: among rows that agree in all other quasi-identifiers, every combination of at most m items that occurs,
+    occurs in at least k rows.  This is a property of the output's form.  Nothing else is guaranteed and there is no ε:
     the items were made coarser by looking at all rows, and sensitive columns stay as they are.
 
     Assumes: nobody knows more than m items of a person; one row holds all items of one person.
@@ -98,7 +98,7 @@ class Itemsets:
         return Cells(recodings) if recodings else None
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone; k^m-anonymity allows rows that are like no other."""
+        """Guarantee a form, from the schema alone; k^m-anonymity allows rows that are like no other."""
         steps = self.steps(schema)
         if schema.unit.kind is Kind.PERSON:
             raise InvalidParameter(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.criteria.demand import BECAUSE
 from incrowd.criteria.itemsets import ASSUMES, KmAnonymity, KmClaim
 from incrowd.methods.anonymity.syntactic.steps import require_share
@@ -52,11 +52,11 @@ class CutItems(Step):
             f"{self.suppression}. This looks at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - one row holds all items of one person
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - one row holds all items of one person
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
+        return StepGuarantee(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no combination of a few items is rare."""

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 class LocalRecoding:
     """Generalization in rounds, each on the rows that the round before could not release, under k-anonymity or more.
 
-    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    Guarantee: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
     whatever else is demanded of sensitive columns, held against the whole table; at most the share `suppression` of the
     rows is left out; and the loss is at most that of the best generalization of whole columns.  These are properties of
-    the output's form.  Nothing else is promised and there is no ε: the levels were found by looking at all rows, and
+    the output's form.  Nothing else is guaranteed and there is no ε: the levels were found by looking at all rows, and
     sensitive columns stay as they are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
@@ -89,11 +89,11 @@ class LocalRecoding:
         return self._whole_columns.cells(schema)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         whole, steps = self._whole_columns.plan(schema), self.steps(schema)
         settings = {**whole.settings, "rounds": self.rounds, "left": self.left}
-        promise, cells = fold(steps, schema.unit), self.cells(schema)
-        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
+        guarantee, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, guarantee, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which rounds, which order."""

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class Mondrian:
     """Multidimensional k-anonymity by cutting the table along its quasi-identifiers, again and again.
 
-    Promise: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
+    Guarantee: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
     whatever else is demanded of all or of single sensitive columns.  These are properties of the output's form.
-    Nothing else is promised and there is no ε: the cuts look at all rows, sensitive columns stay as they are.
+    Nothing else is guaranteed and there is no ε: the cuts look at all rows, sensitive columns stay as they are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
     person column says whose it is.
@@ -81,10 +81,10 @@ class Mondrian:
         return released_cells(schema, self.levels)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         steps = self.steps(schema)
-        promise, settings, cells = fold(steps, schema.unit), self.demands.spelled(), self.cells(schema)
-        return Plan(self.name, steps, promise, {}, self.release, self.k, settings, cells=cells)
+        guarantee, settings, cells = fold(steps, schema.unit), self.demands.spelled(), self.cells(schema)
+        return Plan(self.name, steps, guarantee, {}, self.release, self.k, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which finest levels, which cuts, which order."""

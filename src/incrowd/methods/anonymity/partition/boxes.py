@@ -110,7 +110,7 @@ def scores(box: Box, axes: Sequence[Axis], places: NDArray[np.integer], rows: ND
 class Growth:
     """How boxes are cut: how deep at most, for which ε in all, and how many rows a box must seem to have.
 
-    Promise: the boxes are ε-differentially private if rows are added or removed.
+    Guarantee: the boxes are ε-differentially private if rows are added or removed.
     Assumes: axes, depth and `least` are public.
     Source: McKenna & Sheldon 2020 for each choice, Ghosh et al. 2009 for each count; the proof follows.
 

@@ -43,7 +43,7 @@ _WIDEST = 20_000
 class PrivatePartition:
     """Mondrian made safe: boxes chosen by a private look at all rows, filled by sampled suppression.
 
-    Promise: (ε, δ)-differential privacy, ε being what the private cuts and the sampled suppression cost together;
+    Guarantee: (ε, δ)-differential privacy, ε being what the private cuts and the sampled suppression cost together;
     k-anonymity of the output over all released columns.  No crowd-blending: the crowds hang on cuts that read the rows.
 
     Assumes: the coins stay secret; levels, depth and parameters were chosen without looking at the rows; one row is one
@@ -113,7 +113,7 @@ class PrivatePartition:
         return found
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
+        """Guarantee from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         unit, cells = schema.unit, self._safe.cells(schema)
         self.axes(schema)
         found, growth = self.parameters(unit), self.growth(unit)
@@ -125,13 +125,13 @@ class PrivatePartition:
             SuppressChosen(found.k),
             ArrangeBoxes(),
         )
-        promise = fold(steps, unit, found.delta)
+        guarantee = fold(steps, unit, found.delta)
         settings: dict[str, Any] = {"choosing": self.choosing, "depth": self.depth, "least": growth.least, "k": found.k}
-        if promise.syntactic:
-            return Plan(self.name, steps, promise, {}, self.release, found.k, settings, cells=cells)
-        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        if guarantee.syntactic:
+            return Plan(self.name, steps, guarantee, {}, self.release, found.k, settings, cells=cells)
+        epsilon = charged(guarantee.loss, found.delta, unit.adjacency)
         settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
-        return Plan(self.name, steps, promise, {"epsilon": epsilon}, self.release, found.k, settings, cells=cells)
+        return Plan(self.name, steps, guarantee, {"epsilon": epsilon}, self.release, found.k, settings, cells=cells)
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""

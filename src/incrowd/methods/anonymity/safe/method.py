@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 class Safe:
     """(k, β)-sampled suppression on declared levels: microdata that is differentially private.
 
-    Promise: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
+    Guarantee: (ε, δ)-differential privacy by the tight curve of sampled suppression; (k, 0)-crowd-blending; zero-
     knowledge with respect to the sample; k-anonymity of the output, over all released columns, the sensitive ones too.
     At rate 1 there is no sample: crowd-blending and k-anonymity remain, and no ε.  With `robust` the rows are a biased
-    sample that others drew: every row is read, and the promise is that of Theorem 2 of the second paper.  With `chosen`
-    a private look chose the levels: differential privacy and k-anonymity remain, on top of what the look cost.
+    sample that others drew: every row is read, and the guarantee is that of Theorem 2 of the second paper.  With
+    `chosen` a private look chose the levels: differential privacy and k-anonymity remain, on top of what the look cost.
 
     Assumes: the coins stay secret; levels, recoding and parameters were chosen without looking at the rows; one row
     is one person, or the person column says whose it is; all releases about these people go through one ledger.
@@ -68,7 +68,7 @@ class Safe:
         if self.target is None and not (self.unsampled and self.k is not None):
             raise InvalidParameter(
                 "method safe needs target: {delta: …}, with epsilon or with both k and rate. "
-                "Only at rate 1, which promises no differential privacy, is k enough."
+                "Only at rate 1, which guarantees no differential privacy, is k enough."
             )
         if self.weights and self.unsampled:
             raise InvalidParameter("at rate 1 every weight is 1: leave weights out.")
@@ -79,7 +79,7 @@ class Safe:
         if self.chosen is not None and (self.unsampled or self.robust is not None):
             raise InvalidParameter(
                 "levels chosen by a private look need a secret sample: without one, or with robust, crowds are "
-                "promised, and who stands in which would hang on the rows. Give a rate below 1, or leave chosen out."
+                "guaranteed, and who stands in which would hang on the rows. Give a rate below 1, or leave chosen out."
             )
 
     @property
@@ -106,7 +106,7 @@ class Safe:
         return cells
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
+        """Guarantee from the schema alone; levels or domains drafted from rows leave nothing but k-anonymity."""
         unit, cells, k = schema.unit, self.cells(schema), self.smallest_class(schema)
         if self.unsampled and unit.max_rows > 1:
             raise InvalidParameter(

@@ -38,7 +38,7 @@ _MOST = 20_000
 class Scheme:
     """Safe microdata at levels that were chosen for this table, by a selection that is private itself.
 
-    Promise: (ε, δ)-differential privacy, ε being what the private choice of levels and the sampled suppression cost
+    Guarantee: (ε, δ)-differential privacy, ε being what the private choice of levels and the sampled suppression cost
     together, the target if one is given at most; k-anonymity of the output.  No crowd-blending: the crowds hang on a
     choice that read the rows.
 
@@ -104,18 +104,18 @@ class Scheme:
         return found
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
+        """Guarantee from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         unit, candidates = schema.unit, math.prod(map(len, self.choices(schema).values()))
         found = self.parameters(unit)
         steps = self.steps(schema)
-        promise = fold(steps, unit, found.delta)
+        guarantee = fold(steps, unit, found.delta)
         settings: dict[str, Any] = {"choosing": self.choosing, "candidates": candidates, "k": found.k}
-        if promise.syntactic:
-            return Plan(self.name, steps, promise, {}, self.release, found.k, settings, cells=self._finest(schema))
-        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        if guarantee.syntactic:
+            return Plan(self.name, steps, guarantee, {}, self.release, found.k, settings, cells=self._finest(schema))
+        epsilon = charged(guarantee.loss, found.delta, unit.adjacency)
         settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
         numbers = {"epsilon": epsilon}
-        return Plan(self.name, steps, promise, numbers, self.release, found.k, settings, cells=self._finest(schema))
+        return Plan(self.name, steps, guarantee, numbers, self.release, found.k, settings, cells=self._finest(schema))
 
     def _finest(self, schema: Schema) -> Cells:
         """Return the cells that are counted: at the lowest levels among which it chooses."""

@@ -139,7 +139,7 @@ class Grouping:
 
     How many groups there are, and so what their release costs, is known before a row is read.
 
-    Promise: the groups are ε-differentially private.
+    Guarantee: the groups are ε-differentially private.
     Assumes: `associations` are those of the rows (`association`), one row moving each by at most `MOVED`.
     Source: McKenna & Sheldon 2020 for the choice; the proof follows.
 

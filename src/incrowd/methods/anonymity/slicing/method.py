@@ -55,8 +55,9 @@ _COUNTEREXAMPLE = (
 class Slicing:
     """Tables over groups of columns, each by sampled suppression: what belongs together stays, the rest is not linked.
 
-    Promise: (ε, δ)-differential privacy of all tables together, and of the private choice of the groups where there is
-    one; of each table alone k-anonymity and, where the groups were given, (k, 0)-crowd-blending.  With `sample: joint`
+    Guarantee: (ε, δ)-differential privacy of all tables together, and of the private choice of the groups where there
+    is one; of each table alone k-anonymity and, where the groups were given, (k, 0)-crowd-blending.  With `sample:
+    joint`
     one sample is suppressed over all columns and then split: everything that holds for a safe release holds.
 
     Assumes: the coins stay secret; groups or their size, levels and parameters were chosen without looking at the rows;
@@ -134,19 +135,19 @@ class Slicing:
         return self._slices(unit, tables).solve(self.k, self.rate, self.target)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
+        """Guarantee from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         (found, slices), unit, steps = self._found(schema), schema.unit, self.steps(schema)
-        promise = fold(steps, unit, found.delta)
+        guarantee = fold(steps, unit, found.delta)
         settings: dict[str, Any] = {"tables": self.tables(schema), "k": found.k}
-        if promise.syntactic:
-            return Plan(self.name, steps, promise, {}, self.release, found.k, settings)
+        if guarantee.syntactic:
+            return Plan(self.name, steps, guarantee, {}, self.release, found.k, settings)
         if self.choosing is not None:
             settings |= {"choosing": self.choosing, "candidates": self.grouping(schema).counted()}
-        epsilon = charged(promise.loss, found.delta, unit.adjacency)
+        epsilon = charged(guarantee.loss, found.delta, unit.adjacency)
         settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
         split = slices.samples == 1 and not self.chosen
         numbers = self._safe(schema).numbers(found) if split else {"epsilon": epsilon}
-        return Plan(self.name, steps, promise, numbers, self.release, found.k, settings)
+        return Plan(self.name, steps, guarantee, numbers, self.release, found.k, settings)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: a choice of groups, then those of a safe release for each of them, or for all together."""

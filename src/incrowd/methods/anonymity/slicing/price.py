@@ -1,4 +1,4 @@
-"""The price of slices: several releases by sampled suppression, each with its own sample, as one promise."""
+"""The price of slices: several releases by sampled suppression, each with its own sample, as one guarantee."""
 
 from __future__ import annotations
 

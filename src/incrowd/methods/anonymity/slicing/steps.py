@@ -14,7 +14,7 @@ from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import COINS, SecretSample
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.steps.suppression import Suppress, blends, one_row
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.words import counted
@@ -88,8 +88,8 @@ class Drawing(StrEnum):
 
 
 @dataclass(frozen=True)
-class TablesPromise(Promise):
-    """A promise about one table that will be repeated for as many as have a sample of their own."""
+class TablesGuarantee(StepGuarantee):
+    """A guarantee about one table that will be repeated for as many as have a sample of their own."""
 
     samples: int = 1
 
@@ -118,7 +118,7 @@ class ChooseGroups(PrivateChoice):
             f"{self.epsilon} chooses the groups; it reads all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the choice in front, and its reason."""
         around = super().around(inner, unit)
         return inner if around is inner else replace(around, because=(_CHOSEN, *inner.because))
@@ -128,8 +128,8 @@ class ChooseGroups(PrivateChoice):
 class KeepRowsInTables(KeepRows):
     """Of each person, at most so many rows take part in a table."""
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Group what is promised for one row in each table; the reason for the tables covers it."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Group what is guaranteed for one row in each table; the reason for the tables covers it."""
         if unit.max_rows == 1 or inner.loss is None:
             return inner
         if isinstance(inner.loss, Sequence):
@@ -151,10 +151,10 @@ class FreshSamples(SecretSample):
         """How rows are drawn."""
         return "Poisson, one secret coin per row and table"
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Repeat what is promised of one table for each of them."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Repeat what is guaranteed of one table for each of them."""
         around = super().around(inner, unit)
-        if around is inner or around.loss is None or not isinstance(inner, TablesPromise):
+        if around is inner or around.loss is None or not isinstance(inner, TablesGuarantee):
             return around
         return replace(around, loss=Sequence((around.loss,) * inner.samples))
 
@@ -168,9 +168,9 @@ class SuppressJointly(Suppress):
         "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it",
     )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a crowd of k; on a secret sample, by the reason of the tables."""
-        crowd = super().around(Promise(), unit)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a crowd of k; on a secret sample, by the reason of the tables."""
+        crowd = super().around(StepGuarantee(), unit)
         return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=(self.because,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
@@ -205,7 +205,7 @@ class SuppressEach(SuppressJointly):
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of all tables together, and of each alone its crowds."""
-        alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.promise.syntactic
+        alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.guarantee.syntactic
         return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
 
 
@@ -244,22 +244,22 @@ class PublishTables(Step):
             "another is not told."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - tables are the same for every unit
-        """Say how often what is promised of a table will be repeated."""
-        return inner if inner.loss is not None else TablesPromise(samples=self.samples)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - tables are the same for every unit
+        """Say how often what is guaranteed of a table will be repeated."""
+        return inner if inner.loss is not None else TablesGuarantee(samples=self.samples)
 
 
 def together(suppress: SuppressJointly, grounds: ClaimBasis) -> tuple[Claim, ...]:
     """Claim differential privacy of all tables and of the choice of their columns, and the form of each table."""
     same = suppress.anonymity(grounds)
-    if grounds.promise.syntactic:
+    if grounds.guarantee.syntactic:
         return (same,)
     unit, choice, samples = grounds.unit, grounds.find(ChooseGroups), grounds.need(PublishTables).samples
     private = ApproximatePrivacy(
         k=suppress.k,
         rate=grounds.need(SecretSample).rate,
         samples=samples,
-        delta=grounds.promise.delta,
+        delta=grounds.guarantee.delta,
         epsilon=grounds.epsilon,
         choosing=None if choice is None else choice.epsilon,
         adjacency=unit.adjacency,

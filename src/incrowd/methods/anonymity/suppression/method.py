@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 class CellSuppression:
     """k-anonymity by leaving out single cells, few of them; the other cells stay as they are.
 
-    Promise: every combination of the quasi-identifiers in the output, missing cells being values of their own, occurs
+    Guarantee: every combination of the quasi-identifiers in the output, missing cells being values of their own, occurs
     at least k times; with `missing: matches`, only that at least k rows match each row where a missing cell matches
     anything; with `subsets`, the same of every so many of the quasi-identifiers.  These are properties of the output's
-    form.  Nothing else is promised and there is no ε: the cells were chosen by looking at all rows, and sensitive
+    form.  Nothing else is guaranteed and there is no ε: the cells were chosen by looking at all rows, and sensitive
     columns stay as they are.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column; one row is one person, or the
@@ -106,12 +106,12 @@ class CellSuppression:
         return released_cells(schema, self.levels)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone; rows that match need not look alike."""
+        """Guarantee a form, from the schema alone; rows that match need not look alike."""
         steps = self.steps(schema)
         settings = {**demanded(self.k, self.subsets), "missing": self.missing}
         smallest = 1 if self.wild else self.k
-        promise, cells = fold(steps, schema.unit), self.cells(schema)
-        return Plan(self.name, steps, promise, {}, self.release, smallest, settings, cells=cells)
+        guarantee, cells = fold(steps, schema.unit), self.cells(schema)
+        return Plan(self.name, steps, guarantee, {}, self.release, smallest, settings, cells=cells)
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the steps: whose rows, which levels, how many must agree, which order."""

@@ -13,7 +13,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.criteria.demand import BECAUSE, COUNTED, HOMOGENEITY, Form, form_assumptions, spelled
@@ -151,13 +151,13 @@ class LeaveOutCells(Step):
             "those are was chosen by looking at all rows; all others stay as they are."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
         name = WildcardsClaim.kind if self.wild else Anonymity.kind
         terms = tuple((key, str(value)) for key, value in self.terms.items())
-        return Promise(Syntactic(name, terms), (BECAUSE,), form_assumptions(unit))
+        return StepGuarantee(Syntactic(name, terms), (BECAUSE,), form_assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim it of all quasi-identifiers and of each size of subsets; beside these, k of 1 is no claim."""

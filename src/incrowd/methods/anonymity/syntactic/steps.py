@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.claims.crowds import Anonymity
 from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Exposure
 from incrowd.core.words import counted
 from incrowd.criteria.catalog import criteria_of, in_order
@@ -88,11 +88,11 @@ class Cut(Step):
             "look at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic(Anonymity.kind, self.form), (BECAUSE,), form_assumptions(unit))
+        return StepGuarantee(Syntactic(Anonymity.kind, self.form), (BECAUSE,), form_assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim each criterion that is demanded."""

@@ -1,4 +1,4 @@
-"""Random add and delete: some edges go and as many come; what that hides is measured, not promised."""
+"""Random add and delete: some edges go and as many come; what that hides is measured, not guaranteed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class AddingDeleting:
     """A graph in which a share of the edges was left out at random, and as many others put in.
 
-    Promise: a form, and no ε: the number of edges stays.  How many nodes are found all the same is measured by `incrowd
-    graph attack`.
+    Guarantee: a form, and no ε: the number of edges stays.  How many nodes are found all the same is measured by
+    `incrowd graph attack`.
 
     Assumes: whoever releases it has attacked it first: few changes leave most people where they were.
 
@@ -46,7 +46,7 @@ class AddingDeleting:
         AddDelete(self.share)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         unit_of(schema)
         labels = NodeLabels.of(schema, self.columns, self.levels)
         steps = (AddDelete(self.share, self.columns),)

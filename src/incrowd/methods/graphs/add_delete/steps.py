@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, random_edges
 
@@ -40,12 +40,12 @@ class AddDelete(Step):
             "get new numbers, in an order drawn by coins."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic("random edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
+        return StepGuarantee(Syntactic("random edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what was done, and that nothing more is promised."""
+        """Claim what was done, and that nothing more is guaranteed."""
         return (random_edges(self.share, grounds.unit),)

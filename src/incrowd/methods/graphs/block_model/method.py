@@ -27,7 +27,7 @@ _MOST_BLOCKS = 1000
 class BlockModel:
     """A graph drawn from a block model: nodes with their blocks, and edges by noisy counts inside and between them.
 
-    Promise: ε-differential privacy for each edge; blocks come from a declared column of nodes, never from edges.
+    Guarantee: ε-differential privacy for each edge; blocks come from a declared column of nodes, never from edges.
 
     Assumes: nodes, their number and their blocks may be known to anyone; all releases of this graph go through one
     ledger.
@@ -49,7 +49,7 @@ class BlockModel:
             raise InvalidParameter("epsilon must be above 0.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         require_edges(schema, "counts between blocks")
         labels = NodeLabels.of(schema, (self.column,), {self.column: self.level})
         classes = labels.recodings[0].classes
@@ -65,7 +65,7 @@ class BlockModel:
                 '"source" there.'
             )
         steps = (DrawFromBlocks(self.column, number, 1 / self.epsilon),)
-        promise = fold(steps, schema.unit)
+        guarantee = fold(steps, schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> PublishedGraph:
             blocks = labels.codes(graph)[0]
@@ -75,4 +75,4 @@ class BlockModel:
             return PublishedGraph.of(made, labels.texts(graph), coins)
 
         settings = {"epsilon": self.epsilon, "blocks": number}
-        return Plan(self.name, steps, promise, spent(promise), draw, settings=settings)
+        return Plan(self.name, steps, guarantee, spent(guarantee), draw, settings=settings)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -56,13 +56,13 @@ class DrawFromBlocks(Step):
             "published."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs."""
         if inner.loss is not None:
             return inner
         if not unit.kind.of_edges:
             raise InvalidParameter("one node changes counts between blocks without bound.")
-        return Promise(Pure(1 / self.scale), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(1 / self.scale), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Clustering:
     """The global clustering coefficient: three times the triangles over the pairs of edges with a common end.
 
-    Promise: ε-differential privacy for each edge.
+    Guarantee: ε-differential privacy for each edge.
 
     Assumes: the power was chosen without looking at the graph; nodes and their number may be known; all releases of
     this graph go through one ledger.
@@ -49,11 +49,11 @@ class Clustering:
             raise InvalidParameter("epsilon must be above 0.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         require_edges(schema, "the numbers of triangles and of pairs of edges")
         noise = PolynomialNoise.of(self.epsilon / 2, self.power)
         steps = (NoisyClustering(noise.epsilon, noise.power, noise.ratio, noise.kappa),)
-        promise = fold(steps, schema.unit)
+        guarantee = fold(steps, schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> GraphNumbers:
             numbers = (triangles(graph), smooth_sensitivity), (stars(graph.degrees, 2), smooth_wedges)
@@ -63,4 +63,4 @@ class Clustering:
                 pa.table({TRIANGLES: [told[0]], WEDGES: [told[1]], CLUSTERING: [coefficient(told[0], told[1])]})
             )
 
-        return Plan(self.name, steps, promise, spent(promise), draw, settings={"epsilon": self.epsilon})
+        return Plan(self.name, steps, guarantee, spent(guarantee), draw, settings={"epsilon": self.epsilon})

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
@@ -65,13 +65,13 @@ class NoisyClustering(Step):
             "interval, nor the error to expect may be told."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise ε: what both numbers cost together."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee ε: what both numbers cost together."""
         if inner.loss is not None:
             return inner
         if not unit.kind.of_edges:
             raise InvalidParameter("one node changes triangles and pairs of edges without bound.")
-        return Promise(Pure(2 * self.half), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(2 * self.half), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""

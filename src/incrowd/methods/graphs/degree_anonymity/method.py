@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class DegreeAnonymous:
     """A graph in which every degree is shared by at least k nodes, also among nodes with the same labels.
 
-    Promise: a form, and no ε: for every node there are k − 1 others with the same degree and the same published labels.
+    Guarantee: a form, and no ε: for every node there are k − 1 others with the same degree and the same published
+    labels.
 
     Assumes: nobody who reads the graph knows more of a person than the degree and the labels.
 
@@ -46,7 +47,7 @@ class DegreeAnonymous:
             raise InvalidParameter("k-degree anonymity needs k of at least 2.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         unit_of(schema)
         labels = NodeLabels.of(schema, self.columns, self.levels)
         steps = (LevelDegrees(self.k, self.columns),)

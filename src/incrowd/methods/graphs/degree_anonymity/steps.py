@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, degree_anonymity
 from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES
@@ -42,11 +42,11 @@ class LevelDegrees(Step):
             "order drawn by coins. This looks at all edges."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic("k-degree anonymity", (("k", str(self.k)),)), (NOT_PRIVATE,))
+        return StepGuarantee(Syntactic("k-degree anonymity", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no degree is rare."""

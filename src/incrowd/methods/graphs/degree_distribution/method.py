@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class DegreeDistribution:
     """How many nodes have each degree: sorted degrees with noise for edges, counts after a projection for nodes.
 
-    Promise: ε-differential privacy for each edge, or for each node with all its edges.
+    Guarantee: ε-differential privacy for each edge, or for each node with all its edges.
 
     Assumes: the bound was chosen without looking at the graph; for edges, nodes and their number may be known; all
     releases of this graph go through one ledger.
@@ -54,7 +54,7 @@ class DegreeDistribution:
             raise InvalidParameter(f"a bound on degrees is a whole number from 1 to {LARGEST_BOUND:,}.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         kind = unit_of(schema)
         if (kind is Kind.NODE) != (self.bound is not None):
             raise InvalidParameter(
@@ -64,9 +64,9 @@ class DegreeDistribution:
             )
         moved = 2 if self.bound is None else 2 * self.bound + 1
         steps = (NoisyDegrees(moved / self.epsilon, self.bound),)
-        promise = fold(steps, schema.unit)
+        guarantee = fold(steps, schema.unit)
         settings = {"epsilon": self.epsilon, "scale": steps[0].scale}
-        return Plan(self.name, steps, promise, spent(promise), self.release, settings=settings)
+        return Plan(self.name, steps, guarantee, spent(guarantee), self.release, settings=settings)
 
     def release(self, graph: Graph, coins: Coins) -> GraphNumbers:
         """Count degrees, add noise, and make a table of what comes out."""

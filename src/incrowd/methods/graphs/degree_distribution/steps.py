@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
@@ -72,12 +72,12 @@ class NoisyDegrees(Step):
             "graph."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs."""
         if inner.loss is not None:
             return inner
         source = _EDGE if self.bound is None else _NODE
-        return Promise(Pure(self.epsilon(unit.kind)), (source,), assumptions(unit))
+        return StepGuarantee(Pure(self.epsilon(unit.kind)), (source,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class DegreeSequence:
     """A graph drawn from noisy degrees: as many nodes as there are, none of which is anyone's, and edges by coins.
 
-    Promise: ε-differential privacy for each edge.
+    Guarantee: ε-differential privacy for each edge.
 
     Assumes: nodes and their number may be known to anyone; all releases of this graph go through one ledger.
 
@@ -48,17 +48,17 @@ class DegreeSequence:
             raise InvalidParameter("epsilon must be above 0.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         require_edges(schema, "all degrees")
         step = DrawFromDegrees(REACH / self.epsilon)
-        promise = fold((step,), schema.unit)
+        guarantee = fold((step,), schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> SyntheticGraph:
             degrees = fitted(self.statistic(graph) + coins.laplace(step.scale, graph.size))
             return SyntheticGraph.drawn(Graph.of(graph.size, drawn(degrees, coins)), coins)
 
         settings = {"epsilon": self.epsilon, "scale": step.scale}
-        return Plan(self.name, (step,), promise, spent(promise), draw, settings=settings)
+        return Plan(self.name, (step,), guarantee, spent(guarantee), draw, settings=settings)
 
     def statistic(self, graph: Graph) -> NDArray[np.int64]:
         """Return the numbers that get noise: degrees in ascending order."""

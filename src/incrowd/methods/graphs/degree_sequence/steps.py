@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -53,13 +53,13 @@ class DrawFromDegrees(Step):
             "that finds no partner is left out. No edge of the data is published, and no node is anyone's."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs."""
         if inner.loss is not None:
             return inner
         if not unit.kind.of_edges:
             raise InvalidParameter("one node changes all degrees without bound.")
-        return Promise(Pure(REACH / self.scale), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(REACH / self.scale), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""

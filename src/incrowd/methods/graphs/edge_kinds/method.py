@@ -33,8 +33,8 @@ BOTH, OUT, IN = "both", "out", "in"
 class EdgeKinds:
     """Numbers of edges, or distributions of degrees, of each declared kind; out and in where edges are directed.
 
-    Promise: ε-differential privacy for all edges of a pair of nodes, or for one edge of one kind and direction: what a
-    unit can have is counted from the declaration, and priced so.
+    Guarantee: ε-differential privacy for all edges of a pair of nodes, or for one edge of one kind and direction: what
+    a unit can have is counted from the declaration, and priced so.
 
     Assumes: kinds were declared without looking at the edges; nodes and their number may be known; all releases of this
     graph go through one ledger.
@@ -56,18 +56,18 @@ class EdgeKinds:
             raise InvalidParameter("epsilon must be above 0.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         require_edges(schema, "the edges of every kind")
         declared = relations_of(schema)
         reach = NoisyKinds(self.count, Fraction(1), declared.kinds, declared.directed).reach(schema.unit.kind)
         step = NoisyKinds(self.count, reach / self.epsilon, declared.kinds, declared.directed)
-        promise = fold((step,), schema.unit)
+        guarantee = fold((step,), schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> GraphNumbers:
             return GraphNumbers(self._table(graph, step, coins))
 
         settings = {"epsilon": self.epsilon, "scale": step.scale, "edges of a unit": declared.slots(schema.unit.kind)}
-        return Plan(self.name, (step,), promise, spent(promise), draw, settings=settings)
+        return Plan(self.name, (step,), guarantee, spent(guarantee), draw, settings=settings)
 
     def _table(self, graph: Graph, step: NoisyKinds, coins: Coins) -> pa.Table:
         names, numbers = step.kinds or (ALL,), self.numbers(graph, directed=step.directed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
 from incrowd.core.relations import Relations
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import WIDEST, Reasons, private
@@ -73,11 +73,11 @@ class NoisyKinds(Step):
             "to them are rounded and counted, degree by degree."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs."""
         if inner.loss is not None:
             return inner
-        return Promise(Pure(self.reach(unit.kind) / self.scale), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(self.reach(unit.kind) / self.scale), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class EdgeResponse:
     """A graph in which every pair of nodes answers by a coin, with unbiased estimates of edges and triangles.
 
-    Promise: ε-differential privacy for each edge, whatever is known of all others.
+    Guarantee: ε-differential privacy for each edge, whatever is known of all others.
 
     Assumes: nodes and their columns may be known to anyone; all releases of this graph go through one ledger.
 
@@ -48,15 +48,17 @@ class EdgeResponse:
             raise InvalidParameter("randomized response needs an epsilon above 0, and at most 40.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         require_edges(schema, "the answers of all pairs that it belongs to")
         labels, flip = NodeLabels.of(schema, self.columns, self.levels), flip_of(self.epsilon)
         steps = (AnswerPairs(self.epsilon, flip, self.columns),)
-        promise = fold(steps, schema.unit)
+        guarantee = fold(steps, schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> RespondedGraph:
             said = graph.with_ends(flipped(graph, flip, coins))
             made = RespondedGraph.of(said, labels.texts(graph), coins)
             return RespondedGraph(made.nodes, made.edges, made.origin, flip)
 
-        return Plan(self.name, steps, promise, spent(promise), draw, settings={"epsilon": self.epsilon, "flip": flip})
+        return Plan(
+            self.name, steps, guarantee, spent(guarantee), draw, settings={"epsilon": self.epsilon, "flip": flip}
+        )

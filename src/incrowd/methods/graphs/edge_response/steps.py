@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import Reasons, private
@@ -51,11 +51,11 @@ class AnswerPairs(Step):
             "in an order drawn by coins."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise ε to each pair: no other answer depends on it."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee ε to each pair: no other answer depends on it."""
         if inner.loss is not None:
             return inner
-        return Promise(Pure(self.epsilon), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(self.epsilon), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε for each edge."""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class SubgraphCount:
     """One number of a graph with noise: its edges, its triangles, or its stars with some leaves.
 
-    Promise: ε-differential privacy for each edge; for the number of edges also for each node, up to a bound on degrees.
+    Guarantee: ε-differential privacy for each edge; for the number of edges also for each node, up to a bound on
+    degrees.
 
     Assumes: bound and power were chosen without looking at the graph; nodes and their number may be known where edges
     are protected; all releases of this graph go through one ledger.
@@ -69,7 +70,7 @@ class SubgraphCount:
             object.__setattr__(self, "power", 10 if self.power is None else self.power)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         kind = unit_of(schema)
         if self.count != EDGES:
             require_edges(schema, f"the number of {self.count}")
@@ -81,13 +82,13 @@ class SubgraphCount:
                 else "where edges are protected their number needs no bound: leave it out."
             )
         step = self._step(kind)
-        promise = fold((step,), schema.unit)
+        guarantee = fold((step,), schema.unit)
 
         def draw(graph: Graph, coins: Coins) -> GraphNumbers:
             noisy = max(-FARTHEST, min(self.statistic(graph) + self._noise(graph, step, coins), FARTHEST))
             return GraphNumbers(pa.table({"what": [self.count], "number": pa.array([noisy], pa.int64())}))
 
-        return Plan(self.name, (step,), promise, spent(promise), draw, settings={"epsilon": self.epsilon})
+        return Plan(self.name, (step,), guarantee, spent(guarantee), draw, settings={"epsilon": self.epsilon})
 
     def _step(self, kind: Kind) -> NoisyCount | NoisyTriangles:
         if self.count == TRIANGLES:

@@ -8,7 +8,7 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Laplace, Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
@@ -88,12 +88,12 @@ class NoisyCount(Step):
             f"Where nodes have more than {self.bound} edges it comes out too small."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the noise costs."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the noise costs."""
         if inner.loss is not None:
             return inner
         source = (_CUT,) if self.count == STARS else (_PROJECTED,) if self.bound is not None else ()
-        return Promise(Laplace(self.scale, self.reach(unit.kind)), (*source, _LAPLACE), assumptions(unit))
+        return StepGuarantee(Laplace(self.scale, self.reach(unit.kind)), (*source, _LAPLACE), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
@@ -129,11 +129,11 @@ class NoisyTriangles(Step):
             "noise is hangs on the edges: neither that, nor an interval, nor the error to expect may be told."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise ε."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee ε."""
         if inner.loss is not None:
             return inner
-        return Promise(Pure(self.epsilon), (_SMOOTH,), assumptions(unit))
+        return StepGuarantee(Pure(self.epsilon), (_SMOOTH,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""

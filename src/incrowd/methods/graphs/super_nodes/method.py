@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class SuperNodes:
     """A graph of super-nodes, each of at least k nodes, with sizes and numbers of edges.
 
-    Promise: a form, and no ε: nothing published tells the members of a super-node apart.
+    Guarantee: a form, and no ε: nothing published tells the members of a super-node apart.
 
     Assumes: nobody who reads it knows all edges of a super-node but one: the counts are exact.
 
@@ -44,7 +44,7 @@ class SuperNodes:
         GroupNodes(self.k)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         unit_of(schema)
         labels = NodeLabels.of(schema, self.columns, self.levels)
         steps = (GroupNodes(self.k, self.columns),)

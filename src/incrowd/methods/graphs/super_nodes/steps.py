@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, generalized
 
@@ -40,11 +40,11 @@ class GroupNodes(Step):
             "all edges."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic("super-nodes", (("k", str(self.k)),)), (NOT_PRIVATE,))
+        return StepGuarantee(Syntactic("super-nodes", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that members of a super-node are not told apart."""

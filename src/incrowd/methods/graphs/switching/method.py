@@ -1,4 +1,4 @@
-"""Switching: edges exchange ends, degrees stay; what that hides is measured, not promised."""
+"""Switching: edges exchange ends, degrees stay; what that hides is measured, not guaranteed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Switching:
     """A graph in which a share of the edges exchanged an end with another edge.
 
-    Promise: a form, and no ε: every node keeps its degree.  How many nodes are found all the same is measured by
+    Guarantee: a form, and no ε: every node keeps its degree.  How many nodes are found all the same is measured by
     `incrowd graph attack`.
 
     Assumes: whoever releases it has attacked it first: 5 % of switched edges leave most people where they were.
@@ -46,7 +46,7 @@ class Switching:
         SwitchEdges(self.share)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema alone."""
+        """Guarantee a form, from the schema alone."""
         unit_of(schema)
         labels = NodeLabels.of(schema, self.columns, self.levels)
         steps = (SwitchEdges(self.share, self.columns),)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.claims import NOT_PRIVATE, switched_edges
 
@@ -40,12 +40,12 @@ class SwitchEdges(Step):
             "degree. Nodes get new numbers, in an order drawn by coins."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic("switched edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
+        return StepGuarantee(Syntactic("switched edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim that degrees stay, and that the rest is not promised."""
+        """Claim that degrees stay, and that the rest is not guaranteed."""
         return (switched_edges(self.share, grounds.unit),)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class BlendedHistogram(CrowdHistogram):
     """Counts of bins, exact from k on and noisy below: crowds lose nothing, small groups are still seen.
 
-    Promise: (k, `epsilon`)-crowd-blending, and no ε of differential privacy.  On a secret sample, which `target` asks
+    Guarantee: (k, `epsilon`)-crowd-blending, and no ε of differential privacy.  On a secret sample, which `target` asks
     for: (ε, δ)-differential privacy, where from ε = ln(1 + rate·(e^epsilon − 1)) on the noise costs nothing and δ is
     that of sampled suppression; and zero-knowledge with respect to the sample.
 

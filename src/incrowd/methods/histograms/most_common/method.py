@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class MostCommon:
     """The most common bins of a public partition, in order, with noisy counts or without.
 
-    Promise: ε-differential privacy, whatever `top` is.  All counts get integer Laplace noise once, and the winners and
-    their counts are read off.  One winner without its count comes from permute-and-flip instead, which errs less.
+    Guarantee: ε-differential privacy, whatever `top` is.  All counts get integer Laplace noise once, and the winners
+    and their counts are read off.  One winner without its count comes from permute-and-flip instead, which errs less.
 
     Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
     says whose it is; all releases about these people go through one ledger.
@@ -49,9 +49,9 @@ class MostCommon:
     >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column
     >>> schema = Schema((Column("sex", hierarchy=Flat(Categories(("F", "M")))),))
-    >>> MostCommon(epsilon=Fraction(1, 2)).plan(schema).promise.loss
+    >>> MostCommon(epsilon=Fraction(1, 2)).plan(schema).guarantee.loss
     Laplace(scale=Fraction(2, 1), sensitivity=1)
-    >>> MostCommon(epsilon=Fraction(1, 2), counts=False).plan(schema).promise.loss
+    >>> MostCommon(epsilon=Fraction(1, 2), counts=False).plan(schema).guarantee.loss
     Pure(epsilon=Fraction(1, 2))
     """
 
@@ -99,7 +99,7 @@ class MostCommon:
         return settle_noise(NoiseRequest("laplace", self.epsilon, None, None, None), unit, unknown=False)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         partition, unit = self.partition(schema), schema.unit
         chosen: Winners
         settings: dict[str, Any]
@@ -118,8 +118,8 @@ class MostCommon:
             chosen,
             PublishRanking(self.counts),
         )
-        promise, numbers = fold(steps, unit), {"epsilon": spent}
-        return Plan(self.name, steps, promise, numbers, self.release, settings=settings, cells=partition.cells)
+        guarantee, numbers = fold(steps, unit), {"epsilon": spent}
+        return Plan(self.name, steps, guarantee, numbers, self.release, settings=settings, cells=partition.cells)
 
     def release(self, table: Table, coins: Coins) -> Selection:
         """Count the candidates in one pass, give every count noise, and read off the largest."""

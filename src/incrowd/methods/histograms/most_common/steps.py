@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from incrowd.core.loss import Pure
 from incrowd.core.steps.noise import Law, noise_claim
 from incrowd.core.steps.samples import moved
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
@@ -51,9 +51,9 @@ class ReadOff(Winners):
         """The law of the noise."""
         return str(Law.LAPLACE)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
-        """Promise what noise on all counts costs a row."""
-        return Promise(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+        """Guarantee what noise on all counts costs a row."""
+        return StepGuarantee(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
@@ -73,10 +73,10 @@ class PermuteAndFlip(Winners):
         """Return what the choice costs: a unit moves the winner's lead by so many rows, replaced by twice as many."""
         return unit.max_rows * moved(unit) / self.scale
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
-        """Promise what the choice costs a unit: counts rise together where people are added, not where replaced."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+        """Guarantee what the choice costs a unit: counts rise together where people are added, not where replaced."""
         law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
-        return Promise(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
+        return StepGuarantee(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy, with an ε that follows from the scale."""

@@ -75,7 +75,7 @@ def _noise(statement: Statement) -> Problem | None:
 
 def _threshold(statement: Statement, noise: AddNoise, hidden: HideUnknown) -> Problem | None:
     """Return that a threshold could show a bin that one person is alone in, or that its noise costs more, or None."""
-    unit, whole = statement.grounds.unit, statement.grounds.promise.delta
+    unit, whole = statement.grounds.unit, statement.grounds.guarantee.delta
     passed = unit.max_rows * moved(unit) * tail(noise.noise, noise.scale, hidden.least - unit.max_rows)
     if passed > float(hidden.delta) * TOLERANCE:
         return Problem("the threshold is too low for its delta: it could show a bin that one person is alone in")

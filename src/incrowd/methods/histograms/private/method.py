@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class PrivateHistogram:
     """Counts of bins, each with integer Laplace or Gaussian noise: differential privacy for small and large alike.
 
-    Promise: ε-differential privacy with Laplace noise on known bins, else (ε, δ)-differential privacy; it composes with
-    everything.  With a rate, counts are those of a secret sample, and the noise is smaller for the same ε.
+    Guarantee: ε-differential privacy with Laplace noise on known bins, else (ε, δ)-differential privacy; it composes
+    with everything.  With a rate, counts are those of a secret sample, and the noise is smaller for the same ε.
 
     Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
     says whose it is; all releases about these people go through one ledger.
@@ -84,7 +84,7 @@ class PrivateHistogram:
         return partition
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         found, partition = self.settled(schema), self.partition(schema)
         steps = (
             *keep_rows(schema.unit),
@@ -103,9 +103,9 @@ class PrivateHistogram:
             "delta": found.delta,
             "solved": "scale" if self.error is None else "epsilon",
         }
-        promise = fold(steps, schema.unit, found.delta)
+        guarantee = fold(steps, schema.unit, found.delta)
         numbers = {"epsilon": found.epsilon}
-        return Plan(self.name, steps, promise, numbers, self.release, settings=settings, cells=partition.cells)
+        return Plan(self.name, steps, guarantee, numbers, self.release, settings=settings, cells=partition.cells)
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass and give every one noise."""

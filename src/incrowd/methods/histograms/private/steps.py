@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Approximate
 from incrowd.core.steps.noise import DECLARED, EVERY_BIN, Law, noise_claim
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Theorem
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class AddNoise(Step):
             f"are within {self.within} of the truth."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what noise costs a row; where unknown bins are hidden, their δ too, as large as that of Gaussians."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what noise costs a row; where unknown bins are hidden, their δ too, as for Gaussians."""
         if not isinstance(inner.loss, Approximate):
-            return Promise(self.noise.loss(self.scale), (self.noise.source,), assumptions(unit))
+            return StepGuarantee(self.noise.loss(self.scale), (self.noise.source,), assumptions(unit))
         own = inner.loss.delta if self.noise is Law.GAUSSIAN else Fraction(0)
         loss = replace(inner.loss, delta=inner.loss.delta + own)
         return replace(inner, loss=loss, because=(self.noise.source, *inner.because))
@@ -107,6 +107,6 @@ class HideUnknown(Step):
         """What happens, for people."""
         return f"Bins whose noisy count is below {self.least} are not listed. {NEAR_THRESHOLD}"
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - it is the first to promise something
-        """Promise that bins of one person alone stay hidden, but for δ, at the ε of the noise."""
-        return Promise(Approximate(Fraction(self.epsilon), self.delta), (_UNKNOWN,), assumptions(unit))
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+        """Guarantee that bins of one person alone stay hidden, but for δ, at the ε of the noise."""
+        return StepGuarantee(Approximate(Fraction(self.epsilon), self.delta), (_UNKNOWN,), assumptions(unit))

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SuppressedHistogram(CrowdHistogram):
-    """Counts of bins, exact from k on and zero below: what statistical offices publish, with its promise.
+    """Counts of bins, exact from k on and zero below: what statistical offices publish, with its guarantee.
 
-    Promise: (k, 0)-crowd-blending, and no ε.  On a secret sample, which `target` asks for: (ε, δ)-differential privacy
-    by the tight curve of sampled suppression, and zero-knowledge with respect to the sample.
+    Guarantee: (k, 0)-crowd-blending, and no ε.  On a secret sample, which `target` asks for: (ε, δ)-differential
+    privacy by the tight curve of sampled suppression, and zero-knowledge with respect to the sample.
 
     Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
     says whose it is; no second table is made from these rows, or from the same sample; the coins stay secret.

@@ -33,7 +33,7 @@ _FEW, _FEW_PURE = 1000, 3
 class PrivateClassifier:
     """A model that predicts the class of a row: naive Bayes, logistic, additive, least squares, or trees.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
+    Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
     whatever is predicted with it; ε-differential privacy of random trees, and of naive Bayes where no δ is given.
 
     Assumes: classes, bounds, bins and parameters were declared without looking at the rows.
@@ -113,7 +113,7 @@ class PrivateClassifier:
         return RECIPES[choice], budget_of(self.epsilon, self.delta, choice)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         task = self.task(schema)
         recipe, budget = self.recipe(task)
         settings = {"model": recipe.form, "classes": len(task.outputs)}

@@ -40,8 +40,8 @@ _GRID_COLUMNS, _GRID_CELLS = 4, 2**16
 class PrivateClusters:
     """Centers of clusters: by Lloyd's steps on noisy sums, or of the noisy counts of a grid over few columns.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy sums or counts, the centers, and whatever is
-    assigned to them; ε-differential privacy on a grid.  Which rows are in which cluster is not released.
+    Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums or counts, the centers, and whatever
+    is assigned to them; ε-differential privacy on a grid.  Which rows are in which cluster is not released.
 
     Assumes: bounds, bins and parameters were declared without looking at the rows.
 
@@ -108,7 +108,7 @@ class PrivateClusters:
         return MoveCenters(self.rounds, self.clusters, space.width, space.square, weight, scale)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         task = self.task(schema)
         settings = {"model": ModelForm.CENTERS, "clusters": self.clusters}
         return plan_of(self, task, schema, (self.step(task, schema),), settings)

@@ -36,7 +36,7 @@ _REACH = Fraction(1, 2)
 class PrivateComponents:
     """The directions in which rows differ most: eigenvectors of a noisy matrix of products, less the mean.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy products, the components, and whatever is
+    Guarantee: (ε, δ)-differential privacy of everything together: the noisy products, the components, and whatever is
     computed with them.
 
     Assumes: bounds, bins and parameters were declared without looking at the rows.
@@ -73,7 +73,7 @@ class PrivateComponents:
         return product_step(space.width + 1, space.square + UNIT**2, rho, schema.unit)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone, and say how far apart components must be to be told apart."""
+        """Guarantee from the schema alone, and say how far apart components must be to be told apart."""
         task = self.task(schema)
         step = self.step(task, schema)
         gap = math.ceil(float(step.scale) * math.sqrt(2.0 * step.numbers) / UNIT**2)

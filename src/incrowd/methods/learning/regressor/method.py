@@ -33,7 +33,7 @@ _BINS, _TARGET_BINS = 64, 256
 class PrivateRegressor:
     """A model that predicts a number: least squares, additive, a regression tree, or a forest of them.
 
-    Promise: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
+    Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
     whatever is predicted with it.
 
     Assumes: bounds, bins and parameters were declared without looking at the rows.
@@ -88,7 +88,7 @@ class PrivateRegressor:
         return RECIPES[self.model], rho
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         task = self.task(schema)
         recipe, rho = self.recipe()
         return plan_of(self, task, schema, recipe.sums(task, rho, schema.unit), {"model": recipe.form})

@@ -71,7 +71,7 @@ class CandidateModel:
 class TunedClassifier:
     """A model that predicts a class, the best by a noisy score among models, bins and sets of columns.
 
-    Promise: (ε, δ)-differential privacy of everything together: every run, the choice, the model that is kept, and
+    Guarantee: (ε, δ)-differential privacy of everything together: every run, the choice, the model that is kept, and
     whatever is predicted with it; ε-differential privacy where no δ is given.
 
     Assumes: candidates, classes, bounds and parameters were declared without looking at the rows; how many runs there
@@ -150,7 +150,7 @@ class TunedClassifier:
         return Law.GAUSSIAN, gaussian_scale(budget, squared_move(unit, 1, aligned=True))
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone, the price of all runs included."""
+        """Guarantee from the schema alone, the price of all runs included."""
         candidates, step = self.tried(schema)
         steps = (*keep_rows(schema.unit), step, PublishModel(ModelForm.BEST_OF_SEVERAL))
         settings = {

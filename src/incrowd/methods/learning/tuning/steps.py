@@ -11,7 +11,7 @@ from incrowd.core.codec import encode
 from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.core.rounding import short
 from incrowd.core.steps.noise import Law
-from incrowd.core.steps.step import Promise, Step, inside, steps_of
+from incrowd.core.steps.step import Step, StepGuarantee, inside, steps_of
 from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -77,14 +77,16 @@ class TryModels(Step):
         """
         return 1 if self.folds is None else self.folds + (unit.max_rows > 1)
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise what the best of a random number of runs costs, where each costs its models and its score."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee what the best of a random number of runs costs, where each costs its models and its score."""
         if inner.loss is not None:
             raise InvalidParameter("nothing else is summed beside candidates that are tried.")
         each = [inside(steps, unit) for steps in self.candidates]
         reasons = dict.fromkeys((*(reason for part in each for reason in part.because), self.noise.source, BEST))
         assumes = frozenset({SECRET}).union(*(part.assumes for part in each))
-        return Promise(BestRun(self.gamma, self._run([part.loss for part in each], unit)), tuple(reasons), assumes)
+        return StepGuarantee(
+            BestRun(self.gamma, self._run([part.loss for part in each], unit)), tuple(reasons), assumes
+        )
 
     def _run(self, losses: list[Any], unit: Unit) -> Pure | ZeroConcentrated:
         """Return what one run costs: the dearest candidate as often as a unit meets it, and the score."""

@@ -37,7 +37,7 @@ class LocalHashing(Categorical):
     A value's digits are a point over the field of `width` elements; a hash is the product with a random vector, so two
     values share theirs with a chance of exactly 1 / width.  The report names the hash and the answer.
 
-    Promise: ε = ln(own / other) for one report, whatever the hash.
+    Guarantee: ε = ln(own / other) for one report, whatever the hash.
     Assumes: one report is sent, once; the hash is drawn fresh, not assigned to a person.
     Source: Bassily & Smith 2015; Wang, Blocki, Li & Jha 2017 (OLH).
 
@@ -171,7 +171,7 @@ class HadamardResponse(Categorical):
 
     Row 0, which is all ones, belongs to no value.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Acharya, Sun & Zhang 2019, with one block.
 

@@ -26,7 +26,7 @@ FINEST = 2**20
 class Numeric:
     """What randomizers of numbers have; `size` is K, the grid has 2K + 1 points.
 
-    Promise: no report is likelier for one number than for another by more than `ratio`.
+    Guarantee: no report is likelier for one number than for another by more than `ratio`.
     Assumes: draws are exact and independent of everything else; one report is sent, once.
     Source: the weights of each family.
     """
@@ -151,7 +151,7 @@ class Numeric:
 class Duchi(Numeric):
     """Plus or minus one; the closer the number to K, the likelier plus.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Duchi, Jordan & Wainwright 2018.
 
@@ -202,7 +202,7 @@ class Duchi(Numeric):
 class Window(Numeric):
     """A grid point up to K + width; those within `width` of the number have weight `own`, the others weight `other`.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Wang et al. 2019 (piecewise mechanism), here in whole numbers and with the width of least variance.
 
@@ -272,7 +272,7 @@ class Window(Numeric):
 class Mixture(Numeric):
     """A window, or with the rest of 1,024 shares a sign; signs are sent as the two points beyond the window's reach.
 
-    Promise: ε = ln(own / other): which part is drawn does not depend on the number, so the loss is the larger one.
+    Guarantee: ε = ln(own / other): which part is drawn does not depend on the number, so the loss is the larger one.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Wang et al. 2019 (hybrid mechanism), with the width and the share of least variance.
 

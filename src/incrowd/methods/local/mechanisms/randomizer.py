@@ -59,7 +59,7 @@ class Randomness:
 class Categorical:
     """What randomizers of d values have: a value v is supported by its own reports with chance p, by others with q.
 
-    Promise: no report is likelier for one value than for another by more than `ratio`.
+    Guarantee: no report is likelier for one value than for another by more than `ratio`.
     Assumes: draws are exact and independent of everything else; one report is sent, once.
     Source: the weights of each family; Wang, Blocki, Li & Jha 2017 for p and q.
     """

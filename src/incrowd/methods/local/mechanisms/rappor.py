@@ -26,8 +26,8 @@ class Rappor:
     A bit is first replaced by a fair coin with chance f: that is kept for ever (memoize it before the first report).
     Each report then shows 1 with chance q where the kept bit is 1, and with chance p where it is 0.
 
-    Promise: ln of `ratio(T)` for T reports about one value; `permanent` for any number of them.  A changed value costs
-    all of it again, and that it changed can show.
+    Guarantee: ln of `ratio(T)` for T reports about one value; `permanent` for any number of them.  A changed value
+    costs all of it again, and that it changed can show.
     Assumes: the kept bits of a person and a value are drawn once and never again.
     Source: Erlingsson, Pihur & Korolova 2014.
 

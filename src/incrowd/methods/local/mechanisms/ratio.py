@@ -40,7 +40,7 @@ class Weights:
     def below(cls, epsilon: Fraction, bits: int = BITS) -> Weights:
         """Return the largest fraction below e^ε whose denominator has at most so many bits (2^bits).
 
-        Promise: ln(own / other) ≤ ε exactly, since every partial sum of Σ ε^i / i! lies below e^ε.
+        Guarantee: ln(own / other) ≤ ε exactly, since every partial sum of Σ ε^i / i! lies below e^ε.
         Source: Stern 1858, Brocot 1861 for the search of the fraction.
 
         >>> Weights.below(Fraction(1), 8)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Response(Categorical):
     """The own value has weight `own`, each of the others weight `other`; two values and 3 : 1 are the lecture's coins.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Warner 1965; Kairouz, Bonawitz & Ramage 2016 for more than two values.
 

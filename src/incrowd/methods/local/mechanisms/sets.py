@@ -98,7 +98,7 @@ class SetReports(Categorical):
 class SymmetricUnary(SetReports):
     """Each bit is kept with weight `own` and flipped with weight `other`; its loss is twice that of a bit.
 
-    Promise: ε = 2 ln(own / other), since two values differ in two bits.
+    Guarantee: ε = 2 ln(own / other), since two values differ in two bits.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Erlingsson, Pihur & Korolova 2014 (basic RAPPOR); Wang et al. 2017 (SUE).
 
@@ -140,7 +140,7 @@ class SymmetricUnary(SetReports):
 class OptimalUnary(SetReports):
     """The own bit is a fair coin; every other bit is 1 with weight `other` against `own`.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Wang, Blocki, Li & Jha 2017 (OUE).
 
@@ -176,7 +176,7 @@ class OptimalUnary(SetReports):
 class SubsetSelection(SetReports):
     """Sets of `width` values; those that hold the own value have weight `own`, the others weight `other`.
 
-    Promise: ε = ln(own / other) for one report.
+    Guarantee: ε = ln(own / other) for one report.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Wang et al. 2016, Ye & Barg 2018, who show that no ε-local report does better at the best width.
 

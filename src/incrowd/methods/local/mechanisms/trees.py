@@ -28,7 +28,7 @@ Levelled = tuple[NDArray[np.int64], tuple[Any, ...]]
 class LevelTree:
     """Levels from the coarsest to the finest; at each, a value belongs to node value // step.
 
-    Promise: the largest loss of a level, since the level is drawn without the value.
+    Guarantee: the largest loss of a level, since the level is drawn without the value.
     Assumes: one report is sent, once; every draw is uniform.
     Source: Cormode, Kulkarni & Srivastava 2019 (ranges); Bassily, Nissim, Stemmer & Thakurta 2017 (prefixes).
     """

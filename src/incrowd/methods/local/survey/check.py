@@ -39,7 +39,7 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("a survey releases no column of a table")
     unit = statement.grounds.unit
     if unit.kind is not Kind.REPORT or unit.adjacency is not Adjacency.REPLACE:
-        return Problem("local privacy is promised to one report of one person, replaced")
+        return Problem("local privacy is guaranteed to one report of one person, replaced")
     return None
 
 

@@ -52,7 +52,7 @@ class Batches:
 class LocalSurvey:
     """What is asked of whom: every person answers one question, drawn at random if there are several.
 
-    Promise: ε for one report, replaced: whatever the answer, and whoever reads the report.
+    Guarantee: ε for one report, replaced: whatever the answer, and whoever reads the report.
     Assumes: randomizing happens at the person, by the published script; one report is sent.
     Source: Warner 1965; Kasiviswanathan et al. 2011.
     """
@@ -98,13 +98,13 @@ class LocalSurvey:
 
     @property
     def plan(self) -> Plan:
-        """What opening the survey promises; nothing is drawn here, since people toss the coins."""
+        """What opening the survey guarantees; nothing is drawn here, since people toss the coins."""
         steps = self._steps()
-        promise = fold(steps, UNIT)
-        numbers: dict[str, Any] = {"epsilon": round_up(promise.loss.epsilon)}  # type: ignore[union-attr]
+        guarantee = fold(steps, UNIT)
+        numbers: dict[str, Any] = {"epsilon": round_up(guarantee.loss.epsilon)}  # type: ignore[union-attr]
         if self.batches is not None:
             numbers["shuffled epsilon"] = self._shuffled(self.batches)
-        return Plan(NAME, steps, promise, numbers, self._table)
+        return Plan(NAME, steps, guarantee, numbers, self._table)
 
     def _steps(self) -> tuple[Step, ...]:
         asked = tuple(AskedQuestion(each.name, str(each.asks), each.told) for each in self.questions)

@@ -12,7 +12,7 @@ from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
 from incrowd.core.rounding import exact
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -185,9 +185,9 @@ class CollectReports(Step):
             f"{invited}"
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - whatever follows reads reports alone
-        """Promise ε to each report."""
-        return Promise(Pure(self.epsilon), (SOURCE,), _ASSUMES)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - whatever follows reads reports alone
+        """Guarantee ε to each report."""
+        return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim local differential privacy."""
@@ -201,7 +201,7 @@ class CollectReports(Step):
                 max_rows=unit.max_rows,
                 unit=unit,
                 theorem=(SOURCE,),
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes)),
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.guarantee.assumes)),
                 not_protected=open_,
             ),
         )
@@ -246,7 +246,7 @@ class ShuffleReports(Step):
                 values=values_of_response(collect),
                 unit=grounds.unit,
                 theorem=(SHUFFLED,),
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.promise.assumes | _TRUST)),
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.guarantee.assumes | _TRUST)),
                 not_protected=(
                     GROUPS,
                     TAKING_PART,

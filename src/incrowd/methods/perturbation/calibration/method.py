@@ -32,7 +32,7 @@ class WeightCalibration(Mask):
     With one set of columns, their groups keep their sums; with several `margins`, weights are raked until each of them
     does, but for a `tolerance`.
 
-    Promise: none to people.  The sums of the weights in the named groups are those of the rows as they were read.
+    Guarantee: none to people.  The sums of the weights in the named groups are those of the rows as they were read.
 
     Assumes: nothing.
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class MaskChain:
     """Masks in order, as a list in the policy.
 
-    Promise: that of the first mask that has one, if the ones before read each row by itself; else none to people.
+    Guarantee: that of the first mask that has one, if the ones before read each row by itself; else none to people.
 
     Assumes: what its masks assume.
 
-    Source: what follows a private step reads its output alone, which takes nothing from its promise.
+    Source: what follows a private step reads its output alone, which takes nothing from its guarantee.
     """
 
     name: ClassVar[str] = "chain"
@@ -33,12 +33,12 @@ class MaskChain:
         if strange:
             raise InvalidParameter(
                 f"{strange[0]!r} cannot be one of several steps: only masks can, such as coding, noise, pram, "
-                "rounding or shuffle. Of those, pram alone promises something to people, and what follows it reads "
+                "rounding or shuffle. Of those, pram alone guarantees something to people, and what follows it reads "
                 f"what it left. Write a policy of its own for {strange[0]!r}."
             )
         if not self.masks:
             raise InvalidParameter("a list of steps needs at least one.")
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise what the steps promise together, from the schema alone."""
+        """Guarantee what the steps guarantee together, from the schema alone."""
         return plan_of(self.name, [mask for mask in self.masks if isinstance(mask, Mask)], schema)

@@ -31,7 +31,7 @@ class Ends:
 class TopCoding(Mask):
     """Top and bottom coding: what is extreme becomes the bound, so that nobody stands out by it.
 
-    Promise: none to people.  Values between the bounds stay as they are.
+    Guarantee: none to people.  Values between the bounds stay as they are.
 
     Assumes: the bounds were declared, not taken from the rows.
 

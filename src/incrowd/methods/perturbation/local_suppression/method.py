@@ -37,8 +37,8 @@ class LocalSuppression(Mask):
     the model of Benedetti and Franconi gives it from the survey weights (`survey`).  An empty cell is a value of its
     own.  A row that is still at risk when all its cells are empty is left out, with its household where there is one.
 
-    Promise: none to people.  By frequency, k-anonymity of the output's form, with k at least one over the threshold; by
-    weights, that no published row's estimated risk is above it.  What is shown is true.
+    Guarantee: none to people.  By frequency, k-anonymity of the output's form, with k at least one over the threshold;
+    by weights, that no published row's estimated risk is above it.  What is shown is true.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column.
 

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.steps import Exactness, KeptStatistic, Masking, check_columns, some, stays
 
 if TYPE_CHECKING:
-    from incrowd.core.steps.step import ClaimBasis, Promise
+    from incrowd.core.steps.step import ClaimBasis, StepGuarantee
     from incrowd.core.unit import Unit
 
 _SURVEY = Assumption(
@@ -122,8 +122,8 @@ class SuppressAtRisk(Masking):
             "The risk looks at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a masked table, and its form."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a masked table, and its form."""
         around = super().around(inner, unit)
         model = frozenset() if self.weight is None else frozenset({_SURVEY})
         return replace(around, assumes=around.assumes | form_assumptions(unit) | model)

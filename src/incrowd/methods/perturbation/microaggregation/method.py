@@ -30,8 +30,8 @@ class Microaggregation(GroupedMask):
     categories together.  More than 1,024 rows are first cut into blocks at medians, so that the work grows with the
     rows and not with their square.  With `weighted`, means of groups are those by the survey weights.
 
-    Promise: none to people; where all quasi-identifiers are grouped together, k-anonymity of the output's form.  Means
-    of numbers are kept.
+    Guarantee: none to people; where all quasi-identifiers are grouped together, k-anonymity of the output's form.
+    Means of numbers are kept.
 
     Assumes: people can be looked up by the quasi-identifiers and by no other column, where k-anonymity is claimed.
 

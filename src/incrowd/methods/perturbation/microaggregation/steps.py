@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.steps.step import ClaimBasis, Promise
+from incrowd.core.steps.step import ClaimBasis, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form, form_assumptions
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -97,8 +97,8 @@ class AggregateRows(Masking):
             f"every number becomes the mean of its group{weighted}{common}. The groups look at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a masked table; where all quasi-identifiers end in groups, also a form."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a masked table; where all quasi-identifiers end in groups, also a form."""
         around = super().around(inner, unit)
         if self.quasi is None or not around.syntactic:
             return around

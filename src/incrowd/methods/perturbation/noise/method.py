@@ -28,7 +28,7 @@ _MAD = 1.4826
 class NoiseMask(GroupedMask):
     """Numbers get normal noise: independent in each column, or with the covariances that the columns have.
 
-    Promise: none to people.  Means are kept on average; independent noise also keeps covariances among columns,
+    Guarantee: none to people.  Means are kept on average; independent noise also keeps covariances among columns,
     correlated noise the correlations, and with `restore` variances too, the better the more rows there are.
 
     Assumes: nothing.

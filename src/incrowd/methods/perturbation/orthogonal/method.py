@@ -31,7 +31,7 @@ class Orthogonal(GroupedMask):
     ones.  The stronger, the farther from the original: a strength near 0 leaves rows nearly as they are, a large one
     draws the matrix uniformly.
 
-    Promise: none to people.  Means, variances and covariances of these columns are those of the original.
+    Guarantee: none to people.  Means, variances and covariances of these columns are those of the original.
 
     Assumes: nothing.
 

@@ -47,7 +47,7 @@ class Change:
 class Pram(GroupedMask):
     """Post-randomization: each row's categories change at random by known probabilities, independently of other rows.
 
-    Promise: ε for each record under replaced rows, if every released column is changed by a matrix without zeros that
+    Guarantee: ε for each record under replaced rows, if every released column is changed by a matrix without zeros that
     was fixed without the rows; else none to people.  Frequencies can be estimated without bias (`incrowd estimate`).
 
     Assumes: the matrices were not chosen by looking at the rows.

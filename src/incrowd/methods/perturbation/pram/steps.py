@@ -13,7 +13,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.displacement import Displacement, DistanceKind
 from incrowd.core.loss import Pure
-from incrowd.core.steps.step import ClaimBasis, Promise, assumptions
+from incrowd.core.steps.step import ClaimBasis, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, ExtraRowsRule
 from incrowd.errors import InvalidParameter
@@ -185,17 +185,17 @@ class Randomize(Masking):
         who = "row by row" if self.household is None else "for each household as one"
         return f"Categories of {some(self.changes)} change at random, {who}, {how}{alike(self.within)}."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise ε to each record where the whole of it is changed; what follows reads the changed table alone."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee ε to each record where the whole of it is changed; what follows reads the changed table alone."""
         worst = self.ratio(unit)
         if worst is None or reads_beside(inner):
             return super().around(inner, unit)
-        return Promise(Pure(logarithm_up(worst)), (_SOURCE,), assumptions(unit))
+        return StepGuarantee(Pure(logarithm_up(worst)), (_SOURCE,), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what is kept, and differential privacy where it is promised."""
+        """Claim what is kept, and differential privacy where it is guaranteed."""
         kept = super().claims(grounds)
-        if grounds.promise.syntactic or self.ratio(grounds.unit) is None:
+        if grounds.guarantee.syntactic or self.ratio(grounds.unit) is None:
             return kept
         unit = grounds.unit
         private = PurePrivacy(
@@ -204,7 +204,7 @@ class Randomize(Masking):
             max_rows=unit.max_rows,
             unit=unit,
             theorem=(_SOURCE,),
-            preconditions=(*proved(_EVERY, _ALONE), *assumed(grounds.promise.assumes)),
+            preconditions=(*proved(_EVERY, _ALONE), *assumed(grounds.guarantee.assumes)),
             not_protected=(GROUPS, _NUMBER),
         )
         return (private, *kept)

@@ -25,7 +25,7 @@ class RankSwap(GroupedMask):
     `correlation`, blocks are as large as they may be while the correlation of a column with its original stays at least
     that on average over the coins.
 
-    Promise: none to people.  Every value occurs as often as before, and no rank moves by more than the share.
+    Guarantee: none to people.  Every value occurs as often as before, and no rank moves by more than the share.
 
     Assumes: nothing.
 

@@ -31,7 +31,7 @@ class RecordSwap(Mask):
     as many rows and the same values of `similar`, and lives in another area; where the area has levels, as near as
     there is one.
 
-    Promise: none to people.  Tables without the area are unchanged, and so are tables of the area by what households
+    Guarantee: none to people.  Tables without the area are unchanged, and so are tables of the area by what households
     are alike in, as long as they count households or rows.
 
     Assumes: nothing.

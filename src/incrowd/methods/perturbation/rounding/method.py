@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ValueRounding(Mask):
     """Numbers become multiples of a base: the nearest one, or by a coin one of the two around it.
 
-    Promise: none to people.  Each number stays within one base of what it was; by coins, means are kept on average.
+    Guarantee: none to people.  Each number stays within one base of what it was; by coins, means are kept on average.
 
     Assumes: the base was declared, not taken from the rows.
 

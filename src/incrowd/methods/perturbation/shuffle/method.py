@@ -29,7 +29,7 @@ class Shuffle(GroupedMask):
     their values (linear); categories count as one indicator each.  New scores are drawn from the fitted model, and the
     old values are dealt out in their order.
 
-    Promise: none to people.  Every value occurs as often as before; rank correlations are kept ever better with more
+    Guarantee: none to people.  Every value occurs as often as before; rank correlations are kept ever better with more
     rows, as far as the normal model of the scores is right.  Given the other columns, what a row gets does not depend
     on what it had.
 

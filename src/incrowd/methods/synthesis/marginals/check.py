@@ -43,13 +43,13 @@ _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 
 
 def contradiction(statement: Statement) -> Problem | None:
-    """Return that columns differ, were drafted from rows, or that more was spent than promised, or None."""
+    """Return that columns differ, were drafted from rows, or that more was spent than guaranteed, or None."""
     recode, measure = statement.grounds.need(RecodeToBins), statement.grounds.need(MeasureTables)
     names = measure.names
     if not recode.names == names == statement.released:
         return Problem("the columns of the model are not the released ones")
     if recode.drafted:
-        return Problem("labels were drafted from rows, and no promise holds for those")
+        return Problem("labels were drafted from rows, and no guarantee holds for those")
     if not {each.column for each in statement.grounds.need(DrawRows).numbers} <= set(names):
         return Problem("numbers are drawn in a column that is not released")
     return _overspent(statement, measure)
@@ -68,7 +68,7 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
             return Problem("errors are told of other tables than the steps say")
         cost = spent(statement.evidence, Sensitivity.of(statement.grounds.unit))
         if cost > measure.rho:
-            return Problem("the tables that were measured cost more than was promised")
+            return Problem("the tables that were measured cost more than was guaranteed")
         return _misstated(statement, measure)
     except _UNREADABLE:
         return Problem("the tables that were measured cannot be read")

@@ -47,7 +47,7 @@ _MOST_ROWS = 10**8
 class Marginals:
     """A synthetic table: rows drawn from a model that was fitted to noisy tables of few columns, chosen adaptively.
 
-    Promise: (ε, δ)-differential privacy of everything together: which tables were measured, their noisy counts, the
+    Guarantee: (ε, δ)-differential privacy of everything together: which tables were measured, their noisy counts, the
     model, every row drawn from it now or later, and the statement how good it is.
 
     Assumes: domains, levels and workload were declared without looking at the rows.
@@ -137,7 +137,7 @@ class Marginals:
         return found
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone."""
+        """Guarantee from the schema alone."""
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
         self.limits(classes, names)
         rho, epsilon = self.rho, self.target.epsilon or Fraction(0)
@@ -157,10 +157,10 @@ class Marginals:
             ),
             DrawRows(self.rows, tuple(_numbers(each) for each in classes if drawn_number(each))),
         )
-        promise = fold(steps, schema.unit, self.target.delta)
-        spent = charged(promise.loss, self.target.delta, schema.unit.adjacency)
+        guarantee = fold(steps, schema.unit, self.target.delta)
+        spent = charged(guarantee.loss, self.target.delta, schema.unit.adjacency)
         settings = {"epsilon": spent, "delta": self.target.delta, "rho": rho, "levels": _levels(classes)}
-        return Plan(self.name, steps, promise, {"epsilon": spent}, self.release, None, settings)
+        return Plan(self.name, steps, guarantee, {"epsilon": spent}, self.release, None, settings)
 
     def release(self, table: Table, coins: Coins) -> SyntheticRows:
         """Count all tuples once; measure, fit and draw."""

@@ -14,7 +14,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.domain import Type
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
@@ -155,11 +155,11 @@ class MeasureTables(Step):
         """What was declared of the rows, and is therefore not protected."""
         return (*(() if self.zeros is None else (_ZEROS,)), *(() if self.total is None else (_TOTAL,)))
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise ρ, whatever is measured: what follows reads noisy tables alone."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee ρ, whatever is measured: what follows reads noisy tables alone."""
         if inner.loss is not None:
             raise InvalidParameter("nothing else is released from the rows beside the tables of a model.")
-        return Promise(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
+        return StepGuarantee(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
@@ -170,13 +170,13 @@ class MeasureTables(Step):
         return (
             ApproximatePrivacy(
                 epsilon=grounds.epsilon,
-                delta=grounds.promise.delta,
+                delta=grounds.guarantee.delta,
                 rho=self.rho,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
                 unit=unit,
                 theorem=(_TABLES, _CHOICES, _FILTER, _CONVERTED),
-                preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(grounds.promise.assumes)),
+                preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(grounds.guarantee.assumes)),
                 not_protected=open_,
             ),
         )

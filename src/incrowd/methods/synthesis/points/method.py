@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 class SyntheticPoints:
     """Synthetic points in a public box: means of all slowly changing functions survive, and nobody's record does.
 
-    Promise: (k, ε)-crowd-blending, with ε that of the noise (0 without noise: small cells are suppressed); on a secret
-    sample (ε, δ)-differential privacy by the tight curve, and zero-knowledge with respect to the sample.  For every
-    function that changes slowly a bound on how far its mean over the points is from its mean over the rows.
+    Guarantee: (k, ε)-crowd-blending, with ε that of the noise (0 without noise: small cells are suppressed); on a
+    secret sample (ε, δ)-differential privacy by the tight curve, and zero-knowledge with respect to the sample.  For
+    every function that changes slowly a bound on how far its mean over the points is from its mean over the rows.
 
     Assumes: the box, s and all parameters were chosen without looking at the rows; the coins stay secret; one row is
     one person, or the person column says whose it is; all releases about these people go through one ledger.
@@ -84,7 +84,7 @@ class SyntheticPoints:
             raise InvalidParameter("a secret sample needs target: {delta: …}, with epsilon or with both k and rate.")
         if self.unsampled and self.k is None:
             raise InvalidParameter(
-                "without a secret sample, which is what target asks for, k must be given; then no epsilon is promised."
+                "without a secret sample, which is what target asks for, k must be given; then there is no epsilon."
             )
 
     @property
@@ -115,7 +115,7 @@ class SyntheticPoints:
                 raise InvalidParameter(f"{name!r} is an identifier: it is never released.")
             if not schema[name].domain.provenance.sound:
                 raise InvalidParameter(
-                    f"the bounds of {name!r} were drafted from rows, and no promise can rest on them. Where the same "
+                    f"the bounds of {name!r} were drafted from rows, and no guarantee can rest on them. Where the same "
                     'is public, write public: "source" there.'
                 )
         return _grid(tuple(schema[name] for name in names), self.s, self.error, Placement(self.place))
@@ -125,7 +125,7 @@ class SyntheticPoints:
         return accuracy(self.grid(schema), Placement(self.place), self.crowd(schema.unit), self.noise)
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise from the schema alone; a grid on which noise would drown everything is refused here."""
+        """Guarantee from the schema alone; a grid on which noise would drown everything is refused here."""
         unit, k, grid = schema.unit, self.crowd(schema.unit), self.grid(schema)
         drowned = None if self.noise is None else refusal(grid, k, self.noise)
         if drowned is not None:

@@ -17,7 +17,7 @@ from incrowd.core.schema import Outside
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import PEOPLE
 from incrowd.core.steps.samples import SecretSample
-from incrowd.core.steps.step import ClaimBasis, Promise, Step
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.errors import InvalidParameter
 
@@ -156,7 +156,7 @@ class IntoCells(Step):
         box = f"The declared bounds of {', '.join(self.names)} make a box, cut into {self.size:,} cells."
         return f"{box} Each row falls into one of them."
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Add that points are made of the counts of cells, which costs nothing; on a sample after all other reasons."""
         if not isinstance(inner.loss, Crowd):
             return inner

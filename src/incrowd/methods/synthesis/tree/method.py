@@ -14,7 +14,7 @@ from incrowd.methods.synthesis.marginals.steps import Strategy
 class SpanningTree(Marginals):
     """A synthetic table from a tree: the pairs of columns that depend on each other most, each measured once.
 
-    Promise: as `marginals`; a third of the budget for single columns, for the choice of the tree, for its pairs.
+    Guarantee: as `marginals`; a third of the budget for single columns, for the choice of the tree, for its pairs.
 
     Assumes: domains and levels were declared without looking at the rows.
 

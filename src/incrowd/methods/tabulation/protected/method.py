@@ -51,7 +51,7 @@ _OWN = {
 class ProtectedTable:
     """Counts or sums over one to three columns with all their totals, as statistical offices publish them.
 
-    Promise: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
+    Guarantee: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
     someone who knows only this table, those named as released before, the rules, and the stated bounds: numbers are
     whole and not negative, and zeros are published.  By rounding, every number is a neighboring multiple of the base
     and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the same
@@ -166,7 +166,7 @@ class ProtectedTable:
         return TableFrame(tuple(TableAxis.of(recoding, self.total)[0] for recoding in recodings))
 
     def plan(self, schema: Schema) -> Plan:
-        """Promise a form, from the schema and the files of tables released before."""
+        """Guarantee a form, from the schema and the files of tables released before."""
         frame = self.frame(schema)
         joint = self.joint(schema, frame)
         self._check_columns(schema, joint)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Promise, Step, whose
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, whose
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.axis import TableAxis
@@ -146,13 +146,13 @@ class SuppressCells(Step):
             f"{before} This looks at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
         told = (("rules", "; ".join(self.told)), ("width", str(self.width)), ("bounds", self.bounds))
         before = (("tables before", str(len(self.earlier))),) if self.earlier else ()
-        return Promise(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
+        return StepGuarantee(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that every empty cell stays open."""
@@ -180,11 +180,11 @@ class RoundCells(Step):
             "the finest ones change as little as possible. This looks at all rows."
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:  # noqa: ARG002 - a form protects no unit
-        """Promise a form, and nothing to those who know more."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+        """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        return Promise(Syntactic("controlled rounding", (("base", str(self.base)),)), (NOT_PRIVATE,))
+        return StepGuarantee(Syntactic("controlled rounding", (("base", str(self.base)),)), (NOT_PRIVATE,))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that numbers are near the truth, and add up."""
@@ -226,12 +226,12 @@ class PerturbCells(Step):
             f"Zero stays zero.{gap}"
         )
 
-    def around(self, inner: Promise, unit: Unit) -> Promise:
-        """Promise a form: the same cell has the same noise in every table, so that nothing adds up to an epsilon."""
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Guarantee a form: the same cell has the same noise in every table, so that nothing adds up to an epsilon."""
         if inner.loss is not None:
             return inner
         told = (("largest", str(self.largest)), ("variance", str(self.variance)), ("gap", str(self.gap)))
-        return Promise(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
+        return StepGuarantee(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
 
     def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the noise is, and say that it is no differential privacy."""

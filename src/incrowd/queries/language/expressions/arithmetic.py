@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
+from incrowd.queries.language.domain import LISTED, BoundTree, Constant, ExpressionDomain, among, decimals, listed
 from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import days_between, moved, shifted
 from incrowd.queries.language.expressions.function import (
@@ -24,7 +25,6 @@ from incrowd.queries.language.expressions.function import (
     whole_number,
     within,
 )
-from incrowd.queries.language.extent import LISTED, BoundTree, Constant, ExpressionDomain, among, decimals, listed
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
 _LEAST_DIVISOR = Fraction(1, 10**6)

@@ -10,9 +10,9 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import BoundTree, among
 from incrowd.queries.language.expressions.function import LARGEST, Mean
 from incrowd.queries.language.expressions.table import BY_NAME, BY_NODE, FUNCTIONS, NAMES
-from incrowd.queries.language.extent import BoundTree, among
 from incrowd.queries.language.trees import constant, fixed
 
 _SMALL, _GROWTH = 500, 20

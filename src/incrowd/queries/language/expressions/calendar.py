@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, texts
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, sole
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, texts
 from incrowd.queries.language.trees import between, case, cast, constant, function, operation
 
 MOST_MONTHS = 12_000

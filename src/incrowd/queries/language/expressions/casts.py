@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, calendar, listed, texts, whole
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.arithmetic import rounded
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import Mean, NodeRule, SqlFunction
 from incrowd.queries.language.expressions.ranges import increasing
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, calendar, listed, texts, whole
 from incrowd.queries.language.trees import (
     as_decimal,
     between,

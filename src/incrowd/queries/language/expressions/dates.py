@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, whole
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.calendar import MOST_MONTHS, PERIODS, periods_between, shifted_by_months
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, number
-from incrowd.queries.language.extent import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, listed, whole
 from incrowd.queries.language.trees import between, case, cast, constant, function, operand
 
 _MOST_DAYS = 4_000_000

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.extent import BoundTree, Constant, decimals
+from incrowd.queries.language.domain import BoundTree, Constant, decimals
 from incrowd.queries.language.trees import only_type
 
 LARGEST = 10**15

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
 from incrowd.queries.language.expressions import answers, ranges
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import (
@@ -23,7 +24,6 @@ from incrowd.queries.language.expressions.function import (
     sole,
     text,
 )
-from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
 from incrowd.queries.language.trees import (
     as_decimal,
     between,

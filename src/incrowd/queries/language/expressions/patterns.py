@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions.function import Mean, SqlFunction, sole, text
-from incrowd.queries.language.extent import BoundTree
 
 _MOST_ALTERNATIVES = 32
 _MOST_LETTERS = 64

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, listed, texts, truth, whole
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, sole, text, whole_number
-from incrowd.queries.language.extent import BoundTree, Constant, ExpressionDomain, listed, texts, truth, whole
 from incrowd.queries.language.trees import cast, function, operand
 
 _CUT = 1000

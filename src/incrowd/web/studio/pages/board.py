@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger.standing import AnalystShare, BudgetStatus, Charged, Entry, Overview
+from incrowd.accounting.ledger.status import AnalystShare, BudgetStatus, Charged, Entry, Overview
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
@@ -108,7 +108,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
         "cost": cost,
         "account": paid.account,
         "rho": None if paid.rho is None else short_up(paid.rho, 6),
-        "because": reasons(paid.promise),
+        "because": reasons(paid.guarantee),
         "state": state,
         "folder": None if certificate is None else folders.get(certificate),
     }

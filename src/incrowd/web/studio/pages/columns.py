@@ -1,4 +1,4 @@
-"""Columns and roles: what each column could do to a person, why, and whom the promise protects."""
+"""Columns and roles: what each column could do to a person, why, and whom the guarantee protects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
-from incrowd.web.studio.looks import provenance
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.row_access import provenance
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.profile.person_column import person_column
@@ -127,7 +127,7 @@ def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
 
 
 def dataset(asked: PageRequest) -> Redirect:
-    """Write what the dataset is called, how many rows and people there are, and whom the promise protects."""
+    """Write what the dataset is called, how many rows and people there are, and whom the guarantee protects."""
     file = asked.policy_file()
     changes: dict[Place, Value] = {}
     for name in (*_WORDS, *_NUMBERS):

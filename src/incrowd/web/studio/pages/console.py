@@ -22,10 +22,10 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
-from incrowd.workflows.ask.answers import EVERYONE, Answers, StoredAnswer
-from incrowd.workflows.ask.asking import REPEATED, UNASKED, coverage
-from incrowd.workflows.ask.desk import QueryRequest, QueryService, open_desk
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
+from incrowd.workflows.query.request import REPEATED, UNASKED, coverage
+from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
 
 _TERMS = ("epsilon", "delta", "error", "rate", "rho")
 _FIELDS = ("sql", *_TERMS, "analyst", "account")
@@ -192,7 +192,7 @@ def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, A
         "lines": [list(line) for line in lines],
         "notes": notes,
         "plain": answer.to_json(),
-        "promise": stored.certificate.claims[0].sentence,
+        "guarantee": stored.certificate.claims[0].sentence,
         "cost": {"epsilon": accounting.spent.epsilon, "delta": accounting.spent.delta},
         "left": None if accounting.left is None else vars(accounting.left),
     }

@@ -47,7 +47,7 @@ def show(asked: PageRequest) -> PageContent:
         "report": f"{release}/{REPORT}" if folder is not None and (folder / REPORT).is_file() else None,
         "protects": str(policy.schema.unit),
         "method": policy.method.name,
-        "promise": [claim.sentence for claim in policy.plan.claims],
+        "guarantee": [claim.sentence for claim in policy.plan.claims],
     }
     return PageContent(content, pictures, _lines(file.name, release), foremost(looked, held))
 

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.drawing import hasse, loss_risk_map
-from incrowd.web.studio.looks import provenance
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.row_access import provenance
 from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.plan.explore import LevelSearch
 from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView, lattice_view

@@ -56,7 +56,7 @@ def show(asked: PageRequest) -> PageContent:
 
 
 def _releases(asked: PageRequest, policy: Policy) -> dict[str, dict[str, str]]:
-    """Return the releases of this folder about the policy's dataset, with what they promise."""
+    """Return the releases of this folder about the policy's dataset, with what they guarantee."""
     found = {}
     for name in asked.folder.releases():
         try:

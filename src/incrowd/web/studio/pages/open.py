@@ -11,12 +11,12 @@ from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.guess import guessed_options, policy_keys
 from incrowd.errors import InvalidParameter
-from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Tell
-from incrowd.web.studio.looks import RowAccessLog
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.row_access import RowAccessLog
 from incrowd.web.studio.rows import PROFILE
+from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.profile.draft_policy import draft, write_draft
 from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin

@@ -1,4 +1,4 @@
-"""The plan and its price: what will happen, what that promises and costs; and the one button that spends."""
+"""The plan and its price: what will happen, what that guarantees and costs; and the one button that spends."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def _plain(found: Forecast) -> dict[str, Any]:
     return {
         "dataset": policy.name,
         "method": policy.method.name,
-        "unit": str(found.promise.unit),
+        "unit": str(found.guarantee.unit),
         "bounded": bounded,
         "epsilon": short_up(found.epsilon) if bounded else None,
         "delta": short_up(found.delta) if bounded else None,
-        "because": texts(found.promise.because),
-        "assumes": list(map(str, sorted(found.promise.assumes))),
+        "because": texts(found.guarantee.because),
+        "assumes": list(map(str, sorted(found.guarantee.assumes))),
         "claims": [{"kind": claim.kind, "sentence": claim.sentence} for claim in policy.plan.claims],
         "expected": None if expected is None else expected.sentence,
         "undeclared": undeclared(policy),
@@ -209,7 +209,7 @@ def release(asked: PageRequest) -> Redirect:
 PAGE = Page(
     "plan",
     "Plan and price",
-    "What will happen, what that promises and what it costs. Nothing is spent before you type the dataset's name.",
+    "What will happen, what that guarantees and what it costs. Nothing is spent before you type the dataset's name.",
     show,
     {"check": check, "key": make_key, "release": release},
     step=6,

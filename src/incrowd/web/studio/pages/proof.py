@@ -23,7 +23,7 @@ from incrowd.workflows.assess.kept import keep_assessment
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.assess.section import section
 from incrowd.workflows.attack.attack import AttackOrder, AttackReport, attack
-from incrowd.workflows.attack.given import AttackInput
+from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.attack.page import findings
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.rows import open_rows

@@ -69,9 +69,9 @@ def show(asked: PageRequest) -> PageContent:
     except IncrowdError as error:
         why = str(error)
     goals = [
-        {"name": name, "title": title, "about": about, "promise": promise, "methods": list(methods)}
+        {"name": name, "title": title, "about": about, "guarantee": guarantee, "methods": list(methods)}
         | {"current": method in methods}
-        for name, (title, about, promise, methods) in GOALS.items()
+        for name, (title, about, guarantee, methods) in GOALS.items()
     ]
     content = {
         "goals": goals,

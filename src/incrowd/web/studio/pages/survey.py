@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, script_hashes
 from incrowd.methods.local.survey.questions import ChoiceQuestion
-from incrowd.web.collect.pages import promise
+from incrowd.web.collect.pages import guarantee
 from incrowd.web.studio.page import Page, PageContent, PageRequest, command
 from incrowd.workflows.local.survey_file import load_survey, survey_of
 
@@ -51,7 +51,7 @@ def _shown(asked: PageRequest, survey: LocalSurvey, found: tuple[QuestionEstimat
         "survey": survey.public,
         "id": survey.id,
         "epsilon": asked.value("epsilon"),
-        "promise": promise(survey),
+        "guarantee": guarantee(survey),
         "odds": [_odds(each) for each in survey.questions if isinstance(each, ChoiceQuestion)],
         "crowd": _choices(survey),
         "scripts": script_hashes(),

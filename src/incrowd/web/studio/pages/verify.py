@@ -12,10 +12,10 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.statement import CheckResult, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
-from incrowd.web.studio.entrance import UPLOAD
 from incrowd.web.studio.jobs import Job, Work
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.export.formats import Exported, PublisherInfo, exported
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy

@@ -1,4 +1,4 @@
-"""The promise workbench: sliders, and what they would promise, keep and cost, by public numbers alone.
+"""The guarantee workbench: sliders, and what they would guarantee, keep and cost, by public numbers alone.
 
 What can be seen of the rows here is a private look, whose price stands on its button.
 """
@@ -20,17 +20,17 @@ from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.crowds.parameters import Target
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.looks import provenance
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.row_access import provenance
 from incrowd.workflows.bounds.odds import PRIORS, Odds, in_words
 from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.plan.forecast import Forecast, declared_rows
 from incrowd.workflows.plan.forecast import plan as forecast
-from incrowd.workflows.plan.look.chosen_policy import chosen_section, replaced
-from incrowd.workflows.plan.look.look import PreviewResult, look, require_narrow, require_room
-from incrowd.workflows.plan.look.method import look_of
+from incrowd.workflows.plan.preview.chosen_policy import chosen_section, replaced
+from incrowd.workflows.plan.preview.method import look_of
+from incrowd.workflows.plan.preview.preview import PreviewResult, look, require_narrow, require_room
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.policy import Policy
 
@@ -50,7 +50,7 @@ _NO_OFFER = {"epsilon": _LOOK, "why_not": "", "key": "", "choices": 0}
 
 
 def show(asked: PageRequest) -> PageContent:
-    """Show the numbers of the release and what they would promise, as they are or as a form would have them."""
+    """Show the numbers of the release and what they would guarantee, as they are or as a form would have them."""
     file = asked.policy_file()
     changes, problem, found = _changes(asked, file), None, None
     try:
@@ -141,7 +141,7 @@ def _changes(asked: PageRequest, file: PolicyFile) -> dict[Place, Value]:
 
 
 def _outcome(found: Forecast) -> dict[str, Any]:
-    """Return what the numbers would promise and cost, in words; spent is rounded up, left is rounded down."""
+    """Return what the numbers would guarantee and cost, in words; spent is rounded up, left is rounded down."""
     odds = Odds(found.epsilon, found.delta)
     expected = found.expectation
     left = found.standing.left if found.standing is not None else None
@@ -154,7 +154,7 @@ def _outcome(found: Forecast) -> dict[str, Any]:
         "solved": found.parameters.get("solved"),
         "rate": str(found.parameters["rate"]) if found.parameters.get("rate") is not None else None,
         "words": in_words(
-            float_up(Fraction(found.epsilon)), float_up(Fraction(found.delta)), found.promise.unit.adjacency
+            float_up(Fraction(found.epsilon)), float_up(Fraction(found.delta)), found.guarantee.unit.adjacency
         )
         if bounded
         else None,
@@ -231,7 +231,7 @@ def _offer(file: PolicyFile, asked: PageRequest) -> dict[str, Any]:
     epsilon = asked.value("look") or _LOOK
     try:
         planned = look_of(file.policy, exact(epsilon, "epsilon"))
-        require_room(file.policy, planned.plan.promise)
+        require_room(file.policy, planned.plan.guarantee)
         require_narrow(file.policy, planned)
     except (InvalidParameter, Refused) as error:
         return {"epsilon": epsilon, "why_not": str(error), "key": "", "choices": 0}
@@ -295,8 +295,8 @@ def take(asked: PageRequest) -> Redirect:
 
 PAGE = Page(
     "workbench",
-    "The promise",
-    "Move a number and see what it would promise, keep and cost. Public numbers alone: nothing is read or spent.",
+    "The guarantee",
+    "Move a number and see what it would guarantee, keep and cost. Public numbers alone: nothing is read or spent.",
     show,
     {"save": save, "look": pay_look, "take": take},
     step=5,

@@ -1,0 +1,293 @@
+"""Standing: what the owner of a dataset allowed, what was spent of it and is left, and the entries that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.unit import Unit
+from incrowd.store.chain_entry import Anchor, ChainEntry, Key
+from incrowd.store.transaction import Reader
+
+INFINITY = Decimal("Infinity")
+
+
+@dataclass(frozen=True)
+class DatasetTerms:
+    """What holds for a dataset: its unit of privacy, the budget its policy declared, the budget as granted since."""
+
+    unit: Unit
+    declared: Budget | None = None
+    budget: Budget | None = None  # None until the first release, whose charge then is the whole budget
+    closed: str | None = None  # "closed" or "retired"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers."""
+        return {
+            "unit": self.unit.to_json(),
+            "declared": self.declared and self.declared.to_json(),
+            "budget": self.budget and self.budget.to_json(),
+            "closed": self.closed,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> DatasetTerms:
+        """Read what `to_json` wrote."""
+        declared, budget = (stored[name] and Budget.from_json(stored[name]) for name in ("declared", "budget"))
+        return cls(Unit.from_json(stored["unit"]), declared, budget, stored["closed"])
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was released of a dataset so far.
+
+    `spent` sums every finite charge; `everyone` those that were no single analyst's; `most` is the largest sum of any
+    one analyst, ε and δ each for itself.  Releases without an ε are counted in `unbounded`; those among them that are
+    crowd-blending also in `crowds`.
+    """
+
+    spent: Amount = field(default_factory=Amount)
+    everyone: Amount = field(default_factory=Amount)
+    most: Amount = field(default_factory=Amount)
+    charges: int = 0
+    unbounded: int = 0
+    crowds: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored in ledgers."""
+        amounts = {name: getattr(self, name).to_json() for name in ("spent", "everyone", "most")}
+        return {**amounts, "charges": self.charges, "unbounded": self.unbounded, "crowds": self.crowds}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Totals:
+        """Read what `to_json` wrote."""
+        spent, everyone, most = (Amount.from_json(stored[name]) for name in ("spent", "everyone", "most"))
+        return cls(spent, everyone, most, stored["charges"], stored["unbounded"], stored["crowds"])
+
+
+@dataclass(frozen=True)
+class BudgetStatus:
+    """Terms and totals of a dataset at one moment.
+
+    >>> terms = DatasetTerms(Unit(), budget=Budget.of(3, "1e-7"))
+    >>> BudgetStatus("births", terms, Totals(spent=Amount.up(1, 0))).left
+    Amount(epsilon=Decimal('2'), delta=Decimal('1E-7'))
+    """
+
+    dataset: str
+    terms: DatasetTerms
+    totals: Totals
+
+    @property
+    def epsilon(self) -> Decimal:
+        """The ε of everything released so far: infinite as soon as one release had none."""
+        return INFINITY if self.totals.unbounded else self.totals.spent.epsilon
+
+    @property
+    def delta(self) -> Decimal:
+        """The δ of everything released so far."""
+        return self.totals.spent.delta
+
+    @property
+    def left(self) -> Amount | None:
+        """What may still be released to everyone; None while no budget is set."""
+        if self.terms.budget is None:
+            return None
+        separate = self.terms.budget.separate_analysts is not None
+        used = self.totals.everyone.plus(self.totals.most) if separate else self.totals.spent
+        return self.terms.budget.limit.minus(used)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that certificates and `--json` show."""
+        left = self.left
+        return {
+            "dataset": self.dataset,
+            **self.terms.to_json(),
+            **self.totals.to_json(),
+            "epsilon": "Infinity" if self.totals.unbounded else self.totals.spent.to_json()["epsilon"],
+            "delta": self.totals.spent.to_json()["delta"],
+            "left": left and left.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What one dataset paid for a release: an (ε, δ) of its budget, or a ρ of an account carved out of it before."""
+
+    dataset: str
+    guarantee: Guarantee
+    epsilon: Decimal
+    delta: Decimal
+    rule: str
+    account: str | None = None
+    rho: Decimal | None = None
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Charged:
+        """Read a part of a stored charge."""
+        rho = stored["rho"]
+        return cls(
+            stored["dataset"],
+            Guarantee.from_json(stored["guarantee"]),
+            Decimal(stored["epsilon"]),
+            Decimal(stored["delta"]),
+            stored["rule"],
+            stored["account"],
+            None if rho is None else Decimal(rho),
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the ledger; `standings` tells how its datasets stood right after it, if it was just written."""
+
+    anchor: Anchor
+    at: str
+    kind: str
+    body: Mapping[str, Any]
+    standings: tuple[BudgetStatus, ...] = ()
+
+    @classmethod
+    def of(cls, link: ChainEntry, standings: tuple[BudgetStatus, ...] = ()) -> Entry:
+        """Return the entry that a link of the chain holds."""
+        return cls(link.anchor, link.at, link.kind, link.body, standings)
+
+    @property
+    def sequence(self) -> int:
+        """The number of the entry, counted from 1."""
+        return self.anchor.sequence
+
+    @property
+    def charged(self) -> tuple[Charged, ...]:
+        """What each dataset paid, if this is a charge."""
+        return tuple(Charged.from_json(part) for part in self.body["parts"]) if self.kind == "charge" else ()
+
+
+@dataclass(frozen=True)
+class ChargeWithoutRelease:
+    """A charge of which nothing came: it was concluded so, or its process is still at work or was killed."""
+
+    charge: Entry
+    concluded: bool
+
+    @property
+    def state(self) -> str:
+        """What is known of it, in words."""
+        return "nothing came of it" if self.concluded else "not concluded: still at work, or killed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        amounts = ("dataset", "epsilon", "delta", "account", "rho")
+        spent = [{name: part[name] for name in amounts if part[name] is not None} for part in self.charge.body["parts"]]
+        told = {"entry": self.charge.sequence, "at": self.charge.at, "release": self.charge.body["release"]}
+        return {**told, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
+
+
+def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
+    """Return the charges of which nothing came, in order; what was concluded last holds."""
+    charges: dict[str, Entry] = {}
+    outcomes: dict[str, Any] = {}
+    for entry in entries:
+        if entry.kind == "charge":
+            charges[entry.body["release"]] = entry
+        elif entry.kind == "conclude":
+            outcomes[entry.body["release"]] = entry.body["certificate"]
+    lost = ((name, charge) for name, charge in charges.items() if outcomes.get(name) is None)
+    return tuple(ChargeWithoutRelease(charge, name in outcomes) for name, charge in lost)
+
+
+@dataclass(frozen=True)
+class AnalystShare:
+    """What one analyst spent of one dataset, and his allowance if he has one."""
+
+    dataset: str
+    analyst: str
+    spent: Amount
+    allowance: Allowance | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        allowance = self.allowance and self.allowance.to_json()
+        return {"dataset": self.dataset, "analyst": self.analyst, "spent": self.spent.to_json(), "allowance": allowance}
+
+
+@dataclass(frozen=True)
+class Account:
+    """A zero-concentrated account carved out of a dataset's budget."""
+
+    dataset: str
+    account: str
+    rho: Decimal
+    spent: Decimal
+
+    @property
+    def left(self) -> Decimal:
+        """The ρ that is still left."""
+        return remaining(self.rho, self.spent)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        amounts = {"rho": plain(self.rho), "spent": plain(self.spent), "left": plain(self.left)}
+        return {"dataset": self.dataset, "account": self.account, **amounts}
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One moment of a ledger; `shared` names datasets that use another's budget, `looks` counts looks at the rows."""
+
+    head: Anchor
+    datasets: tuple[BudgetStatus, ...]
+    shared: Mapping[str, str]
+    shares: tuple[AnalystShare, ...]
+    accounts: tuple[Account, ...]
+    looks: Mapping[str, Mapping[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form that `--json` shows."""
+        return {
+            "head": self.head.to_json(),
+            "datasets": [standing.to_json() for standing in self.datasets],
+            "shared": dict(self.shared),
+            "analysts": [share.to_json() for share in self.shares],
+            "accounts": [account.to_json() for account in self.accounts],
+            "looks": {dataset: dict(counts) for dataset, counts in self.looks.items()},
+        }
+
+
+def overview(reader: Reader) -> Overview:
+    """Read how everything stands in one state of the ledger."""
+    datasets, totals = reader.values(("dataset",)), reader.values(("spent",))
+    roots = [key[1] for key, value in datasets.items() if value["root"] == key[1]]
+    return Overview(
+        reader.head,
+        tuple(
+            BudgetStatus(
+                root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root])
+            )
+            for root in roots
+        ),
+        {key[1]: value["root"] for key, value in datasets.items() if value["root"] != key[1]},
+        _shares(reader.values(("analyst",)), reader.values(("allowance",))),
+        tuple(
+            Account(root, account, read(value["rho"]), read(value["spent"]))
+            for (_, root, account), value in reader.values(("account",)).items()
+        ),
+        {key[1]: value for key, value in reader.values(("looks",)).items()},
+    )
+
+
+def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[AnalystShare, ...]:
+    people = sorted({key[1:] for key in [*spent, *allowances]})
+    return tuple(
+        AnalystShare(
+            root,
+            analyst,
+            Amount.from_json(spent["analyst", root, analyst]) if ("analyst", root, analyst) in spent else Amount(),
+            Allowance.from_json(found) if (found := allowances.get(("allowance", root, analyst))) else None,
+        )
+        for root, analyst in people
+    )

@@ -1,0 +1,285 @@
+"""Movement: who left and who joined since earlier releases without an ε, cell by cell, never one against the other.
+
+Two such tables around one withdrawal name the person who left.  So in every cell of an earlier one either nobody left
+or at least k people did, and the same holds for those who joined.  A minimum in total is not enough: fifty people who
+leave twenty cells still expose one alone with a chance of .994.
+
+Rows may have been erased since.  Whether the people of each cell are those who took part is judged by the counts that
+the holder kept of the earlier release, or by its commitment to the rows where it kept none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from incrowd.core.cells import Cells
+from incrowd.core.certificate import Certificate
+from incrowd.core.schema import Role
+from incrowd.core.steps.consent import gate_of
+from incrowd.core.table import Table
+from incrowd.engines.local.cell_people import CellLabels, CellPeople, PersonIds, people_in_cells
+from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.workflows.assess.released import levels_of, released_of
+from incrowd.workflows.consent.participants import NOBODY, Participants, difference, participants_of
+from incrowd.workflows.consent.place import open_registry, person_column
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, eligible
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.differences import Earlier, is_form
+
+_EMPTY = "in which nobody is today"
+_WAYS_OUT = "Release with an epsilon, or keep to the earlier release."
+
+
+@dataclass(frozen=True)
+class ConsentChanges:
+    """How many people left a cell of an earlier release and how many joined it; None for a cell that is not told."""
+
+    release: str
+    k: int
+    leavers: int
+    joiners: int
+    names: tuple[str, ...] = ()
+    cell: CellLabels | None = None
+    unknown: bool = False
+    """Whether rows of people who took part are gone, new or in other cells, and how many cannot be known."""
+
+    @property
+    def isolates(self) -> bool:
+        """Whether the two releases together single out fewer than k people who moved, or may do so."""
+        if self.unknown:
+            return True
+        if self.cell is None:
+            return self.leavers + self.joiners > 0
+        return 0 < self.leavers < self.k or 0 < self.joiners < self.k
+
+    @property
+    def sentence(self) -> str:
+        """What the two releases would show, for the data holder."""
+        if self.unknown:
+            return (
+                f"held against release {self.release}, rows of people who took part in it were erased, added or moved "
+                "to another cell since, or it was not kept who took part: how many people moved cannot be known"
+            )
+        if self.cell is None:
+            return (
+                f"held against release {self.release}, people left or joined, and the cells of that one cannot be made "
+                "again from its certificate"
+            )
+        labels = zip(self.names, self.cell, strict=True) if self.cell else ()
+        told = ", ".join(f"{name} {'missing' if label is None else label}" for name, label in labels)
+        return (
+            f"held against release {self.release}, fewer than {self.k} people moved in the cell {told or _EMPTY}: "
+            f"{self.leavers} left and {self.joiners} joined"
+        )
+
+
+Moves = list[tuple[CellLabels, int, int]]
+"""Cells with the numbers of people who left and who joined; a cell without people today has no labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Account:
+    """Who could take part before and who can now, and which people are in which cell today; all by pseudonyms."""
+
+    before: frozenset[str]
+    now: frozenset[str]
+    here: Mapping[CellLabels, frozenset[str]]
+
+    def by_registry(self, but: Collection[CellLabels] = ()) -> Moves:
+        """Return how many people of today's cells left and joined by what they decided."""
+        left, joined = self.before - self.now, self.now - self.before
+        cells = ((cell, people) for cell, people in self.here.items() if cell not in but)
+        return [(cell, len(people & left), len(people & joined)) for cell, people in cells]
+
+    def by_counts(self, stored: Participants, *, comparable: bool) -> Moves | None:
+        """Return the same with people whose rows are gone or new; None where it cannot be known how many they are.
+
+        It is known where cells were emptied, or where cells were filled that were empty, and where the only cell that
+        changed lacks exactly those people who decided to leave and have no row.  Where some cells were emptied and
+        others filled, people may have gone from one to the other.
+        """
+        today = stored.again({cell: people & self.before for cell, people in self.here.items()})
+        labels = {stored.name(cell): cell for cell in self.here}
+        changed = [name for name in {*stored.cells, *today.cells} if stored.at(name) != today.at(name)]
+        cells = {name: labels.get(name, ()) for name in changed}
+        moves = self.by_registry(set(cells.values()))
+        emptied = all(today.at(name) == NOBODY and not self._taking_part(cells[name]) for name in changed)
+        filled = all(stored.at(name) == NOBODY for name in changed)
+        if changed and not comparable:
+            return None
+        if emptied or filled:
+            return moves + [(cells[name], stored.at(name).number, self._taking_part(cells[name])) for name in changed]
+        if len(changed) > 1 or difference(stored.at(changed[0]), today.at(changed[0])) != stored.sum_of(self._gone):
+            return None
+        ((_, left, joined),) = [each for each in self.by_registry() if each[0] == cells[changed[0]]]
+        return [*moves, (cells[changed[0]], left + len(self._gone), joined)]
+
+    def _taking_part(self, cell: CellLabels) -> int:
+        """Return how many people of a cell take part now."""
+        return len(self.here.get(cell, frozenset()) & self.now)
+
+    @property
+    def _gone(self) -> frozenset[str]:
+        """Who decided to leave and has no row today."""
+        return (self.before - self.now).difference(*self.here.values())
+
+
+def movements(policy: Policy, earlier: Earlier, data: Table, now: ConsentSnapshot) -> Iterator[ConsentChanges]:
+    """Yield every cell of an earlier release in which somebody left or joined since, or may have."""
+    if earlier.certificate is None:
+        return
+    k = max(filter(None, (policy.plan.smallest_class, earlier.k)), default=0)
+    found = _people(policy, earlier.certificate, data)
+    comparable = _cells(policy, earlier.certificate) is not None and _shows(earlier, found)
+    here = {cell: frozenset(map(now.key.pseudonym, names)) for cell, names in found.people.items()}
+    account = _Account(_before(policy, earlier, here), now.subjects, here)
+    moves = _moves(policy, earlier, data, account, comparable=comparable)
+    if moves is None:
+        yield ConsentChanges(earlier.release, k, 0, 0, unknown=True)
+    for cell, left, joined in moves or ():
+        if left or joined:
+            yield ConsentChanges(earlier.release, k, left, joined, *((found.cells.names, cell) if comparable else ()))
+
+
+def participants(
+    policy: Policy, certificate: Certificate, data: Table, admission: ConsentSnapshot | None
+) -> Participants | None:
+    """Return who takes part in a release without an ε, as counts that its holder keeps; None where nobody decides."""
+    if admission is None or not is_form(policy.plan.guarantee):
+        return None
+    people = _people(policy, certificate, data).people
+    pseudonyms = {cell: frozenset(map(admission.key.pseudonym, names)) for cell, names in people.items()}
+    columns = _cells_of(policy, certificate).names
+    return Participants.of({cell: names & admission.subjects for cell, names in pseudonyms.items()}, columns)
+
+
+def _moves(policy: Policy, earlier: Earlier, data: Table, account: _Account, *, comparable: bool) -> Moves | None:
+    """Return who moved by the registry and by what was kept of the earlier release; None where it cannot be known."""
+    stored = participants_of(policy, earlier.release)
+    if stored is not None and earlier.certificate is not None:
+        same = stored.columns == _cells_of(policy, earlier.certificate).names
+        return account.by_counts(stored, comparable=comparable) if same else None
+    return account.by_registry() if _same_rows(earlier, data.engine.digest(data.rows)) else None
+
+
+def _before(policy: Policy, earlier: Earlier, here: Mapping[CellLabels, frozenset[str]]) -> frozenset[str]:
+    """Return who could take part in an earlier release: without a gate everybody, of whom today's people are known."""
+    gate = None if earlier.certificate is None else gate_of(earlier.certificate.steps)
+    return frozenset().union(*here.values()) if gate is None else eligible(open_registry(policy), gate)
+
+
+def _same_rows(earlier: Earlier, digest: bytes) -> bool:
+    """Whether the rows are, byte by byte, those to which the certificate of an earlier release commits."""
+    commitment = None if earlier.certificate is None else earlier.certificate.dataset.commitment
+    return bool(earlier.key) and commitment == keyed_digest(digest, earlier.key)
+
+
+def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: ConsentSnapshot | None) -> None:
+    """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
+    for each in earlier:
+        _require_purpose(each, now)
+        for moved in movements(policy, each, data, now) if now is not None else ():
+            if moved.isolates:
+                wait = "" if moved.unknown else "Wait for the next date of your calendar. "
+                raise Refused(
+                    f"{moved.sentence}. Nothing was charged. {wait}{_WAYS_OUT} incrowd consent preview shows all of "
+                    "these."
+                )
+
+
+def node_participants(policy: Policy, nodes: Table, now: ConsentSnapshot | None) -> Participants | None:
+    """Return whose nodes take part in a graph without an ε, as a count that its holder keeps."""
+    if now is None or not is_form(policy.plan.guarantee):
+        return None
+    return Participants.of({(): _present(policy, nodes, now) & now.subjects}, ())
+
+
+def require_nobody_moved(
+    policy: Policy, earlier: Sequence[Earlier], graph: GraphTables, now: ConsentSnapshot | None
+) -> None:
+    """Refuse, uncharged, a graph without an ε after another one if anybody left or joined: it has no crowds."""
+    for each in earlier:
+        _require_purpose(each, now)
+        if now is None or each.certificate is None:
+            continue
+        here: dict[CellLabels, frozenset[str]] = {(): _present(policy, graph.nodes, now)}
+        account = _Account(_before(policy, each, here), now.subjects, here)
+        stored = participants_of(policy, each.release)
+        moves = account.by_registry() if stored is None else account.by_counts(stored, comparable=False)
+        if moves is None or (stored is None and not _same_rows(each, graph.digest)):
+            raise Refused(
+                f"nodes that were in release {each.release} are gone, or others are new, or it was not kept who took "
+                f"part in it: two graphs side by side may show who moved. Nothing was charged. {_WAYS_OUT}"
+            )
+        if any(left or joined for _, left, joined in moves):
+            raise Refused(
+                f"people left or joined since release {each.release}, and the two graphs side by side would show who. "
+                f"Nothing was charged. {_WAYS_OUT}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTables:
+    """The nodes of a graph, and the digest of nodes and edges to which a certificate commits."""
+
+    nodes: Table
+    digest: bytes
+
+
+def _present(policy: Policy, nodes: Table, now: ConsentSnapshot) -> frozenset[str]:
+    """Return the pseudonyms of all people who have a node."""
+    person = person_column(policy)
+    return frozenset(
+        map(now.key.pseudonym, nodes.engine.learn(nodes.rows, [person.name], partial(PersonIds, person)).names)
+    )
+
+
+def _require_purpose(earlier: Earlier, now: ConsentSnapshot | None) -> None:
+    """Refuse to show everybody beside a release of people who consented."""
+    if now is None and earlier.certificate is not None and gate_of(earlier.certificate.steps) is not None:
+        raise Refused(
+            f"release {earlier.release} of the same people asked for consent, and this policy names no purpose: the "
+            "two together would show who refused. Nothing was charged. Name the purpose."
+        )
+
+
+def _people(policy: Policy, certificate: Certificate, data: Table) -> CellPeople:
+    """Return who is in which cell of a release."""
+    return people_in_cells(data.engine, data.rows, _cells_of(policy, certificate), person_column(policy))
+
+
+def _cells_of(policy: Policy, certificate: Certificate) -> Cells:
+    """Return the cells of a release, or the widest ones where its certificate does not tell them."""
+    widest = {column.name: column.hierarchy.height for column in policy.schema.released}
+    return _cells(policy, certificate) or Cells.of(policy.schema, widest)
+
+
+def _cells(policy: Policy, certificate: Certificate) -> Cells | None:
+    """Return the cells of quasi-identifiers that a release may show, or None where its certificate does not tell."""
+    released, levels = set(certificate.schema.released), levels_of(certificate)
+    quasi = [each.name for each in policy.schema.released if each.role is Role.QUASI and each.name in released]
+    if not quasi or any(len(levels.get(name, ())) != 1 for name in quasi):
+        return None
+    return Cells.of(policy.schema, {name: levels[name][0] for name in quasi}, quasi)
+
+
+def _shows(earlier: Earlier, found: CellPeople) -> bool:
+    """Whether published tables show each row at the labels of these cells, unchanged and whole."""
+    if earlier.certificate is None or earlier.folder is None:
+        return False
+    try:
+        tables = released_of(earlier.certificate, earlier.folder).tables
+    except InvalidParameter:
+        return False
+    if any(each.blanks or not each.faithful or each.rows is None for each in tables):
+        return False
+    possible = dict(zip(found.cells.names, found.labels(), strict=True))
+    return all(
+        set(each.labels[name].to_pylist()) <= possible[name]
+        for each in tables
+        for name in found.cells.names
+        if name in each.labels.column_names
+    )

@@ -1,0 +1,182 @@
+"""Answers that were given, kept beside the ledger: the same question again gets the same answer and reads no row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.codec import digest, public_text
+from incrowd.errors import LedgerUnavailable
+from incrowd.queries.answer import Answer
+from incrowd.queries.check import questions_of
+from incrowd.queries.steps.question import Combine, Understand
+from incrowd.queries.steps.workload import each_question
+from incrowd.store.chain import Chain
+from incrowd.store.chain_entry import ChainEntry
+from incrowd.store.database import sibling_address
+from incrowd.store.transaction import Writer
+from incrowd.workflows.query.recent import LruCache
+from incrowd.workflows.query.request import AnswerTexts
+from incrowd.workflows.verify.verify import certificate_of
+
+_NAME = "answers"
+_KIND, _NAMING = "answer", "release"
+"""An entry that holds an answer is long; whoever comes next checks the short one after it, which names its release."""
+_REMEMBERED, _SHORT = 256, 200_000
+"""How many answers are remembered, and how long such an answer is at most."""
+_INFINITE = ("NaN", "Infinity")
+"""Numbers that are no JSON; where an answer holds these letters otherwise, no harm is done by writing it anew."""
+EVERYONE = "*"
+"""Who asked an answer that is for everyone; no analyst can have this name."""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as it was given, with its certificate and the number of the charge that paid for it."""
+
+    answer: str
+    """As JSON text: numbers with a point have no unique form in an entry; a list, where several were paid as one."""
+    certificate: Certificate
+    charge: int
+    asker: str = ""
+    """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answer, or those to several questions that were paid for as one."""
+        read = json.loads(self.answer)
+        return tuple(map(Answer.from_json, read if isinstance(read, list) else [read]))
+
+    def paid_for(self, analyst: str | None) -> bool:
+        """Return whether it costs an asker nothing more: it is for everyone, or his own."""
+        return analyst is None or self.asker in ("", EVERYONE, analyst)
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """The answer in a list of releases."""
+        dataset = self.certificate.dataset
+        told = {"id": self.certificate.id, "created": self.certificate.created, "dataset": dataset.name}
+        return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
+
+    @property
+    def several(self) -> bool:
+        """Whether several questions were asked as one."""
+        return self.answer.startswith("[")
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The text of each question in its normal form, as the certificate tells it."""
+        made = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
+        asked = each_question(questions_of(self.certificate.steps))
+        return made or tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
+
+    @cached_property
+    def texts(self) -> AnswerTexts:
+        """Answer and certificate as they are sent."""
+        finite = not any(word in self.answer for word in _INFINITE)
+        answer = self.answer if finite else public_text(json.loads(self.answer))
+        return AnswerTexts(answer, public_text(self.plain_certificate))
+
+    @cached_property
+    def plain_certificate(self) -> dict[str, Any]:
+        """The certificate in its plain form."""
+        return self.certificate.to_json()
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> StoredAnswer:
+        """Read what was stored."""
+        return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), body.get("asker", ""))
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerIndex:
+    """Answers in short that were read already, up to the entry with this number."""
+
+    lock: Lock = field(default_factory=Lock)
+    seen: list[int] = field(default_factory=lambda: [0])
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The store: append-only, each entry bound to all before it; it can be shared by threads."""
+
+    chain: Chain
+    recent: LruCache[StoredAnswer] = field(default_factory=lambda: LruCache(_REMEMBERED), compare=False)
+    listing: AnswerIndex = field(default_factory=AnswerIndex, compare=False)
+
+    @classmethod
+    def beside(cls, ledger: str) -> Answers:
+        """Open the store that belongs to the ledger at an address, or make it."""
+        return cls(Chain.create(sibling_address(ledger, _NAME), _NAME, newest=1))
+
+    def find(self, question: str) -> StoredAnswer | None:
+        """Return the answer to a question, by its mark, if it was given before."""
+        found = self.remembered(question)
+        if found is not None:
+            return found
+        body = self.chain.read(lambda reader: reader.value(("question", question)))
+        return None if body is None else self._noted(question, StoredAnswer.of(body))
+
+    def remembered(self, question: str) -> StoredAnswer | None:
+        """Return an answer that this process found or gave lately: what was given once is given for good."""
+        return self.recent.find(question)
+
+    def _noted(self, question: str, found: StoredAnswer) -> StoredAnswer:
+        return self.recent.keep(question, found) if len(found.answer) <= _SHORT else found
+
+    def named(self, release: str) -> StoredAnswer | None:
+        """Return an answer by the id of its certificate."""
+        question = self.chain.read(lambda reader: reader.value(("release", release)))
+        return None if question is None else self.find(str(question))
+
+    def keep(self, question: str, kept: StoredAnswer) -> StoredAnswer:
+        """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
+        body = {"answer": kept.answer, "certificate": kept.plain_certificate, "charge": kept.charge}
+        body |= {"asker": kept.asker} if kept.asker else {}
+
+        def write(writer: Writer) -> StoredAnswer:
+            found = writer.value(("question", question))
+            if found is not None:
+                return StoredAnswer.of(found)
+            writer.append(_KIND, {"question": question}, {("question", question): body})
+            writer.append(_NAMING, {"question": question}, {("release", kept.certificate.id): question})
+            return kept
+
+        return self._noted(question, self.chain.transact(write))
+
+    def listed(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return who asked for each answer, and the answer in short, the earliest first; each is read once."""
+        with self.listing.lock:
+            for link in self.chain.links(self.listing.seen[0]):
+                self.listing.told.extend((each.asker, each.listed) for each in _stored(link))
+                self.listing.seen[0] = link.sequence
+            return list(self.listing.told)
+
+    def all(self) -> Iterator[StoredAnswer]:
+        """Yield all answers, the earliest first."""
+        for link in self.chain.links():
+            yield from _stored(link)
+
+
+def question_mark(told: Mapping[str, Any]) -> str:
+    """Return the mark of a question: everything that must agree for it to be the same question.
+
+    >>> question_mark({"text": "SELECT COUNT(*) FROM t", "epsilon": "1"}) == question_mark({"text": "x"})
+    False
+    """
+    return digest("incrowd question 1", told)
+
+
+def _stored(link: ChainEntry) -> Iterator[StoredAnswer]:
+    if link.kind != _KIND:
+        return
+    bodies = [value for key, value in link.sets.items() if key.startswith('["question"')]
+    if len(bodies) != 1:
+        raise LedgerUnavailable("the store of answers holds an entry that cannot be read; restore it from a copy.")
+    yield StoredAnswer.of(bodies[0])

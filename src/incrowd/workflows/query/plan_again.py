@@ -1,0 +1,86 @@
+"""The plan of an answer, made again from its certificate and the policy: the same text, on the same terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incrowd.core.steps.step import walk
+from incrowd.errors import InvalidParameter
+from incrowd.queries.batch import Batch
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.combined_measurement import CombinedMeasurement
+from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.question import Question
+from incrowd.queries.steps.question import Combine, Questions, Understand
+from incrowd.queries.steps.workload import AnswerSet
+from incrowd.queries.workloads.domain import counting
+from incrowd.queries.workloads.plans import set_again, terms_of
+from incrowd.verifier.statement import Problem
+from incrowd.workflows.query.tables import relations_of
+
+if TYPE_CHECKING:
+    from incrowd.core.certificate import Certificate
+    from incrowd.core.plan import Plan
+    from incrowd.queries.workloads.question_set import QuestionSet
+    from incrowd.workflows.policy.policy import Policy
+
+
+def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
+    """Return the plan of the question, or of several that were paid for as one; a problem where rows are needed."""
+    asked = [step for step in walk(certificate.steps) if isinstance(step, Understand)]
+    sets = [step for step in walk(certificate.steps) if isinstance(step, AnswerSet)]
+    free = {id(step) for each in sets for steps in each.questions for step in steps}
+    relations = {relation.name: relation for relation in relations_of(policy)}
+    tables = {name for step in asked for name in step.tables}
+    if any(step.terms is None for step in asked if id(step) not in free):
+        return Problem("its certificate does not say on which terms it was asked", undecided=True)
+    if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
+        return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
+    catalog = Catalog(tuple(relations.values()))
+    combined = next((step for step in certificate.steps if isinstance(step, Combine)), None)
+    if combined is not None:
+        return _combined_again(combined, asked, catalog, certificate, policy)
+    shared = {id(step) for each in sets for step in each.held}
+    made = tuple(_measurement(step, catalog, policy) for step in asked if id(step) not in shared)
+    if any(isinstance(step, Questions) for step in certificate.steps):
+        workloads = tuple(_workload(step, catalog, policy) for step in sets)
+        return Batch(made, policy.schema.unit, certificate.guarantee.delta, None, workloads).plan
+    return made[0].plan if made else Problem("its steps name no question")
+
+
+def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
+    unit, questions = policy.schema.unit, []
+    for each in step.questions:
+        asked = _question(each[0].question if isinstance(each[0], Understand) else "", catalog, policy)
+        counted = counting(asked, unit, catalog)
+        if counted is None:
+            raise InvalidParameter("a set of questions counts rows, and one of these does not.")
+        questions.append(counted)
+    return set_again(step, questions, unit, catalog)
+
+
+def _question(text: str, catalog: Catalog, policy: Policy) -> Question:
+    return understand(text, catalog, _max_groups(policy))
+
+
+def _combined_again(
+    step: Combine, asked: list[Understand], catalog: Catalog, certificate: Certificate, policy: Policy
+) -> Plan | Problem:
+    """Return the plan of a question that is made of several: its parts follow from its text, not from theirs."""
+    found = interpret(step.question, catalog, _max_groups(policy))
+    if isinstance(found, Question) or len(found.parts) != len(asked):
+        return Problem("the question that its steps name is made of other parts")
+    unit = policy.schema.unit
+    made = tuple(measurement(part, unit, terms_of(each.terms)) for part, each in zip(found.parts, asked, strict=True))
+    return CombinedMeasurement(found, Batch(made, unit, certificate.guarantee.delta)).plan
+
+
+def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
+    question = _question(step.question, catalog, policy)
+    return measurement(question, policy.schema.unit, terms_of(step.terms))
+
+
+def _max_groups(policy: Policy) -> int | None:
+    return None if policy.section.queries is None else policy.section.queries.max_groups

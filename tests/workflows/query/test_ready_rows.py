@@ -1,0 +1,109 @@
+"""Rows that are held ready are those that the tree makes of the table as it is, and no more than the bound allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sqlglot import exp
+
+from incrowd.engines.sql.duckdb import Warehouse
+from incrowd.errors import QuestionRefused
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.tables import table_rows
+from incrowd.queries.question import QueryTerms
+from incrowd.queries.work import unit_steps
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from tests.queries.slow import KIN
+from tests.queries.test_work import passed
+
+ROWS = 6
+PEOPLE = 4
+GREEDY = 3000
+"""So many rows has somebody who may have six."""
+
+
+def table() -> pa.Table:
+    """Four people with as many rows as may be, one with far more, rows of nobody, and values outside their bounds."""
+    owners: list[int | None] = [each for each in range(PEOPLE) for _ in range(ROWS)] + [99] * GREEDY + [None] * 5
+    size = len(owners)
+    return pa.table(
+        {
+            "patient": pa.array(owners, pa.int64()),
+            "age": pa.array([place % 130 - 5 for place in range(size)], pa.int64()),
+            "cost": pa.array([float(place % 7) if place % 11 else None for place in range(size)], pa.float64()),
+            "ward": [("heart", "lung", "moon", None)[place % 4] for place in range(size)],
+            "note": ["a" * (place % 300) for place in range(size)],
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=["parquet", "csv"])
+def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
+    folder: Path = tmp_path_factory.mktemp("ready")
+    if request.param == "parquet":
+        pq.write_table(table(), folder / "visits.parquet")
+    else:
+        table().to_pandas().astype({"patient": "Int64"}).to_csv(folder / "visits.csv", index=False)
+    content: dict[str, Any] = {
+        "incrowd": 1,
+        "dataset": {"name": "visits", "unit": {"column": "patient", "max_rows": ROWS}},
+        "source": str(folder / f"visits.{request.param}"),
+        "columns": {
+            "patient": {"role": "identifier", "type": "integer"},
+            "age": {"type": "integer", "bounds": [0, 99]},
+            "cost": {"type": "decimal", "bounds": [0, 1000]},
+            "ward": {"categories": ["heart", "lung"]},
+            "note": {"max_length": 210},
+        },
+        "queries": {},
+        "budget": {"epsilon": 10**6, "delta": "1e-3"},
+        "ledger": f"sqlite:///{folder}/ledger.sqlite",
+    }
+    with open_desk([load_policy(content)]) as found:
+        yield found
+
+
+def multiset(found: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True), key=repr)
+
+
+def test_rows_are_ready_as_the_tree_makes_them(desk: QueryService) -> None:
+    ready = desk.catalog["visits"]
+    trees = [table_rows(each, Context(desk.catalog, None)).query for each in (ready, replace(ready, ready=False))]
+    first, second = (multiset(desk.warehouse.collect(tree)) for tree in trees)
+    assert first == second
+    assert len(first) == ROWS * (PEOPLE + 1)
+
+
+def test_they_hang_on_no_question_and_are_read_once(desk: QueryService, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.load()
+    monkeypatch.setattr(Warehouse, "_read", lambda *_: pytest.fail("the rows were read again"))
+    answer = desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", QueryTerms(epsilon=Fraction(1000)))).answer
+    assert abs(answer.columns[0].values[0].as_py() - ROWS * (PEOPLE + 1)) <= 6
+
+
+@pytest.mark.parametrize("number", [number for number in range(len(KIN)) if number % 3 == 0])
+def test_rows_beyond_those_of_a_person_pass_no_operator(desk: QueryService, number: int) -> None:
+    """Whoever brings three thousand rows makes nobody's question longer than six would."""
+    desk.load()
+    asking = QueryRequest(KIN[number], QueryTerms(epsilon=Fraction(1, 100)))
+    with suppress(QuestionRefused):  # what is too much work for one person is refused
+        check_passed(desk, desk.prepare(asking).planned.statistics)
+
+
+def check_passed(desk: QueryService, statistics: Sequence[exp.Query]) -> None:
+    assert isinstance(desk.warehouse, Warehouse)
+    for tree in statistics:
+        found = desk.warehouse.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
+        most = max(passed(json.loads(found[0][1])))
+        assert most * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1)
