@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from incrowd.methods import GRAPHS, METHODS
 from incrowd.workflows.policy.file import json_schema
+from incrowd.workflows.registry import graph_method_names, method_class, method_names
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
@@ -19,7 +19,7 @@ BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
 def tables() -> str:
     """Return a heading and a table for each section and each method, from the JSON Schema and the methods' pages."""
     schema = json_schema()
-    methods = {f"{cls}Section": name for name, (_, cls) in {**METHODS, **GRAPHS}.items()}
+    methods = {f"{method_class(name).__name__}Section": name for name in (*method_names(), *graph_method_names())}
     parts = [_table("The whole file", schema)]
     nested: list[str] = []
     for name, section in schema["$defs"].items():

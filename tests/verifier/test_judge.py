@@ -30,8 +30,8 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.crowds.parameters import Target
+from incrowd.verifier.check import CheckOutcome
 from incrowd.verifier.judge import judge
-from incrowd.verifier.statement import CheckOutcome
 from incrowd.workflows.registry import check_of
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))

@@ -99,8 +99,8 @@ class AverageRisk(TableDemand):
 
     def claim(self, form: Form) -> AverageRiskClaim:
         """Claim it of all classes together."""
-        grounds = form.grounds(COUNTED, (HOMOGENEITY,))
-        return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **grounds)
+        basis = form.basis(COUNTED, (HOMOGENEITY,))
+        return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **basis)
 
     def recount(self, table: WrittenTable) -> Recount:
         """Hold the mean over rows of one over the size of their class against the limit."""

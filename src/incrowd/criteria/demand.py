@@ -96,7 +96,7 @@ class Form:
     left_out: Fraction = Fraction(0)
     untold: frozenset[str] = frozenset()
 
-    def grounds(self, shown: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
+    def basis(self, shown: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
         """Return what every claim says of its columns, its unit, its conditions and its limits."""
         people = (FEWER_PEOPLE,) if self.unit.max_rows > 1 else ()
         return {
@@ -195,7 +195,7 @@ class ColumnDemand(Demand):
         """Return all that its claim says beside its own parameters."""
         named = {"sensitive": self.column, "harmless": tuple(sorted(self.harmless)) or None}
         left_open = (_HARMLESS,) if self.harmless else ()
-        return {"theorem": (self.theorem,), **named, **form.grounds(shown, left_open)}
+        return {"theorem": (self.theorem,), **named, **form.basis(shown, left_open)}
 
     def compared(self, form: Form) -> dict[str, Any]:
         """Return the same for a claim that compares with all rows, which a file may lack some of."""

@@ -84,7 +84,7 @@ class KAnonymity(TableDemand):
     def claim(self, form: Form) -> Anonymity:
         """Claim it over the columns that make a class; with several rows a person, k rows are fewer people."""
         people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
-        return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.grounds(COUNTED, (HOMOGENEITY,)))
+        return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.basis(COUNTED, (HOMOGENEITY,)))
 
     def recount(self, table: WrittenTable) -> Recount:
         """Hold the smallest class against k."""

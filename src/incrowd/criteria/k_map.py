@@ -88,8 +88,8 @@ class KMap(TableDemand):
 
     def claim(self, form: Form) -> KMapClaim:
         """Claim it against the population, which whoever knows who is in the table does not need."""
-        grounds = form.grounds(PEOPLE, (HOMOGENEITY, INSIDERS))
-        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **grounds)
+        basis = form.basis(PEOPLE, (HOMOGENEITY, INSIDERS))
+        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **basis)
 
     def recount(self, table: WrittenTable) -> Recount:
         """Leave open what only the population shows."""

@@ -114,7 +114,7 @@ class DeltaPresence(TableDemand):
             most=exact(self.most),
             population=self.population,
             theorem=(self.theorem,),
-            **form.grounds(PEOPLE, (HOMOGENEITY,)),
+            **form.basis(PEOPLE, (HOMOGENEITY,)),
         )
 
     def recount(self, table: WrittenTable) -> Recount:

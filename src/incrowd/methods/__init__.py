@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-METHODS: Mapping[str, tuple[str, str]] = {
+METHODS: Mapping[str, str | tuple[str, str]] = {
     "safe": ("incrowd.methods.anonymity.safe", "Safe"),
     "scheme": ("incrowd.methods.anonymity.scheme", "Scheme"),
     "suppressed-histogram": ("incrowd.methods.histograms.suppressed", "SuppressedHistogram"),
@@ -44,7 +44,7 @@ METHODS: Mapping[str, tuple[str, str]] = {
 Being here gives it a policy section, a help page and the contract tests.
 """
 
-GRAPHS: Mapping[str, tuple[str, str]] = {
+GRAPHS: Mapping[str, str | tuple[str, str]] = {
     "degree-anonymity": ("incrowd.methods.graphs.degree_anonymity", "DegreeAnonymous"),
     "switching": ("incrowd.methods.graphs.switching", "Switching"),
     "add-delete": ("incrowd.methods.graphs.add_delete", "AddingDeleting"),

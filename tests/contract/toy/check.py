@@ -8,10 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of, values_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 from tests.contract.toy.steps import AddToTotal, Total
 
 STEPS = (KeepRows, EveryRow, AddToTotal)

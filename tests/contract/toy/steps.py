@@ -38,18 +38,18 @@ class AddToTotal(Step):
         """Guarantee what the noise costs somebody with all their rows."""
         return StepGuarantee(Laplace(self.scale, unit.max_rows), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        unit = grounds.unit
+        unit = basis.unit
         return (
             PurePrivacy(
-                epsilon=grounds.epsilon,
+                epsilon=basis.epsilon,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
                 scale=self.scale,
                 unit=unit,
                 theorem=(_SOURCE,),
-                preconditions=(*proved(_NOISY), *assumed(grounds.guarantee.assumes)),
+                preconditions=(*proved(_NOISY), *assumed(basis.guarantee.assumes)),
                 not_protected=(GROUPS,),
             ),
         )

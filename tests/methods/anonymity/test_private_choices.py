@@ -15,7 +15,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.partition import check as partition
 from incrowd.methods.anonymity.scheme import check as scheme
 from incrowd.methods.anonymity.slicing import check as slicing
-from incrowd.verifier.statement import in_order
+from incrowd.verifier.check import in_order
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import changed

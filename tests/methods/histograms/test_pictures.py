@@ -42,7 +42,7 @@ def opened(way: str, folder: Path) -> tuple[Certificate, Any]:
 def drawn(certificate: Certificate, output: Any) -> str:
     own = picture_of(certificate.method.name)
     assert own is not None
-    return str(own.picture(statement_of(certificate), output))
+    return str(own.draw(statement_of(certificate), output))
 
 
 def test_exact_and_noisy_bars_look_different_and_are_told_in_words(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.refine import refine
 from incrowd.workflows.policy.ledger import find_book

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people

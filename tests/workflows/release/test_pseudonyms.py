@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import release
 from incrowd.workflows.verify.verify import verify

@@ -36,12 +36,12 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.drawing.glyphs import CHANGES
+from incrowd.drawing.picture import Picture
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.registry import check_of, names, picture_of
+from incrowd.workflows.registry import check_of, names
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.page import internal_report, public_report, summary_html
-from incrowd.workflows.report.picture import describe
+from incrowd.workflows.report.page import describe, internal_report, public_report, summary_html
 from tests.certificates import (
     PERSON,
     ROWS_OF_PEOPLE,
@@ -100,7 +100,7 @@ class Page(HTMLParser):
 
 
 def label(certified: Certificate) -> Label:
-    return label_of(certified, describe(certified, picture_of(certified.method.name)))
+    return label_of(certified, describe(certified))
 
 
 def plain(text: str) -> str:
@@ -368,11 +368,11 @@ def test_every_step_is_told_in_its_own_words(certified: Certificate) -> None:
 
 def test_every_step_has_a_glyph_that_can_be_drawn() -> None:
     known = [*CHANGES, None]
-    assert all(step.glyph in known for name in names() for step in check_of(name).STEPS)
+    assert all(step.glyph in known for name in names() for step in check_of(name).steps)
 
 
 def test_a_method_without_a_picture_is_told_by_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incrowd.workflows.report.page.picture_of", lambda name: None)
+    monkeypatch.setattr("incrowd.workflows.report.page.picture_of", lambda name: Picture())
     certified = certificate(evidence={"rows": 1234, "singling out": "nobody"})
     text = Page(public_report(certified, shown(policy()))).text
     assert "See the claims" in text

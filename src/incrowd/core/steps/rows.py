@@ -153,9 +153,9 @@ class Recode(Step):
             return inner
         return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that names stand under pseudonyms, where some do."""
-        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), grounds.unit)
+        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), basis.unit)
 
 
 @dataclass(frozen=True)

@@ -201,17 +201,17 @@ class Reasons:
     gaps: tuple[Exposure, ...] = ()
 
 
-def private(grounds: ClaimBasis, noise: str, scale: Fraction | None, reasons: Reasons) -> PurePrivacy:
+def private(basis: ClaimBasis, noise: str, scale: Fraction | None, reasons: Reasons) -> PurePrivacy:
     """Return the claim of numbers of a graph with noise; a scale that hangs on the edges is never stated."""
-    unit = grounds.unit
+    unit = basis.unit
     return PurePrivacy(
         unit=unit,
-        theorem=grounds.guarantee.because,
-        epsilon=grounds.epsilon,
+        theorem=basis.guarantee.because,
+        epsilon=basis.epsilon,
         adjacency=unit.adjacency,
         max_rows=unit.max_rows,
         noise=noise,
         scale=scale,
-        preconditions=(*proved(*reasons.proved), *checked(*reasons.checked), *assumed(grounds.guarantee.assumes)),
+        preconditions=(*proved(*reasons.proved), *checked(*reasons.checked), *assumed(basis.guarantee.assumes)),
         not_protected=(GROUPS, *reasons.gaps),
     )

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.engines.readers.sources import open_source
 from incrowd.mechanisms.polynomial import PolynomialNoise
 from incrowd.methods.graphs.outputs import CLUSTERING, COUNT, FROM, INSIDE, NODE, SIZE, TO, TRIANGLES, WEDGES, TwoTables
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement
+from incrowd.verifier.check import CheckOutcome, Problem
 
 WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, TRIANGLES, WEDGES, "degree", "count", "number"})
 _TOLERANCE = 1 + 1e-9  # logarithms here are floats

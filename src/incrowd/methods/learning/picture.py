@@ -14,9 +14,9 @@ from incrowd.methods.learning.steps import LearnFrom, PublishModel
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.methods.learning.fits import Floats
     from incrowd.methods.learning.models import LearnedModel
-    from incrowd.verifier.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "coefficients": "Numbers of the model",
@@ -31,7 +31,7 @@ def description(statement: Statement) -> Description:
     numbers = int(statement.evidence["coefficients"])
     if numbers == 0:
         return EMPTY
-    learn, made = statement.grounds.need(LearnFrom), statement.grounds.need(PublishModel)
+    learn, made = statement.basis.need(LearnFrom), statement.basis.need(PublishModel)
     what = "of the columns themselves" if learn.target is None else f"that predicts {learn.target}"
     text = (
         f"A model {what} from {counted(len(learn.columns), 'column')}: {made.model.words}, "

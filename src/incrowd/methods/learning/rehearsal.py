@@ -267,7 +267,7 @@ def rehearse(method: Any, schema: Schema, rows: int) -> GainBand | None:
 
 def _band(method: Any, schema: Schema, rows: int) -> GainBand | None:
     plan, quiet = method.plan(schema), replace(method, epsilon=Fraction(_QUIET)).plan(schema)
-    learn = plan.grounds.need(LearnFrom)
+    learn = plan.basis.need(LearnFrom)
     kind, groups = _kind_of(learn)
     ends = []
     for every in (_FEW, _ALL):

@@ -13,6 +13,7 @@ from incrowd.core.claims.crowds import Anonymity, Pseudonymity
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Arrange, KeepRows, Recode
 from incrowd.core.steps.step import Step
 from incrowd.criteria.individual_risk import individual_risk
@@ -23,8 +24,8 @@ from incrowd.methods.perturbation.microaggregation.steps import AggregateRows
 from incrowd.methods.perturbation.output import MaskedRows, rows_of
 from incrowd.methods.perturbation.pram.steps import Randomize
 from incrowd.methods.perturbation.steps import Masked, Masking, Preservation, maskings
+from incrowd.verifier.check import CheckOutcome, Place, Problem, maybe, one, some
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Place, Problem, Statement, maybe, one, some
 
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, Anonymity, IndividualRisk, Preservation, Masked, Pseudonymity)
 STATISTICS = True
@@ -45,7 +46,7 @@ def chain_of(*masking: type[Masking]) -> tuple[tuple[type[Step], ...], tuple[Pla
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that other columns are read than released, or changed than read, or None."""
-    released, recode = statement.released, statement.grounds.need(Recode)
+    released, recode = statement.released, statement.basis.need(Recode)
     if recode.names != released:
         return Problem("the columns that are read are not the released ones")
     for step in maskings(statement.steps):

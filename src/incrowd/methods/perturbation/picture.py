@@ -13,7 +13,7 @@ from incrowd.methods.perturbation.steps import maskings
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "rows": "Rows published",

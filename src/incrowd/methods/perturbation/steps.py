@@ -204,29 +204,29 @@ class Masking(Step):
             return inner
         return StepGuarantee(Syntactic(CRITERION, self.terms), (BECAUSE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, where no other step changes what it speaks of; the first one says what was changed."""
-        masks = tuple(maskings(grounds.steps))
+        masks = tuple(maskings(basis.steps))
         others = [step for step in masks if step is not self]
         kept = [
-            self.claim(what, how, grounds)
+            self.claim(what, how, basis)
             for what, how in self.kept
             if not any(step.disturbs(self.rests_on(what)) for step in others)
         ]
-        return (*kept, *self.changed(grounds))
+        return (*kept, *self.changed(basis))
 
-    def changed(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def changed(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Return what the first mask says for all of them: which columns were changed."""
-        masks = tuple(maskings(grounds.steps))
-        return (_masked(masks, grounds),) if self is masks[0] else ()
+        masks = tuple(maskings(basis.steps))
+        return (_masked(masks, basis),) if self is masks[0] else ()
 
-    def claim(self, kept: KeptStatistic, how: Exactness, grounds: ClaimBasis) -> Preservation:
+    def claim(self, kept: KeptStatistic, how: Exactness, basis: ClaimBasis) -> Preservation:
         """Return the claim that a statistic of the changed columns is kept."""
         return Preservation(
             columns=self.changes,
             kept=kept,
             how=how,
-            unit=grounds.unit,
+            unit=basis.unit,
             theorem=(self.source,),
             preconditions=proved(_MADE),
             not_protected=(MEASURED, SUBGROUPS),
@@ -240,10 +240,10 @@ class Masking(Step):
         return None
 
 
-def _masked(masks: tuple[Masking, ...], grounds: ClaimBasis) -> Masked:
+def _masked(masks: tuple[Masking, ...], basis: ClaimBasis) -> Masked:
     return Masked(
         columns=tuple(dict.fromkeys(name for step in masks for name in step.changes)),
-        unit=grounds.unit,
+        unit=basis.unit,
         theorem=(_MASKING_NONE,),
         preconditions=proved(_MADE),
         not_protected=(MEASURED, UNMASKED),

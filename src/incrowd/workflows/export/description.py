@@ -18,8 +18,8 @@ from incrowd.core.terms import joined
 from incrowd.core.words import listed
 from incrowd.engines.readers.statistics import Coding, open_statistics
 from incrowd.errors import InvalidParameter
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, STATISTICS, check_files, columns_of, documents_of, file_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.export.formats import Exported, PublisherInfo
 from incrowd.workflows.verify.verify import read_certificate

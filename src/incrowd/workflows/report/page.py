@@ -23,7 +23,8 @@ from incrowd.core.steps.rows import Recode, RecodedColumn
 from incrowd.core.steps.step import walk
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
-from incrowd.drawing.markup import framed, table, text
+from incrowd.drawing.markup import Description, framed, table, text
+from incrowd.drawing.picture import Picture
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
@@ -31,7 +32,6 @@ from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.picture import describe, sizes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -256,7 +256,7 @@ def internal_report(certificate: Certificate, output: Any, comparison: Markup | 
 
 def summary_html(certificate: Certificate) -> str:
     """Return the label as a fragment of HTML that brings its own style and takes the page's colors."""
-    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate))
     return _templates().get_template("summary.html").render(certificate=certificate, label=label)
 
 
@@ -272,9 +272,9 @@ def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, 
 
 
 def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> ReportPage:
-    own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
-    label = label_of(certificate, describe(certificate, own))
-    drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
+    picture, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
+    label = label_of(certificate, describe(certificate))
+    drawn = None if output is None else picture.draw(statement_of(certificate), output)
     return ReportPage(
         certificate=certificate,
         label=label,
@@ -291,10 +291,23 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
         cards=_cards(certificate),
         recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),
         budget=budget_of(certificate.accounting),
-        evidence=_evidence(certificate, sizes(certificate, own), drawn),
+        evidence=_evidence(certificate, _sizes(certificate, picture), drawn),
         identity=_identity(certificate),
         assumptions=tuple(assumptions(claims)),
     )
+
+
+def describe(certificate: Certificate) -> Description:
+    """Return what was published, in words."""
+    return picture_of(certificate.method.name).description(statement_of(certificate))
+
+
+def _sizes(certificate: Certificate, picture: Picture) -> list[tuple[str, int]]:
+    """Return the whole numbers of the evidence under their labels."""
+    evidence, labels = certificate.evidence, picture.evidence
+    if labels is None:
+        labels = {name: name.capitalize() for name in sorted(evidence)}
+    return [(label, evidence[name]) for name, label in labels.items() if isinstance(evidence.get(name), int)]
 
 
 def _cards(certificate: Certificate) -> tuple[Card, ...]:

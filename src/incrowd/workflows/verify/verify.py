@@ -22,9 +22,9 @@ from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain_entry import Anchor
+from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
-from incrowd.verifier.statement import CheckOutcome, CheckResult, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import check_of, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key
@@ -55,10 +55,10 @@ class Verification:
     """All findings; passed means that nothing failed, not that nothing is unknown."""
 
     certificate: Certificate
-    findings: tuple[CheckResult, ...]
+    findings: tuple[CheckOutcome, ...]
 
     @property
-    def failure(self) -> CheckResult | None:
+    def failure(self) -> CheckOutcome | None:
         """The first finding that failed, if one did."""
         return next((each for each in self.findings if each.verdict is Verdict.FAILED), None)
 
@@ -107,7 +107,7 @@ class Verification:
         return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
 
 
-def _check_count(findings: tuple[CheckResult, ...]) -> str:
+def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
     passed = [each.about for each in findings if each.verdict is Verdict.PASSED]
     claims = sum(about.startswith("claim: ") for about in passed)
     return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
@@ -143,7 +143,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
     findings = [
         *check_files(certificate, folder, data),
         *_folder(certificate, path, (data, held.get("trusted"))),
-        *map(finding, judge(certificate, check_of(certificate.method.name))),
+        *judge(certificate, check_of(certificate.method.name)),
         *_contents(certificate, folder, data),
         *_descent(certificate, placed(certificate, folder, data), held),
     ]
@@ -153,32 +153,29 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
-        *(CheckResult(_ASSUMED, Verdict.UNKNOWN, text) for text in _assumed(certificate)),
+        *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
     ]
     return Verification(certificate, tuple(findings))
 
 
-def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckResult]:
+def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckOutcome]:
     if path.is_dir():
         given = [each for each in named if each is not None]
         yield check_folder(certificate, path, [each.name for each in given if each.resolve().parent == path.resolve()])
 
 
-def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
+def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Look into the files, as the method says: which columns there are, and whether they keep what was guaranteed."""
     files = placed(certificate, folder, data)
     if not files or not all(file.is_file() for file in files):
         return
     try:
-        for look in check_of(certificate.method.name).looks(statement_of(certificate), files):
-            yield finding(look)
+        yield from check_of(certificate.method.name).inspect(statement_of(certificate), files)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield CheckResult(
-            "contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})"
-        )
+        yield failed("contents of the file", f"the file cannot be counted ({type(error).__name__})")
 
 
-def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
+def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Where all else holds, look at what the files show beside their counts, and at the report."""
     from incrowd.workflows.verify.check_output import check_output
 
@@ -187,10 +184,10 @@ def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> It
         return
     try:
         output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
-        for look in (*check_output(certificate, output, files), *_report(certificate, output, folder)):
-            yield finding(look)
+        yield from check_output(certificate, output, files)
+        yield from _report(certificate, output, folder)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield CheckResult("evidence", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+        yield failed("evidence", f"the file cannot be counted ({type(error).__name__})")
 
 
 def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[CheckOutcome]:
@@ -211,41 +208,38 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
         yield CheckOutcome(_REPORT, other, "")
 
 
-def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckResult]:
+def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckOutcome]:
     """Verify the release that a coarser table was made from, and then hold the table against it."""
-    descent, folder = getattr(check_of(certificate.method.name), "descent", None), held.get("parent")
-    if descent is None:
+    check, folder = check_of(certificate.method.name), held.get("parent")
+    if not check.has_parent:
         if folder is not None:
-            yield CheckResult(
-                "parent", Verdict.FAILED, "this release was not made from another: its steps name no parent"
-            )
+            yield failed("parent", "this release was not made from another: its steps name no parent")
         return
     if folder is None:
-        yield CheckResult("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
+        yield undecided("parent", "its folder was not given: that this table is what its file gives")
         return
     own = verify(folder, ledger=held.get("ledger"), trusted=held.get("trusted"))
     wrong, where = own.failure, folder if folder.is_dir() else folder.parent
     if wrong is not None:
-        yield CheckResult("parent", Verdict.FAILED, f"it does not verify itself ({wrong.about}: {wrong.why})")
+        yield failed("parent", f"it does not verify itself ({wrong.about}: {wrong.why})")
         return
     try:
-        problem = descent(certificate, own.certificate, files, placed(own.certificate, where, None))
+        parent = Certified(own.certificate, placed(own.certificate, where, None))
+        problem = check.compare_parent(Certified(certificate, files), parent)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         problem = Problem(f"the files cannot be compared ({type(error).__name__})")
     right = f"verified first ({own.verdict}); computed again from its file, the table is the same"
-    yield finding(CheckOutcome("parent", problem, right))
+    yield CheckOutcome("parent", problem, right)
 
 
-def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckResult]:
+def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckOutcome]:
     """Make the whole plan again and compare every leaf of it."""
     if policy is None:
         return
     if policy.hash != certificate.policy_hash:
-        yield CheckResult("policy", Verdict.FAILED, "this is not the policy that the release was made under")
+        yield failed("policy", "this is not the policy that the release was made under")
         return
-    yield finding(
-        CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
-    )
+    yield CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -278,11 +272,9 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     return None if known else Problem("the plan made from it has other steps, guarantees, claims or columns")
 
 
-def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckResult]:
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckOutcome]:
     if ledger is None:
-        yield CheckResult(
-            "ledger", Verdict.UNKNOWN, "no ledger was given: that the charge was made, and what came since"
-        )
+        yield undecided("ledger", "no ledger was given: that the charge was made, and what came since")
         return
     try:
         problem = _charge(certificate, ledger)
@@ -290,7 +282,7 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckRe
         problem = str(error)
     place = certificate.ledger.sequence
     right = f"entry {place} is the charge of this release; the chain is whole"
-    yield CheckResult("ledger", Verdict.FAILED if problem else Verdict.PASSED, problem or right)
+    yield failed("ledger", problem) if problem else passed("ledger", right)
 
 
 def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
@@ -331,21 +323,21 @@ def _came_of(certificate: Certificate) -> tuple[str, str]:
 _OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
 
 
-def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckResult]:
+def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckOutcome]:
     if certificate.signature is None:
         if trusted is None:
-            yield CheckResult("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+            yield undecided("signature", "the certificate is not signed: who made it")
         else:
             public_key(trusted)  # which refuses a file that holds none
-            yield CheckResult("signature", Verdict.FAILED, "a key was given, and the certificate is not signed")
+            yield failed("signature", "a key was given, and the certificate is not signed")
         return
     problem = check_signature(certificate, trusted)
     if problem is not None:
-        yield CheckResult("signature", Verdict.FAILED, problem)
+        yield failed("signature", problem)
     elif trusted is None:
-        yield CheckResult("signature", Verdict.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
+        yield undecided("signature", "it is intact; whose key it is must be learned elsewhere")
     else:
-        yield CheckResult("signature", Verdict.PASSED, "signed by the key that was given")
+        yield passed("signature", "signed by the key that was given")
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def test_a_forged_model_is_found(forge: Callable[[Any], object], words: str, fol
     certificate = read_certificate(folder)
     files = (folder / "data.csv", tmp_path / "model.json")
     assert file_of(files[1]).sha256 not in {file.sha256 for file in certificate.outputs}
-    problems = [look.problem for look in check_of("tree").looks(statement_of(certificate), files)]
+    problems = [look.problem for look in check_of("tree").inspect(statement_of(certificate), files)]
     assert any(problem is not None and words in problem.text for problem in problems)
 
 

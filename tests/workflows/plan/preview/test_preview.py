@@ -19,8 +19,8 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import BY_LOOK, LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.suppression import Suppress
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused, SourceUnreadable
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.plan.preview.chosen_policy import ChosenPolicy, replaced
 from incrowd.workflows.plan.preview.preview import PreviewResult, look

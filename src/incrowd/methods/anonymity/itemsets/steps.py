@@ -58,9 +58,9 @@ class CutItems(Step):
             return inner
         return StepGuarantee(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no combination of a few items is rare."""
-        return (self.criterion.claim(self.separator, self.columns, grounds.unit),)
+        return (self.criterion.claim(self.separator, self.columns, basis.unit),)
 
 
 @dataclass(frozen=True)

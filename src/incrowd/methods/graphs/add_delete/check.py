@@ -7,13 +7,14 @@ from pathlib import Path
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.add_delete.steps import AddDelete
 from incrowd.methods.graphs.claims import RandomEdges
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AddDelete)
 CLAIMS: tuple[type[Claim], ...] = (RandomEdges,)
@@ -22,7 +23,7 @@ ORDER = (one(Connect), one(AddDelete))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the labels are not the released columns, or None."""
-    return contents.columns_problem(statement, statement.grounds.need(AddDelete).columns)
+    return contents.columns_problem(statement, statement.basis.need(AddDelete).columns)
 
 
 def hidden(claim: Claim) -> Problem | None:  # noqa: ARG001 - there is one kind

@@ -11,14 +11,14 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges", "nodes of the rarest degree": "Nodes of the rarest degree"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    share = statement.grounds.need(AddDelete).share
+    share = statement.basis.need(AddDelete).share
     full = f"A graph of whose edges {share} were left out at random, and as many others put in; the rest is true."
     return Description("A graph with random changes", full, "nodes with nearly the degree they look for")
 

@@ -46,6 +46,6 @@ class AddDelete(Step):
             return inner
         return StepGuarantee(Syntactic("random edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what was done, and that nothing more is guaranteed."""
-        return (random_edges(self.share, grounds.unit),)
+        return (random_edges(self.share, basis.unit),)

@@ -8,12 +8,13 @@ from pathlib import Path
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.block_model.steps import DrawFromBlocks
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, DrawFromBlocks)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -22,9 +23,9 @@ ORDER = (one(Connect), one(DrawFromBlocks))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the unit is no edge, or that other columns than the block are released; or None."""
-    if not statement.grounds.unit.kind.of_edges:
+    if not statement.basis.unit.kind.of_edges:
         return Problem("noisy counts of blocks hide an edge, and the guarantee speaks of another unit")
-    return contents.columns_problem(statement, (statement.grounds.need(DrawFromBlocks).column,))
+    return contents.columns_problem(statement, (statement.basis.need(DrawFromBlocks).column,))
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
@@ -47,6 +48,6 @@ def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
 
 
 def _blocks(statement: Statement, output: TwoTables) -> Problem | None:
-    step = statement.grounds.need(DrawFromBlocks)
+    step = statement.basis.need(DrawFromBlocks)
     many = len(set(output.nodes[step.column].to_pylist())) > step.blocks
     return Problem("there are more blocks than the certificate says") if many else None

@@ -11,14 +11,14 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges drawn"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    step = statement.grounds.need(DrawFromBlocks)
+    step = statement.basis.need(DrawFromBlocks)
     full = (
         f"Nodes with their “{step.column}”, and edges that were drawn from noisy counts inside and between "
         f"{step.blocks} blocks. No edge of the data is published; one that is the same is so by chance."

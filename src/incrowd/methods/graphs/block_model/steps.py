@@ -64,10 +64,10 @@ class DrawFromBlocks(Step):
             raise InvalidParameter("one node changes counts between blocks without bound.")
         return StepGuarantee(Pure(1 / self.scale), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons(
             (_GRAPH_FROM_NOISY_COUNTS,),
             (_GRAPH_SIMPLE,),
         )
-        return (private(grounds, "laplace", self.scale, reasons),)
+        return (private(basis, "laplace", self.scale, reasons),)

@@ -10,12 +10,13 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.clustering.steps import NoisyClustering, coefficient
 from incrowd.methods.graphs.outputs import CLUSTERING, TRIANGLES, WEDGES, GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyClustering)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -24,9 +25,9 @@ ORDER = (one(Connect), one(NoisyClustering))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that a node cannot be hidden so, or that the noise costs more than it says; or None."""
-    if not statement.grounds.unit.kind.of_edges:
+    if not statement.basis.unit.kind.of_edges:
         return Problem("triangles are hidden for edges, and the guarantee speaks of another unit")
-    step = statement.grounds.need(NoisyClustering)
+    step = statement.basis.need(NoisyClustering)
     return contents.polynomial_problem(step.noise) or contents.columns_problem(statement, ())
 
 

@@ -10,7 +10,7 @@ from incrowd.methods.graphs.outputs import CLUSTERING, TRIANGLES, WEDGES
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"numbers": "Rows published"}
 

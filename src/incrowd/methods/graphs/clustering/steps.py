@@ -73,7 +73,7 @@ class NoisyClustering(Step):
             raise InvalidParameter("one node changes triangles and pairs of edges without bound.")
         return StepGuarantee(Pure(2 * self.half), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""
         reasons = Reasons(
             (
@@ -82,7 +82,7 @@ class NoisyClustering(Step):
             ),
             (_COEFFICIENT_FITS,),
         )
-        return (private(grounds, "polynomial", None, reasons),)
+        return (private(basis, "polynomial", None, reasons),)
 
 
 def coefficient(triangles: int, wedges: int) -> float:

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.claims import DegreeAnonymity
 from incrowd.methods.graphs.degree_anonymity.steps import LevelDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, PublishedGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, LevelDegrees)
 CLAIMS: tuple[type[Claim], ...] = (DegreeAnonymity,)
@@ -26,7 +27,7 @@ _DEGREE = "degree in the published graph"
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the labels are not the released columns, or None."""
-    return contents.columns_problem(statement, statement.grounds.need(LevelDegrees).columns)
+    return contents.columns_problem(statement, statement.basis.need(LevelDegrees).columns)
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
@@ -55,6 +56,6 @@ def _rare(statement: Statement, output: TwoTables) -> Problem | None:
         _DEGREE, pa.array(np.bincount(ends, minlength=len(output) + 1)[1:])
     )
     classes = labeled.group_by(labeled.column_names).aggregate([([], "count_all")])["count_all"].to_pylist()
-    least = statement.grounds.need(LevelDegrees).k
+    least = statement.basis.need(LevelDegrees).k
     small = any(number < least for number in classes)
     return Problem("some degree is shared by fewer nodes than the certificate says") if small else None

@@ -11,14 +11,14 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges", "nodes of the rarest degree": "Nodes of the rarest degree"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    k = statement.grounds.need(LevelDegrees).k
+    k = statement.basis.need(LevelDegrees).k
     full = (
         f"A graph in which every degree is shared by {k} nodes or more. Edges were added, moved or removed until it "
         "was so; all others are true."

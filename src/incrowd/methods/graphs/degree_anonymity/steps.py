@@ -48,6 +48,6 @@ class LevelDegrees(Step):
             return inner
         return StepGuarantee(Syntactic("k-degree anonymity", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no degree is rare."""
-        return (degree_anonymity(self.k, self.columns, grounds.unit),)
+        return (degree_anonymity(self.k, self.columns, basis.unit),)

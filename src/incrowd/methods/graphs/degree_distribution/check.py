@@ -10,13 +10,14 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.core.unit import Kind
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_distribution.steps import NoisyDegrees
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -25,8 +26,8 @@ ORDER = (one(Connect), one(NoisyDegrees))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that nodes are protected without a bound, or edges with one, or that node columns are released."""
-    bounded = statement.grounds.need(NoisyDegrees).bound is not None
-    if bounded != (statement.grounds.unit.kind is Kind.NODE):
+    bounded = statement.basis.need(NoisyDegrees).bound is not None
+    if bounded != (statement.basis.unit.kind is Kind.NODE):
         return Problem("degrees are bounded where nodes are protected, and only there")
     return contents.columns_problem(statement, ())
 
@@ -58,7 +59,7 @@ def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
 
 
 def _degrees(statement: Statement, table: pa.Table) -> Problem | None:
-    bound = statement.grounds.need(NoisyDegrees).bound
+    bound = statement.basis.need(NoisyDegrees).bound
     if table["degree"].to_pylist() != list(range(table.num_rows)):
         return Problem("the degrees do not stand one after the other from 0 on")
     counts = table["count"].to_pylist()

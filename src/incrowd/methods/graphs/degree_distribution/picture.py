@@ -11,14 +11,14 @@ from incrowd.methods.graphs.pictures import degree_bars
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"numbers": "Degrees listed"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    bound = statement.grounds.need(NoisyDegrees).bound
+    bound = statement.basis.need(NoisyDegrees).bound
     cut = (
         "" if bound is None else f" Degrees are cut at {bound}, which makes them too small where nodes have more edges."
     )

@@ -79,11 +79,11 @@ class NoisyDegrees(Step):
         source = _EDGE if self.bound is None else _NODE
         return StepGuarantee(Pure(self.epsilon(unit.kind)), (source,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         return (
             private(
-                grounds,
+                basis,
                 "laplace",
                 self.scale,
                 Reasons((_PROVED,), (_DEGREES_LISTED_ONCE,)),

@@ -8,12 +8,13 @@ from pathlib import Path
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.degree_sequence.steps import DrawFromDegrees
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, SyntheticGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, DrawFromDegrees)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -22,7 +23,7 @@ ORDER = (one(Connect), one(DrawFromDegrees))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the unit is no edge, or that columns of nodes are released; or None."""
-    if not statement.grounds.unit.kind.of_edges:
+    if not statement.basis.unit.kind.of_edges:
         return Problem("noisy degrees hide an edge, and the guarantee speaks of another unit")
     return contents.columns_problem(statement, ())
 

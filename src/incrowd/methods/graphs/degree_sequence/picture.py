@@ -10,7 +10,7 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges drawn"}
 

@@ -61,10 +61,10 @@ class DrawFromDegrees(Step):
             raise InvalidParameter("one node changes all degrees without bound.")
         return StepGuarantee(Pure(REACH / self.scale), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons(
             (_GRAPH_FROM_NOISY_DEGREES,),
             (_GRAPH_SIMPLE,),
         )
-        return (private(grounds, "laplace", self.scale, reasons),)
+        return (private(basis, "laplace", self.scale, reasons),)

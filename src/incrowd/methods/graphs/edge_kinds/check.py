@@ -11,12 +11,13 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.edge_kinds.steps import EDGES, NoisyKinds
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Relate
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Relate, NoisyKinds)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -25,7 +26,7 @@ ORDER = (one(Relate), one(NoisyKinds))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that edges were read otherwise than they are priced, or that node columns are released; or None."""
-    if statement.grounds.need(Relate).relations != statement.grounds.need(NoisyKinds).relations:
+    if statement.basis.need(Relate).relations != statement.basis.need(NoisyKinds).relations:
         return Problem("the kinds and directions that were read are not those that the noise is made for")
     return contents.columns_problem(statement, ())
 
@@ -49,7 +50,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
 
 
 def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
-    step = statement.grounds.need(NoisyKinds)
+    step = statement.basis.need(NoisyKinds)
     names = ["kind", "number"] if step.count == EDGES else ["kind", "direction", "degree", "count"]
     strange = table.column_names != names
     columns = Problem("the columns are not those of such a table") if strange else None

@@ -79,7 +79,7 @@ class NoisyKinds(Step):
             return inner
         return StepGuarantee(Pure(self.reach(unit.kind) / self.scale), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons((_PROVED,), (_KINDS_LISTED_ONCE,))
-        return (private(grounds, "laplace", self.scale, reasons),)
+        return (private(basis, "laplace", self.scale, reasons),)

@@ -9,13 +9,14 @@ from pathlib import Path
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.edge_response.output import RespondedGraph
 from incrowd.methods.graphs.edge_response.steps import AnswerPairs
 from incrowd.methods.graphs.outputs import FROM, NODE, TO, TwoTables
 from incrowd.methods.graphs.steps import Connect
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, AnswerPairs)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -25,8 +26,8 @@ _TOLERANCE = 1 + 1e-9  # logarithms here are floats
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the unit is no edge, that the coin costs more than ε, or that the labels are others; or None."""
-    step = statement.grounds.need(AnswerPairs)
-    if not statement.grounds.unit.kind.of_edges:
+    step = statement.basis.need(AnswerPairs)
+    if not statement.basis.unit.kind.of_edges:
         return Problem("one answer hides an edge, and the guarantee speaks of another unit")
     if log(float((1 - step.flip) / step.flip)) > float(step.epsilon) * _TOLERANCE:
         return Problem("an answer that is flipped so rarely costs more than the epsilon of the steps")
@@ -46,7 +47,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 def reopen(statement: Statement, files: tuple[Path, ...]) -> RespondedGraph:
     """Read what was published, as anyone can."""
     nodes, edges = map(contents.read, files)
-    return RespondedGraph(nodes, edges, None, statement.grounds.need(AnswerPairs).flip)
+    return RespondedGraph(nodes, edges, None, statement.basis.need(AnswerPairs).flip)
 
 
 def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:

@@ -11,14 +11,14 @@ from incrowd.methods.graphs.pictures import graph_figure
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Pairs that say yes"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words, with the estimates that follow from it."""
-    flip, told = statement.grounds.need(AnswerPairs).flip, statement.evidence
+    flip, told = statement.basis.need(AnswerPairs).flip, statement.evidence
     full = (
         f"One answer of every pair of nodes, the contrary of the truth with the chance {float(flip):.4f}. From these "
         f"about {told.get('edges estimated')} edges and {told.get('triangles estimated')} triangles are estimated."

@@ -57,10 +57,10 @@ class AnswerPairs(Step):
             return inner
         return StepGuarantee(Pure(self.epsilon), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε for each edge."""
         reasons = Reasons(
             (_PAIR_ANSWERS_ALONE,),
             (_GRAPH_SIMPLE,),
         )
-        return (private(grounds, "randomized response", None, reasons),)
+        return (private(basis, "randomized response", None, reasons),)

@@ -10,12 +10,13 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.outputs import GraphNumbers
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.subgraph_count.steps import TRIANGLES, NoisyCount, NoisyTriangles
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, NoisyCount, NoisyTriangles)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -24,11 +25,11 @@ ORDER = (one(Connect), one(NoisyCount, NoisyTriangles))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that a node cannot be hidden so, or that polynomial noise costs more than it says; or None."""
-    smooth = statement.grounds.find(NoisyTriangles)
+    smooth = statement.basis.find(NoisyTriangles)
     if smooth is None:
-        statement.grounds.need(NoisyCount).reach(statement.grounds.unit.kind)
+        statement.basis.need(NoisyCount).reach(statement.basis.unit.kind)
         return contents.columns_problem(statement, ())
-    if not statement.grounds.unit.kind.of_edges:
+    if not statement.basis.unit.kind.of_edges:
         return Problem("triangles are hidden for edges, and the guarantee speaks of another unit")
     return contents.polynomial_problem(smooth.noise) or contents.columns_problem(statement, ())
 
@@ -52,7 +53,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> GraphNumbers:  # no
 
 
 def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
-    count = statement.grounds.find(NoisyCount)
+    count = statement.basis.find(NoisyCount)
     what = TRIANGLES if count is None else count.count
     strange = table.column_names != ["what", "number"] or table["what"].to_pylist() != [what]
     problem = Problem("the file does not hold this one number") if strange or table["number"].null_count else None

@@ -9,7 +9,7 @@ from incrowd.drawing.markup import Description, table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"numbers": "Numbers published"}
 

@@ -95,10 +95,10 @@ class NoisyCount(Step):
         source = (_CUT,) if self.count == STARS else (_PROJECTED,) if self.bound is not None else ()
         return StepGuarantee(Laplace(self.scale, self.reach(unit.kind)), (*source, _LAPLACE), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε."""
         reasons = Reasons((_NUMBER_NOISY,), (_ONE_NUMBER,))
-        return (private(grounds, "laplace", self.scale, reasons),)
+        return (private(basis, "laplace", self.scale, reasons),)
 
 
 @dataclass(frozen=True)
@@ -135,10 +135,10 @@ class NoisyTriangles(Step):
             return inner
         return StepGuarantee(Pure(self.epsilon), (_SMOOTH,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim ε; no scale is stated."""
         reasons = Reasons(
             (_SMOOTH_NOISE_EXACT,),
             (_ONE_NUMBER,),
         )
-        return (private(grounds, "polynomial", None, reasons),)
+        return (private(basis, "polynomial", None, reasons),)

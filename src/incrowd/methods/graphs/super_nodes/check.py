@@ -7,13 +7,14 @@ from pathlib import Path
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.methods.graphs import contents
 from incrowd.methods.graphs.claims import GroupedNodes
 from incrowd.methods.graphs.outputs import COUNT, FROM, INSIDE, NODE, SIZE, TO, SuperGraph, TwoTables
 from incrowd.methods.graphs.steps import Connect
 from incrowd.methods.graphs.super_nodes.steps import GroupNodes
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Connect, GroupNodes)
 CLAIMS: tuple[type[Claim], ...] = (GroupedNodes,)
@@ -22,7 +23,7 @@ ORDER = (one(Connect), one(GroupNodes))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the labels are not the released columns, or None."""
-    return contents.columns_problem(statement, statement.grounds.need(GroupNodes).columns)
+    return contents.columns_problem(statement, statement.basis.need(GroupNodes).columns)
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
@@ -46,7 +47,7 @@ def _looks(statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
 
 def _counts(statement: Statement, output: TwoTables) -> Problem | None:
     sizes, inside = output.nodes[SIZE].to_pylist(), output.nodes[INSIDE].to_pylist()
-    if any(size < statement.grounds.need(GroupNodes).k for size in sizes):
+    if any(size < statement.basis.need(GroupNodes).k for size in sizes):
         return Problem("some super-node has fewer nodes than the certificate says")
     if any(not 0 <= edges <= size * (size - 1) // 2 for size, edges in zip(sizes, inside, strict=True)):
         return Problem("some super-node has more edges than pairs of nodes")

@@ -12,7 +12,7 @@ from incrowd.methods.graphs.super_nodes.steps import GroupNodes
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {
     "super-nodes": "Super-nodes",
@@ -23,7 +23,7 @@ EVIDENCE = {
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    k = statement.grounds.need(GroupNodes).k
+    k = statement.basis.need(GroupNodes).k
     full = (
         f"Super-nodes of {k} nodes or more, with the exact numbers of edges inside and between them. No node is "
         "published."

@@ -46,6 +46,6 @@ class GroupNodes(Step):
             return inner
         return StepGuarantee(Syntactic("super-nodes", (("k", str(self.k)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that members of a super-node are not told apart."""
-        return (generalized(self.k, self.columns, grounds.unit),)
+        return (generalized(self.k, self.columns, basis.unit),)

@@ -11,14 +11,14 @@ from incrowd.methods.graphs.switching.steps import SwitchEdges
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"nodes": "Nodes", "edges": "Edges", "nodes of the rarest degree": "Nodes of the rarest degree"}
 
 
 def description(statement: Statement) -> Description:
     """Return what was published, in words."""
-    share = statement.grounds.need(SwitchEdges).share
+    share = statement.basis.need(SwitchEdges).share
     full = (
         f"A graph with all degrees as they were, of whose edges {share} exchanged an end with another; the rest is "
         "true."

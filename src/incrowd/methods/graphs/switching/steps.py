@@ -46,6 +46,6 @@ class SwitchEdges(Step):
             return inner
         return StepGuarantee(Syntactic("switched edges", (("share", str(self.share)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that degrees stay, and that the rest is not guaranteed."""
-        return (switched_edges(self.share, grounds.unit),)
+        return (switched_edges(self.share, basis.unit),)

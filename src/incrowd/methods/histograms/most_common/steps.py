@@ -55,9 +55,9 @@ class ReadOff(Winners):
         """Guarantee what noise on all counts costs a row."""
         return StepGuarantee(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        return (noise_claim(Law.LAPLACE.kind, self.scale, grounds.epsilon, grounds),)
+        return (noise_claim(Law.LAPLACE.kind, self.scale, basis.epsilon, basis),)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class PermuteAndFlip(Winners):
         law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
         return StepGuarantee(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy, with an ε that follows from the scale."""
-        return (noise_claim(FLIP, self.scale, self.epsilon(grounds.unit), grounds),)
+        return (noise_claim(FLIP, self.scale, self.epsilon(basis.unit), basis),)
 
 
 @dataclass(frozen=True)

@@ -80,20 +80,20 @@ class CalibrateWeights(Masking):
         """Whether a statistic of some columns may be another after this step."""
         return columns is None or self.weight in columns
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the sums of each margin, where nothing changes them and rows were left out before only."""
-        masks = [step for step in grounds.steps if isinstance(step, Masking)]
+        masks = [step for step in basis.steps if isinstance(step, Masking)]
         place = next(number for number, step in enumerate(masks) if step is self)
         try:
             self.check_beside(tuple(masks[:place]), tuple(masks[place + 1 :]))
         except InvalidParameter:
-            return self.changed(grounds)
+            return self.changed(basis)
         share = self.tolerance if len(self.margins) > 1 else None
         sums = [
-            replace(self.claim(what, how, grounds), within=margin, share=share)
+            replace(self.claim(what, how, basis), within=margin, share=share)
             for margin, (what, how) in zip(self.margins, self.kept, strict=True)
         ]
-        return (*sums, *self.changed(grounds))
+        return (*sums, *self.changed(basis))
 
     @property
     def sentence(self) -> str:

@@ -128,16 +128,16 @@ class SuppressAtRisk(Masking):
         model = frozenset() if self.weight is None else frozenset({_SURVEY})
         return replace(around, assumes=around.assumes | form_assumptions(unit) | model)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and k-anonymity or a bound on the risk where nothing that they rest on is changed."""
-        kept = super().claims(grounds)
-        if not stays(self, grounds.steps, (*self.quasi, *self.reads)):
+        kept = super().claims(basis)
+        if not stays(self, basis.steps, (*self.quasi, *self.reads)):
             return kept
-        form = Form(self.quasi, grounds.unit, (MINIMALITY,)).grounds(COUNTED, (HOMOGENEITY,))
+        form = Form(self.quasi, basis.unit, (MINIMALITY,)).basis(COUNTED, (HOMOGENEITY,))
         if self.weight is None:
-            rows = grounds.unit.max_rows
+            rows = basis.unit.max_rows
             people = math.ceil(self.k / rows) if rows > 1 else None
             return (Anonymity(k=self.k, people=people, theorem=(KAnonymity.theorem,), **form), *kept)
-        form["preconditions"] = (*COUNTED, *assumed({*form_assumptions(grounds.unit), _SURVEY}))
+        form["preconditions"] = (*COUNTED, *assumed({*form_assumptions(basis.unit), _SURVEY}))
         risk = IndividualRisk(threshold=self.threshold, weight=self.weight, theorem=(_FRANCONI,), **form)
         return (risk, *kept)

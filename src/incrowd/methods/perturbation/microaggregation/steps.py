@@ -104,12 +104,12 @@ class AggregateRows(Masking):
             return around
         return replace(around, assumes=around.assumes | form_assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and k-anonymity where all quasi-identifiers end in groups and stay as they are."""
-        kept = super().claims(grounds)
-        if self.quasi is None or not stays(self, grounds.steps, self.quasi):
+        kept = super().claims(basis)
+        if self.quasi is None or not stays(self, basis.steps, self.quasi):
             return kept
-        form = Form(self.quasi, grounds.unit, (MINIMALITY,)).grounds(COUNTED, (HOMOGENEITY,))
-        rows = grounds.unit.max_rows
+        form = Form(self.quasi, basis.unit, (MINIMALITY,)).basis(COUNTED, (HOMOGENEITY,))
+        rows = basis.unit.max_rows
         people = -(-self.k // rows) if rows > 1 else None
         return (Anonymity(k=self.k, people=people, theorem=(KAnonymity.theorem,), **form), *kept)

@@ -192,19 +192,19 @@ class Randomize(Masking):
             return super().around(inner, unit)
         return StepGuarantee(Pure(logarithm_up(worst)), (_SOURCE,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is kept, and differential privacy where it is guaranteed."""
-        kept = super().claims(grounds)
-        if grounds.guarantee.syntactic or self.ratio(grounds.unit) is None:
+        kept = super().claims(basis)
+        if basis.guarantee.syntactic or self.ratio(basis.unit) is None:
             return kept
-        unit = grounds.unit
+        unit = basis.unit
         private = PurePrivacy(
-            epsilon=grounds.epsilon,
+            epsilon=basis.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
             unit=unit,
             theorem=(_SOURCE,),
-            preconditions=(*proved(_EVERY, _ALONE), *assumed(grounds.guarantee.assumes)),
+            preconditions=(*proved(_EVERY, _ALONE), *assumed(basis.guarantee.assumes)),
             not_protected=(GROUPS, _NUMBER),
         )
         return (private, *kept)

@@ -12,10 +12,8 @@ from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.label import label_of
-from incrowd.workflows.report.page import assumptions, gaps
-from incrowd.workflows.report.picture import describe
+from incrowd.workflows.report.page import assumptions, describe, gaps
 from incrowd.workflows.verify.signing import sign_release
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
 
@@ -27,7 +25,7 @@ def show(asked: PageRequest) -> PageContent:
     policy_name = asked.value("policy") or policy_of(asked, certificate)
     public = _public_keys(asked)
     job = _verification(asked, folder, policy_name, public)
-    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate))
     content = {
         "release": name,
         "policy_name": policy_name,

@@ -12,7 +12,7 @@ from incrowd.workflows.plan.preview.steps import MeasureKept
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
     from incrowd.workflows.plan.preview.output import KeptChoices, KeptEstimate
 
 EVIDENCE: Mapping[str, str] = {}
@@ -20,7 +20,7 @@ EVIDENCE: Mapping[str, str] = {}
 
 def description(statement: Statement) -> Description:
     """Return that numbers of rows carry noise."""
-    choices = counted(len(statement.grounds.need(MeasureKept).choices), "choice")
+    choices = counted(len(statement.basis.need(MeasureKept).choices), "choice")
     full = f"How many rows {choices} of levels, k and rate would keep, with noise; nobody's row."
     return Description("Noisy numbers", full, "noisy numbers of rows that choices would keep")
 
