@@ -41,6 +41,14 @@ class VerifyOptions:
     policy: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="Make the whole plan again from this policy.")
     ] = None
+    distribution: Annotated[
+        str | None,
+        typer.Option(
+            "--distribution",
+            metavar="NAME",
+            help="Trust and run the method of this installed distribution, if the certificate names it.",
+        ),
+    ] = None
     verbose: Annotated[bool, typer.Option("--verbose", help="List what passed, too.")] = False
     json: Json = False
 
@@ -51,11 +59,14 @@ def verify(options: VerifyOptions) -> None:
 
     What failed comes first, then what cannot be known here. Exit code 1 if anything failed.
     """
+    from incrowd.workflows.distributions import admit
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 
     policy = None if options.policy is None else load_policy(options.policy)
+    if options.distribution is not None:
+        admit(options.distribution)
     held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
     found = verified(options.certificate, options.data, **held)
     if options.json:

@@ -16,6 +16,7 @@ from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.drawing.picture import Picture
 from incrowd.errors import UnsupportedVersion
 from incrowd.workflows.adapters import adapted_check, adapted_picture
+from incrowd.workflows.distributions import admitted
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Method
@@ -50,7 +51,7 @@ def graph_method_names() -> tuple[str, ...]:
 
 def method_class(name: str) -> type[Any]:
     """Return the class of a method of a policy."""
-    place = {**methods.METHODS, **methods.GRAPHS}[name]
+    place = {**methods.METHODS, **methods.GRAPHS}.get(name) or _package(name)
     if isinstance(place, str):
         return cast("type[Any]", import_module(place).METHOD)
     package, cls = place
@@ -101,6 +102,9 @@ def _package(name: str) -> str:
     places = {**methods.METHODS, **methods.GRAPHS, **OTHERS}
     place = places.get(name)
     package = place[0] if isinstance(place, tuple) else place
+    outside = admitted(name)
+    if package is None and outside is not None:
+        return outside.module
     if package is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return package

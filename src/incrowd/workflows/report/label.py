@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
+from incrowd.core.steps.around import OutsideCode
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
@@ -75,6 +76,15 @@ def label_of(certificate: Certificate, published: Description) -> Label:
 
 
 def _alarms(certificate: Certificate, odds: Odds, total: Odds) -> tuple[ReportAlert, ...]:
+    code = tuple(
+        ReportAlert(f"Code of another distribution: {step.distribution} {step.version}", step.sentence)
+        for step in certificate.steps
+        if isinstance(step, OutsideCode)
+    )
+    return (*code, *_about_budget(certificate, odds, total))
+
+
+def _about_budget(certificate: Certificate, odds: Odds, total: Odds) -> tuple[ReportAlert, ...]:
     reason = certificate.accounting.unbounded
     allowed = f" The owner of the data let this pass, and wrote: “{reason}”." if reason else ""
     if not odds.bounded:

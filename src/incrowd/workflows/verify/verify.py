@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
-from incrowd.core.steps.around import steps_around
+from incrowd.core.steps.around import OutsideCode, own_steps, steps_around
 from incrowd.core.steps.choices import LevelsByLook
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.step import walk
@@ -26,6 +26,7 @@ from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, fa
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.workflows.coarsen.steps import Parent
+from incrowd.workflows.distributions import admit, admitted, require_admitted
 from incrowd.workflows.registry import check_of, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key
 
@@ -33,21 +34,23 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import Policy
 
-_ASSUMED, _REPORT = "assumption", "report"
-_OUTSIDE = {_ASSUMED, "files", "ledger", "parent", "policy", _REPORT, "signature"}
+_ASSUMED, _REPORT, _CODE = "assumption", "report", "outside code"
+_OUTSIDE = {_ASSUMED, _CODE, "files", "ledger", "parent", "policy", _REPORT, "signature"}
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
 class References(TypedDict, total=False):
     """What a certificate can be held against besides its own files.
 
-    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from.
+    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from,
+    `distribution` the package whose code may run, where a method is not one of incrowd's own.
     """
 
     ledger: Ledger | None
     trusted: Path | None
     parent: Path | None
     policy: Policy | None
+    distribution: str | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,13 @@ class Verification:
             known = "consistent, but some claim or step could not be derived again: see the question marks"
         else:
             known = "verified" if self.vouched else "consistent; who wrote it is not shown"
-        return known + self._of_the_report
+        return known + self._of_the_code + self._of_the_report
+
+    @property
+    def _of_the_code(self) -> str:
+        """What is said of a method of another distribution."""
+        outside = any(outcome.about == _CODE for outcome in self.findings)
+        return "; it rests on code that incrowd did not check" if outside else ""
 
     @property
     def _of_the_report(self) -> str:
@@ -134,11 +143,14 @@ def _loaded(file: Path) -> dict[str, object]:
 
 def certificate_of(plain: dict[str, object]) -> Certificate:
     """Read the plain form of a certificate."""
+    require_admitted(str(_name(plain)), plain.get("steps"))
     return Certificate.from_json(plain, vocabulary)
 
 
 def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
     """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
+    if (distribution := held.get("distribution")) is not None:
+        admit(distribution)
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
     findings = [
         *check_files(certificate, folder, data),
@@ -146,6 +158,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *judge(certificate, check_of(certificate.method.name)),
         *_contents(certificate, folder, data),
         *_descent(certificate, placed(certificate, folder, data), held),
+        *_outside(certificate),
     ]
     if Verification(certificate, tuple(findings)).passed:
         findings += _appearance(certificate, folder, data)
@@ -156,6 +169,25 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
     ]
     return Verification(certificate, tuple(findings))
+
+
+def _name(plain: dict[str, object]) -> object:
+    method = plain.get("method")
+    return method.get("name") if isinstance(method, dict) else None
+
+
+def _outside(certificate: Certificate) -> Iterator[CheckOutcome]:
+    """Compare the code of another distribution with the code that is installed here; nobody checked what it does."""
+    steps = [step for step in certificate.steps if isinstance(step, OutsideCode)]
+    outside = admitted(certificate.method.name)
+    if outside is None and not steps:
+        return
+    if outside is None or steps != [outside.code]:
+        yield failed(_CODE, "the installed code is not the code that the certificate names")
+    else:
+        code = outside.code
+        why = f"it rests on {code.distribution} {code.version}, the same code as here; incrowd did not check it"
+        yield undecided(_CODE, why)
 
 
 def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckOutcome]:
@@ -266,7 +298,7 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     told, planned = gate_of(certificate.steps), policy.gate
     if (told is None) != (planned is None) or (planned and told and not told.follows(planned)):
         return Problem("the policy asks for another consent, or for none")
-    made = made.gated(None).led_by(*steps_around(certificate.steps))
+    made = replace(made, steps=own_steps(made.steps)).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.guarantee, made.claims) == stated
     known = same and columns == encode(certificate.schema.columns)
     return None if known else Problem("the plan made from it has other steps, guarantees, claims or columns")
