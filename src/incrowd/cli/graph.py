@@ -142,8 +142,8 @@ def attack(options: GraphAttackOptions) -> None:
         print_json(lab.to_json())
         return
     rows = [
-        (each.attack, _rate(each.success), _rate(each.blind), _rate(each.control), str(each.verdict))
-        for each in lab.findings
+        (finding.attack, _rate(finding.success), _rate(finding.blind), _rate(finding.control), str(finding.verdict))
+        for finding in lab.findings
     ]
     print_table("attacks", rows, _INTERNAL, ("attack", "success", "blind guess", "control", "verdict"))
     for name, why in lab.skipped.items():

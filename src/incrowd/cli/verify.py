@@ -70,7 +70,9 @@ def verify(options: VerifyOptions) -> None:
     held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
     found = verified(options.certificate, options.data, **held)
     if options.json:
-        listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
+        listed = [
+            {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+        ]
         print_json({"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed})
     else:
         _show(found, verbose=options.verbose)
@@ -100,7 +102,7 @@ def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
 def _show(found: Verification, *, verbose: bool) -> None:
     """Print the verdict, what failed, what is open, and how much passed, or all of it."""
     if verbose:
-        rows = [(_SIGNS[str(each.verdict)], each.about, each.why) for each in found.findings]
+        rows = [(_SIGNS[str(finding.verdict)], finding.about, finding.why) for finding in found.findings]
         print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
         return
     *lines, (label, passed) = found.summary

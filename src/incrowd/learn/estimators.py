@@ -184,7 +184,7 @@ def _labels(outputs: Sequence[str], kind: Type) -> NDArray[Any]:
     ([1, 0], ['< 5', '>= 5'])
     """
     try:
-        return np.array([_FROM_TEXT.get(kind, str)(each) for each in outputs])
+        return np.array([_FROM_TEXT.get(kind, str)(output) for output in outputs])
     except ValueError:
         return np.array(outputs)
 

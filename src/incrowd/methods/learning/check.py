@@ -183,7 +183,7 @@ def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
         return Problem("the model has other trees than is stated")
     if leaves is None:
         return None
-    candidates = SplitCandidates.of([len(each.labels) for each in model.columns], model.ordered)
+    candidates = SplitCandidates.of([len(column.labels) for column in model.columns], model.ordered)
     if grown is not None and grown.candidates != len(candidates):
         return Problem("the cuts of the trees were chosen among others than is stated")
     if grown is None and any(

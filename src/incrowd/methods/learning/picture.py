@@ -49,7 +49,7 @@ def picture(statement: Statement, output: Any) -> Markup | None:  # noqa: ARG001
     if model.trees:
         return _trees(model)
     shapes = [table_ - table_.mean(axis=0) for table_ in model.tables]
-    spread = [float(np.ptp(each[:, -1])) for each in shapes]
+    spread = [float(np.ptp(shape[:, -1])) for shape in shapes]
     order = sorted(range(len(shapes)), key=lambda place: -spread[place])[:_COLUMNS]
     largest = max((float(np.abs(shapes[place][:, -1]).max()) for place in order), default=0.0)
     if largest == 0.0:

@@ -64,7 +64,7 @@ class RouteComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        routes = [asdict(each) for each in self.routes]
+        routes = [asdict(route) for route in self.routes]
         return {"rows": self.rows, "epsilon": str(self.epsilon), "delta": str(self.delta), "routes": routes}
 
 

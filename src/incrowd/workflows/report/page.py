@@ -87,7 +87,7 @@ def gaps(claims: tuple[Claim, ...]) -> list[Remark]:
 
 def conditions(claims: tuple[Claim, ...]) -> list[Remark]:
     """Return what claims rest on: what is proved first, what is assumed last."""
-    stated = ((each, place) for place, claim in enumerate(claims, 1) for each in claim.preconditions)
+    stated = ((precondition, place) for place, claim in enumerate(claims, 1) for precondition in claim.preconditions)
     found: list[tuple[Precondition, str]] = list(_once(stated, len(claims)))
     found.sort(key=lambda item: list(Status).index(item[0].status))
     return [Remark(sentence(each.text), words, each.status) for each, words in found]

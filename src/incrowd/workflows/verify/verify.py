@@ -63,7 +63,7 @@ class Verification:
     @property
     def failure(self) -> CheckOutcome | None:
         """The first finding that failed, if one did."""
-        return next((each for each in self.findings if each.verdict is Verdict.FAILED), None)
+        return next((finding for finding in self.findings if finding.verdict is Verdict.FAILED), None)
 
     @property
     def passed(self) -> bool:
@@ -73,12 +73,14 @@ class Verification:
     @property
     def complete(self) -> bool:
         """Whether every claim was decided, the steps it rests on, and what the tables show of it."""
-        return all(each.verdict is not Verdict.UNKNOWN or each.about in _OUTSIDE for each in self.findings)
+        return all(finding.verdict is not Verdict.UNKNOWN or finding.about in _OUTSIDE for finding in self.findings)
 
     @property
     def vouched(self) -> bool:
         """Whether it was shown who wrote the certificate: by the ledger that charged it, or by a trusted signature."""
-        return any(each.about in ("ledger", "signature") and each.verdict is Verdict.PASSED for each in self.findings)
+        return any(
+            finding.about in ("ledger", "signature") and finding.verdict is Verdict.PASSED for finding in self.findings
+        )
 
     @property
     def verdict(self) -> str:
@@ -100,13 +102,17 @@ class Verification:
     @property
     def _of_the_report(self) -> str:
         """What is said of a report that this version would not write; a ledger or signature covers its hash."""
-        other = any(each.about == _REPORT and each.verdict is Verdict.UNKNOWN for each in self.findings)
+        other = any(finding.about == _REPORT and finding.verdict is Verdict.UNKNOWN for finding in self.findings)
         return "; the enclosed report is not vouched for" if other else ""
 
     @property
     def summary(self) -> list[tuple[str, str]]:
         """What failed, what cannot be known here, what is assumed, and how much passed, in this order."""
-        lines = [("✗ failed", f"{each.about}: {each.why}") for each in self.findings if each.verdict is Verdict.FAILED]
+        lines = [
+            ("✗ failed", f"{finding.about}: {finding.why}")
+            for finding in self.findings
+            if finding.verdict is Verdict.FAILED
+        ]
         open_ = [each for each in self.findings if each.verdict is Verdict.UNKNOWN]
         lines += [("? not known here", f"{each.about}: {each.why}") for each in open_ if each.about != _ASSUMED]
         lines += [("? assumed", each.why) for each in open_ if each.about == _ASSUMED]
@@ -117,7 +123,7 @@ class Verification:
 
 
 def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
-    passed = [each.about for each in findings if each.verdict is Verdict.PASSED]
+    passed = [finding.about for finding in findings if finding.verdict is Verdict.PASSED]
     claims = sum(about.startswith("claim: ") for about in passed)
     return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
 

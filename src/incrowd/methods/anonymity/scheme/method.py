@@ -131,7 +131,7 @@ class Scheme:
             ChooseLevels(self.choosing, math.prod(map(len, choices.values())), self._selection(unit).sensitivity),
             *keep_rows(unit),
             SecretSample(found.rate),
-            Recode(tuple(recoded(each, levels[each.column.name]) for each in cells.recodings)),
+            Recode(tuple(recoded(recoding, levels[recoding.column.name]) for recoding in cells.recodings)),
             SuppressChosen(found.k),
             OrderChosen(self.weights),
         )

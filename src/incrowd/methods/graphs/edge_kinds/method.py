@@ -71,12 +71,12 @@ class EdgeKinds:
 
     def _table(self, graph: Graph, step: NoisyKinds, coins: Coins) -> pa.Table:
         names, numbers = step.kinds or (ALL,), self.numbers(graph, directed=step.directed)
-        noisy = [each + coins.laplace(step.scale, len(each)) for each in numbers]
+        noisy = [number + coins.laplace(step.scale, len(number)) for number in numbers]
         if self.count == EDGES:
             return pa.table({"kind": list(names), "number": np.concatenate(noisy)})
         ways = (OUT, IN) if step.directed else (BOTH,)
         counts = [np.bincount(fitted(each), minlength=1) for each in noisy]
-        sizes = [len(each) for each in counts]
+        sizes = [len(count) for count in counts]
         told = [(name, way) for name in names for way in ways]
         return pa.table(
             {

@@ -51,7 +51,7 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("the columns of the model are not the released ones")
     if recode.drafted:
         return Problem("labels were drafted from rows, and no guarantee holds for those")
-    if not {each.column for each in statement.basis.need(DrawRows).numbers} <= set(names):
+    if not {number.column for number in statement.basis.need(DrawRows).numbers} <= set(names):
         return Problem("numbers are drawn in a column that is not released")
     return _overspent(statement, measure)
 
@@ -130,7 +130,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> SyntheticRows:
 
 
 def _strange(statement: Statement, table: pa.Table, model: SyntheticModel) -> Problem | None:
-    drawn = {each.column: each for each in statement.basis.need(DrawRows).numbers}
+    drawn = {number.column: number for number in statement.basis.need(DrawRows).numbers}
     for column in model.columns:
         values = _texts(table[column.name])
         if column.name in drawn:
@@ -159,7 +159,7 @@ def _deviant(statement: Statement, model: SyntheticModel) -> Problem | None:
     """Return where a model differs from what was declared and measured, or None."""
     measure = statement.basis.need(MeasureTables)
     names = [column.name for column in model.columns]
-    drawn = {each.column: each for each in statement.basis.need(DrawRows).numbers}
+    drawn = {number.column: number for number in statement.basis.need(DrawRows).numbers}
     if names != [column.column for column in measure.columns]:
         return Problem("the columns of the model are not the released ones")
     for column, declared in zip(model.columns, measure.columns, strict=True):

@@ -227,4 +227,4 @@ def spent(evidence: Mapping[str, Any], reach: Sensitivity) -> Fraction:
     mean = table_rho(Fraction(evidence["error scale"]), Sensitivity((pairs * reach.score) ** 2, 1))
     scale = Fraction(evidence["scale of each table"]) if told else Fraction(1)
     each_one = table_rho(scale, Sensitivity(reach.score**2, 1), len(told))
-    return sum((each.rho(reach) for each in tables), mean + each_one)
+    return sum((table.rho(reach) for table in tables), mean + each_one)

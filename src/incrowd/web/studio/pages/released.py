@@ -35,11 +35,13 @@ def show(asked: PageRequest) -> PageContent:
         "method": certificate.method.name,
         "numbers": label.numbers,
         "guesses": [[words, share] for words, share in label.guesses],
-        "alarms": [{"title": each.title, "text": each.text} for each in label.alarms],
-        "answers": [{"question": each.question, "short": each.short, "full": each.full} for each in label.answers],
-        "gaps": [each.sentence for each in gaps(certificate.claims)],
+        "alarms": [{"title": alarm.title, "text": alarm.text} for alarm in label.alarms],
+        "answers": [
+            {"question": answer.question, "short": answer.short, "full": answer.full} for answer in label.answers
+        ],
+        "gaps": [gap.sentence for gap in gaps(certificate.claims)],
         "assumptions": assumptions(certificate.claims),
-        "files": [{"name": each.name, "bytes": each.bytes} for each in certificate.outputs],
+        "files": [{"name": output.name, "bytes": output.bytes} for output in certificate.outputs],
         "tables": [each.name for each in tables_of(certificate)],
         "signature": None if certificate.signature is None else certificate.signature.public_key,
         "report": REPORT if (folder / REPORT).is_file() else None,
@@ -78,7 +80,9 @@ def _verification(asked: PageRequest, folder: Path, policy_name: str, public: li
 
 
 def _plain(found: Verification) -> dict[str, Any]:
-    listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
+    listed = [
+        {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+    ]
     return {"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed}
 
 

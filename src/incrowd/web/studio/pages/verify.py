@@ -116,8 +116,8 @@ def _state(folder: Path) -> str:
 def _plain(found: Verification) -> dict[str, Any]:
     certificate = found.certificate
     groups: dict[str, list[dict[str, str]]] = {name: [] for name in _ORDER}
-    for each in found.findings:
-        groups[_group(each)].append({"about": each.about, "why": each.why})
+    for finding in found.findings:
+        groups[_group(finding)].append({"about": finding.about, "why": finding.why})
     return {
         "verdict": found.verdict,
         "passed": found.passed,

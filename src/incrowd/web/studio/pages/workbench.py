@@ -109,7 +109,7 @@ def _levels(asked: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
         labels = [] if members is None else hierarchy.names(members.slice(0, 3), level).to_pylist()
         found.append(
             {"name": f"level-{place}", "column": column.name, "height": hierarchy.height, "value": level}
-            | {"classes": None if members is None else len(members), "labels": [str(each) for each in labels]}
+            | {"classes": None if members is None else len(members), "labels": [str(label) for label in labels]}
         )
     return found
 
@@ -266,7 +266,7 @@ def _looked(job: Job | None) -> dict[str, Any] | None:
         "epsilon": str(looked.chosen.epsilon),
         "entry": looked.chosen.entry,
         "best": looked.result.place,
-        "choices": [_choice(each) for each in looked.result.estimates],
+        "choices": [_choice(estimate) for estimate in looked.result.estimates],
     }
 
 

@@ -99,7 +99,7 @@ def details_at(schema: Schema, choices: Sequence[Levels]) -> tuple[float, ...]:
 
 def path(columns: tuple[LevelLadder, ...]) -> tuple[Levels, ...]:
     """Return combinations of levels, each coarser than the one before, without the one in which everything is `*`."""
-    levels = [min(each.classes) for each in columns]
+    levels = [min(column.classes) for column in columns]
     found: list[Levels] = []
     while any(level < max(each.classes) for each, level in zip(columns, levels, strict=True)):
         found.append(tuple(levels))
@@ -113,7 +113,7 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
     columns = ladders(schema)
     own = method.parameters(schema.unit)
     cells = method.cells(schema)
-    found = {(tuple(each.level for each in cells.recodings), own.rate): own.k}
+    found = {(tuple(recoding.level for recoding in cells.recodings), own.rate): own.k}
     solved = _solved(method, own, schema)
     for each in solved:
         for levels in _taken(path(columns), columns, each, rows)[: MOST // len(solved)]:
@@ -149,7 +149,7 @@ def _taken(
         places = [round(part * (len(levels) - 1) / (len(_CROWDS) - 1)) for part in range(len(_CROWDS))]
         return list(dict.fromkeys(levels[place] for place in places))
     sampled = math.log2(rows) + math.log2(parameters.rate) - math.log2(parameters.k)
-    crowds = {each: sampled - _cells(each, columns) for each in levels}
+    crowds = {level: sampled - _cells(level, columns) for level in levels}
     return list(dict.fromkeys(min(levels, key=lambda each: abs(crowds[each] - wanted)) for wanted in _CROWDS))
 
 

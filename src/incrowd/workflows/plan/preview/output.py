@@ -112,11 +112,11 @@ class KeptChoices(Outcome):
         """Return the estimates in the order of the choices."""
         rows = [
             {
-                **vars(each),
-                "rate": str(each.rate),
-                "levels": ", ".join(f"{n} {level}" for n, level in each.levels.items()),
+                **vars(estimate),
+                "rate": str(estimate.rate),
+                "levels": ", ".join(f"{n} {level}" for n, level in estimate.levels.items()),
             }
-            for each in self.estimates
+            for estimate in self.estimates
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 

@@ -28,8 +28,13 @@ def description(statement: Statement) -> Description:
 def picture(statement: Statement, output: KeptChoices) -> Markup | None:  # noqa: ARG001 - the shape of every picture
     """Return the table of choices."""
     rows = (
-        (" ".join(map(str, each.levels.values())), each.k, str(each.rate), *(f"{n:,.0f}" for n in _numbers(each)))
-        for each in output.estimates
+        (
+            " ".join(map(str, estimate.levels.values())),
+            estimate.k,
+            str(estimate.rate),
+            *(f"{n:,.0f}" for n in _numbers(estimate)),
+        )
+        for estimate in output.estimates
     )
     return table("Rows that each choice is expected to keep", ("levels", "k", "rate", "kept", "from", "to"), rows)
 

@@ -66,7 +66,7 @@ class PreviewResult(Release[KeptChoices]):
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
         return {
-            "choices": [each.to_json() for each in self.result.estimates],
+            "choices": [estimate.to_json() for estimate in self.result.estimates],
             "best": self.result.place,
             "useless": self.result.useless,
             "sentence": self.sentence,
