@@ -35,7 +35,7 @@ def show(asked: PageRequest) -> PageContent:
         "method": certificate.method.name,
         "numbers": label.numbers,
         "guesses": [[words, share] for words, share in label.guesses],
-        "alarms": [{"title": alarm.title, "text": alarm.text} for alarm in label.alarms],
+        "alerts": [{"title": alert.title, "text": alert.text} for alert in label.alerts],
         "answers": [
             {"question": answer.question, "short": answer.short, "full": answer.full} for answer in label.answers
         ],
