@@ -33,7 +33,6 @@ def tables() -> str:
 
 
 _UNDER = {
-    "Target": "`target`",
     "Robust": "`robust`",
     "LevelsByLook": "`chosen`",
     "Population": "`population`",
@@ -49,8 +48,6 @@ _UNDER = {
 """What stands under a key of a method: its class, and where it is written."""
 
 _MEANINGS = {
-    "Target.delta": "The chance that ε does not hold; well below one over the number of people.",
-    "Target.epsilon": "What the release may cost; left out, it is solved from `k` and `rate`.",
     "Robust.low": "The least chance with which a regular person was drawn.",
     "Robust.high": "The largest chance with which a regular person was drawn.",
     "Robust.irregular": "How many people may have been drawn with another chance.",

@@ -36,12 +36,12 @@ from tests.policies import PEOPLE, changed, people
 from tests.statements import statement_of, with_step
 
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-SAMPLE: dict[str, Any] = {"rate": "1/5", "target": {"epsilon": 1, "delta": "1e-4"}}
+SAMPLE: dict[str, Any] = {"rate": "1/5", "epsilon": 1, "delta": "1e-4"}
 ANYHOW = {"budget": {"unbounded": "published since 1990"}}
 PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 REPLACED = {"dataset__unit": {"adjacency": "replace-one"}}
 SUPPRESSED = {"method": "suppressed-histogram", **BINS, **SAMPLE}
-BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "epsilon": 1, "flag": True}
+BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "noise_epsilon": 1, "flag": True}
 NOISY = {"method": "private-histogram", **BINS, "epsilon": 1}
 OPEN: dict[str, Any] = {"method": "private-histogram", "levels": {"zip": 1, "age": 2}, "epsilon": 1, "delta": "1e-6"}
 COMMON = {"method": "most-common", **BINS, "epsilon": 1, "top": 3}
@@ -60,13 +60,16 @@ WAYS: dict[str, tuple[ModuleType, dict[str, Any]]] = {
                 **SUPPRESSED,
                 "rate": None,
                 "k": 20,
-                "target": {"delta": "1e-6"},
+                "delta": "1e-6",
                 "robust": {"low": "0.05", "high": "0.1"},
             }
         },
     ),
     "blended": (blended, {"release": BLENDED}),
-    "blended for good": (blended, {"release": {"method": "blended-histogram", **BINS, "k": 5, "epsilon": 1}, **ANYHOW}),
+    "blended for good": (
+        blended,
+        {"release": {"method": "blended-histogram", **BINS, "k": 5, "noise_epsilon": 1}, **ANYHOW},
+    ),
     "blended and rounded": (blended, {"release": {**BLENDED, "round": 5, "flag": False}}),
     "blended for people": (blended, {"release": BLENDED, **PERSON}),
     "unclamped": (blended, {"release": {**BLENDED, "clamp": False}}),

@@ -416,7 +416,7 @@ KEEPING: dict[str, Any] = {
     "swapped within strata": {"method": "rank-swap", "columns": ["income"], "within": "strata"},
     "rotated": {"method": "orthogonal", "columns": ["income"]},
     "grouped by weights": {"method": "microaggregation", "columns": ["income"], "weighted": True},
-    "households moved": {"method": "record-swap", "area": "region", "rate": "1/2"},
+    "households moved": {"method": "record-swap", "area": "region", "share": "1/2"},
     "calibrated": CALIBRATED,
 }
 

@@ -48,16 +48,16 @@ CALLS: dict[str, Any] = {
         "day": {"type": "date", "bounds": ["1969-01-01", "1970-12-31"], "outside": "drop"},
         "note": {"role": "identifier"},
     },
-    "release": {"method": "points", "s": 3, "rate": "1/2", "epsilon": 1, "target": {"epsilon": 1, "delta": "1e-3"}},
+    "release": {"method": "points", "s": 3, "rate": "1/2", "noise_epsilon": 1, "epsilon": 1, "delta": "1e-3"},
 }
-LOOSE = {"release__target": {"epsilon": 3, "delta": "1e-2"}}
-OPEN: dict[str, Any] = {"release__target": None, "release__rate": None, "release__k": 5}
+LOOSE = {"release__epsilon": 3, "release__delta": "1e-2"}
+OPEN: dict[str, Any] = {"release__epsilon": None, "release__delta": None, "release__rate": None, "release__k": 5}
 UNBOUNDED: dict[str, Any] = {**OPEN, "budget": {"unbounded": "for the tests"}}
 WAYS: dict[str, dict[str, Any]] = {
     "noisy": {},
-    "suppressed": {"release__epsilon": None},
+    "suppressed": {"release__noise_epsilon": None},
     "uniform": {"release__place": "uniform"},
-    "no sample": {**UNBOUNDED, "release__epsilon": None, "release__place": "uniform"},
+    "no sample": {**UNBOUNDED, "release__noise_epsilon": None, "release__place": "uniform"},
     "no sample, noisy": UNBOUNDED,
     "replaced": {"dataset__unit": {"adjacency": "replace-one"}, **LOOSE},
     "error given": {"release__columns": ["east"], "release__s": None, "release__error": "0.01"},

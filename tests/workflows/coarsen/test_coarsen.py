@@ -27,7 +27,7 @@ from tests.contract.forging import fitting, require_all_caught
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.released import Folder, failed, rehash, release_into
 
-TABLE = {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "k": 20, "epsilon": 1}
+TABLE = {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "k": 20, "noise_epsilon": 1}
 
 SUPPRESSED = {"method": "suppressed-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "rate": 1, "k": 20}
 

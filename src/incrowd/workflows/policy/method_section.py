@@ -58,6 +58,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
     model = section_of(method_class(name))
+    _refuse_target(release, path, source)
     own = len(path)
     inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
     found = checked(model, inner, where)
@@ -69,6 +70,15 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
             except InvalidParameter as error:
                 raise InvalidParameter(f"{place_in(document, (*path, key, column), where)}: {error}") from None
     return method
+
+
+def _refuse_target(release: Mapping[str, Any], path: tuple[str | int, ...], source: tuple[Document, str]) -> None:
+    """Refuse `target: {epsilon, delta}` by naming the flat keys; no other key is near enough to be suggested."""
+    if isinstance(release.get("target"), dict):
+        raise InvalidParameter(
+            f"{place_in(source[0], (*path, 'target'), source[1])}: 'target' is not known here. Write epsilon and delta "
+            "beside method, each on a line of its own."
+        )
 
 
 def method_schemas() -> list[dict[str, Any]]:

@@ -45,7 +45,8 @@ release:
   method: scheme        # levels are chosen for these rows, by a choice that is private itself
   choosing: 0.1         # of epsilon, for that choice
   rate: 1/2             # a secret coin for each row
-  target: {{epsilon: 1, delta: 1e-6}}   # delta: well below one over the number of people
+  epsilon: 1            # what choice and release may cost together
+  delta: 1e-6           # well below one over the number of people
   lowest: {levels}
 budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
 # Nothing that was drafted from rows has an epsilon. To release such a column all the same, for k-anonymity alone:

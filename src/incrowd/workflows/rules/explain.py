@@ -270,7 +270,7 @@ def policy_text(rule: Rule, delta: Fraction) -> str:
     if rate is None or _has_totals(rule):
         lines += ["budget:", "  unbounded: a suppression rule without a secret sample has no epsilon"]
     else:
-        lines += [f"  rate: {rate}", f"  target: {{delta: {_feasible(least, rate, delta)}}}"]
+        lines += [f"  rate: {rate}", f"  delta: {_feasible(least, rate, delta)}"]
     return "\n".join([*comments, _HEAD, *lines, ""])
 
 

@@ -23,7 +23,7 @@ from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 
-MODEL = {"method": "marginals", "target": {"epsilon": 3, "delta": "1e-6"}, "levels": {"zip": 2, "age": 1}}
+MODEL = {"method": "marginals", "epsilon": 3, "delta": "1e-6", "levels": {"zip": 2, "age": 1}}
 PREGNANT: dict[str, Any] = {
     "incrowd": 1,
     "dataset": {"name": "births"},
@@ -34,7 +34,8 @@ PREGNANT: dict[str, Any] = {
     },
     "release": {
         "method": "marginals",
-        "target": {"epsilon": "0.2", "delta": "1e-6"},
+        "epsilon": "0.2",
+        "delta": "1e-6",
         "zeros": [{"sex": "M", "pregnant": ["yes", "other", "missing"]}],
         "total": 400,
     },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,15 +35,15 @@ class BlockModel:
 
     Source: Holland, Laskey & Leinhardt 1983 (block models); Dwork, McSherry, Nissim & Smith 2006 (noise).
 
-    >>> BlockModel(column="club", epsilon=Fraction(1)).level
-    0
+    >>> BlockModel(column="club", epsilon=Fraction(1), levels={"club": 1}).column
+    'club'
     """
 
     name: ClassVar[str] = "block-model"
 
     column: str
     epsilon: Fraction
-    level: int = 0
+    levels: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
@@ -51,7 +52,7 @@ class BlockModel:
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone."""
         require_edges(schema, "counts between blocks")
-        labels = NodeLabels.of(schema, (self.column,), {self.column: self.level})
+        labels = NodeLabels.of(schema, (self.column,), self.levels)
         classes = labels.recodings[0].classes
         number = 0 if classes is None else len(classes)
         if number > _MOST_BLOCKS:

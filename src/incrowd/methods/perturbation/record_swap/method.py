@@ -27,7 +27,7 @@ class RecordSwap(Mask):
     """Targeted record swapping: whole households change places with like ones of another area.
 
     A household stands out if one of its rows has a combination of the columns `risk` that fewer than k rows of its
-    area have.  Those are swapped first; others at random, until a share of `rate` of all households is.  A partner has
+    area have.  Those are swapped first; others at random, until `share` of all households is.  A partner has
     as many rows and the same values of `similar`, and lives in another area; where the area has levels, as near as
     there is one.
 
@@ -38,8 +38,8 @@ class RecordSwap(Mask):
 
     Source: Dalenius & Reiss 1982; Shlomo, Tudor & Groom 2010.
 
-    >>> RecordSwap("region", similar=("size",), rate=Fraction(1, 20)).settings()
-    {'record-swap': 'region', 'rate': Fraction(1, 20)}
+    >>> RecordSwap("region", similar=("size",), share=Fraction(1, 20)).settings()
+    {'record-swap': 'region', 'share': Fraction(1, 20)}
     """
 
     name: ClassVar[str] = "record-swap"
@@ -50,7 +50,7 @@ class RecordSwap(Mask):
     risk: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
     k: int = 3
-    rate: Fraction = Fraction(1, 20)
+    share: Fraction = Fraction(1, 20)
 
     def step(self, schema: Schema) -> SwapRecords:
         """Return what happens, from the schema alone."""
@@ -69,7 +69,7 @@ class RecordSwap(Mask):
             risk=self.risk,
             similar=self.similar,
             k=self.k,
-            rate=self.rate,
+            rate=self.share,
         )
 
     def _known_by(self, schema: Schema) -> str | None:
@@ -102,7 +102,7 @@ class RecordSwap(Mask):
         order = shuffled(coins, len(first))
         risky = self._risky(frame, household)[order]
         asking = np.concatenate([order[risky], order[~risky]])
-        wanted = max(int(risky.sum()), math.ceil(self.rate * len(first)))
+        wanted = max(int(risky.sum()), math.ceil(self.share * len(first)))
         partner = np.full(len(first), _NOBODY, np.int64)
         for near in self._nearness(frame, schema, first):
             key = profile * (int(near.max(initial=0)) + 1) + near
@@ -146,7 +146,7 @@ class RecordSwap(Mask):
 
     def settings(self) -> dict[str, Any]:
         """Return what people are told of the parameters."""
-        return {"record-swap": self.area, "rate": self.rate}
+        return {"record-swap": self.area, "share": self.share}
 
 
 def _pair(asking: Places, wanted: int, area: Places, key: Places, partner: Places) -> None:

@@ -36,7 +36,7 @@ class SwapRecords(Masking):
         if self.area in (*self.risk, *self.similar):
             raise InvalidParameter("the area is exchanged: it is neither a risk nor what households are alike in.")
         if self.k < 1 or not 0 <= self.rate <= 1:
-            raise InvalidParameter("swapping needs k of at least 1, and a rate from 0 to 1.")
+            raise InvalidParameter("swapping needs k of at least 1, and a share from 0 to 1.")
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -55,8 +55,12 @@ class SampledSuppression(Protocol):
         """How the rows were drawn before, if they are a sample already."""
 
     @property
-    def target(self) -> Target | None:
-        """What is wanted of ε and δ."""
+    def epsilon(self) -> Fraction | None:
+        """The ε of the guarantee; None where it is solved."""
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The δ of the guarantee."""
 
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit."""
@@ -126,9 +130,9 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
 
 def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list[Parameters]:
     """Return the policy's own parameters, and those at other rates for the same ε and δ where there are such."""
-    if method.target is None:
+    if method.delta is None:
         raise InvalidParameter("a private look weighs releases from a secret sample: give a rate below 1.")
-    target = Target(own.delta, method.target.epsilon or Fraction(own.epsilon))
+    target = Target(own.delta, method.epsilon or Fraction(own.epsilon))
     found = [own]
     for rate in _RATES:
         if max(rate, own.rate) >= _NEAR * min(rate, own.rate):
