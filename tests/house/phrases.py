@@ -10,7 +10,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "incrowd"
-TEXTS = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.md", "src/incrowd/**/*.html", "src/incrowd/**/*.js")
+TEXTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/**/*.md",
+    "examples/**/*.md",
+    "src/incrowd/**/*.html",
+    "src/incrowd/**/*.js",
+)
 PAST = ("docs/decisions/",)
 """Decisions record what was said when they were made."""
 PHRASES = {
@@ -44,7 +51,9 @@ PHRASES = {
     "outsiders": r"\boutsiders?\b",
     "promise": r"\bpromis(?:e|es|ed|ing)\b",
 }
-_COMPILED = {name: re.compile(pattern, re.IGNORECASE if name != "who cannot" else 0) for name, pattern in PHRASES.items()}
+_COMPILED = {
+    name: re.compile(pattern, re.IGNORECASE if name != "who cannot" else 0) for name, pattern in PHRASES.items()
+}
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 
 

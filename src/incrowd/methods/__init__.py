@@ -45,16 +45,16 @@ Being here gives it a policy section, a help page and the contract tests.
 """
 
 GRAPHS: Mapping[str, str | tuple[str, str]] = {
-    "degree-anonymity": ("incrowd.methods.graphs.degree_anonymity", "DegreeAnonymous"),
-    "switching": ("incrowd.methods.graphs.switching", "Switching"),
-    "add-delete": ("incrowd.methods.graphs.add_delete", "AddingDeleting"),
-    "edge-response": ("incrowd.methods.graphs.edge_response", "EdgeResponse"),
-    "super-nodes": ("incrowd.methods.graphs.super_nodes", "SuperNodes"),
-    "degree-distribution": ("incrowd.methods.graphs.degree_distribution", "DegreeDistribution"),
-    "subgraph-count": ("incrowd.methods.graphs.subgraph_count", "SubgraphCount"),
-    "clustering": ("incrowd.methods.graphs.clustering", "Clustering"),
-    "edge-kinds": ("incrowd.methods.graphs.edge_kinds", "EdgeKinds"),
-    "block-model": ("incrowd.methods.graphs.block_model", "BlockModel"),
-    "degree-sequence": ("incrowd.methods.graphs.degree_sequence", "DegreeSequence"),
+    "degree-anonymity": "incrowd.methods.graphs.degree_anonymity.method",
+    "switching": "incrowd.methods.graphs.switching",
+    "add-delete": "incrowd.methods.graphs.add_delete",
+    "edge-response": "incrowd.methods.graphs.edge_response",
+    "super-nodes": "incrowd.methods.graphs.super_nodes",
+    "degree-distribution": "incrowd.methods.graphs.degree_distribution",
+    "subgraph-count": "incrowd.methods.graphs.subgraph_count",
+    "clustering": "incrowd.methods.graphs.clustering",
+    "edge-kinds": "incrowd.methods.graphs.edge_kinds",
+    "block-model": "incrowd.methods.graphs.block_model",
+    "degree-sequence": "incrowd.methods.graphs.degree_sequence",
 }
 """Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""

@@ -13,7 +13,7 @@ from incrowd.measures.graphs.classes import colors, sizes_of, uniqueness
 from incrowd.measures.graphs.shape import GraphShape, communities, modularity
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical
-from incrowd.methods.graphs.matrices import triangles
+from incrowd.methods.graphs.shared.matrices import triangles
 from tests.graphs import random_graph
 
 BUNDLED = {

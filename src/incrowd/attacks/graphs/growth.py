@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from incrowd.attacks.finding import Finding
 from incrowd.attacks.graphs.trial import GraphTrial, Places
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.matrices import adjacency
+from incrowd.methods.graphs.shared.matrices import adjacency
 
 _SEEDS, _ROUNDS, _LEAST, _LARGEST = 10, 30, 2.0, 5000
 

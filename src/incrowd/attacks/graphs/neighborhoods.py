@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from incrowd.attacks.finding import Finding
 from incrowd.attacks.graphs.trial import GraphTrial, nearest
 from incrowd.core.graph import Graph
-from incrowd.methods.graphs.matrices import adjacency
+from incrowd.methods.graphs.shared.matrices import adjacency
 
 _MOST = 64
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from incrowd.core.graph import Graph
 from incrowd.core.words import counted
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.matrices import adjacency
+from incrowd.methods.graphs.shared.matrices import adjacency
 
 Colors = NDArray[np.int64]
 _HOPS = 3

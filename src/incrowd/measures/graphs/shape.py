@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.graph import Graph
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.matrices import adjacency, stars, triangles
+from incrowd.methods.graphs.shared.matrices import adjacency, stars, triangles
 
 _SOURCES, _EIGENVALUES = 32, 5
 _SMALL = 1000

@@ -15,8 +15,8 @@ from incrowd.core.steps.consent import gate_of
 from incrowd.measures.graphs.classes import uniqueness
 from incrowd.measures.graphs.shape import GraphShape, communities, modularity
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.outputs import GraphNumbers
-from incrowd.methods.graphs.pictures import change_figures, graph_figure
+from incrowd.methods.graphs.shared.outputs import GraphNumbers
+from incrowd.methods.graphs.shared.picture import change_figures, graph_figure
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease
 from incrowd.workflows.policy.internal import check_apart, keep_result
