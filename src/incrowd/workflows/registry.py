@@ -60,8 +60,7 @@ def method_class(name: str) -> type[Any]:
 
 def chain(steps: Iterable[Method]) -> Method:
     """Return the method that performs several one after the other, or refuse those that cannot be."""
-    cls = import_module(f"{OTHERS[CHAIN]}.method").MaskChain
-    return cast("Method", cls(tuple(steps)))
+    return cast("Method", import_module(OTHERS[CHAIN]).METHOD(tuple(steps)))
 
 
 def check_of(name: str) -> Check:

@@ -14,11 +14,11 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.core.loss import Pure, Syntactic
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.covariance import covariance
-from incrowd.methods.perturbation.microaggregation.groups import mdav, optimal
-from incrowd.methods.perturbation.output import MaskedRows
-from incrowd.methods.perturbation.rank_swap.method import RankSwap, expected_correlation
-from incrowd.methods.perturbation.shuffle.method import normal_scores
+from incrowd.methods.perturbation.microaggregation import mdav, optimal
+from incrowd.methods.perturbation.rank_swap import RankSwap, expected_correlation
+from incrowd.methods.perturbation.shared.frame import covariance
+from incrowd.methods.perturbation.shared.output import MaskedRows
+from incrowd.methods.perturbation.shuffle import normal_scores
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.step_effects import step_effects
 from incrowd.workflows.policy.policy import load_policy

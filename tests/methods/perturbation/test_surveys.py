@@ -20,8 +20,9 @@ from incrowd.criteria.individual_risk import individual_risk
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.frame import RowFrame
-from incrowd.methods.perturbation.steps import KeptStatistic, Preservation
+from incrowd.methods.perturbation.shared.frame import RowFrame
+from incrowd.methods.perturbation.shared.masks import MaskInput, PlannedMask
+from incrowd.methods.perturbation.shared.steps import KeptStatistic, Preservation
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.preservation import preserved_statistics
 from incrowd.workflows.assess.released import read_release
@@ -91,7 +92,7 @@ def charges(folder: Path) -> int:
 
 def kept(policy: Policy) -> list[tuple[KeptStatistic, tuple[str, ...] | None, bool | None]]:
     claims = [each for each in policy.plan.claims if isinstance(each, Preservation)]
-    return [(each.kept, each.within, each.households) for each in claims]
+    return [(each.statistic, each.within, each.households) for each in claims]
 
 
 def test_a_shared_column_is_changed_once_for_each_household(tmp_path: Path) -> None:
@@ -219,10 +220,9 @@ def test_an_invariant_matrix_of_each_stratum_keeps_its_frequencies_on_average() 
     policy = read({"method": "pram", "columns": {"sex": {"stay": "1/2", "invariant": True}}, "within": "strata"})
     assert kept(policy) == [(KeptStatistic.FREQUENCIES, ("region",), None)]
     rows = pa.table({"region": ["A"] * 500 + ["B"] * 500, "sex": ["F"] * 500 + ["M"] * 500})
-    from incrowd.methods.perturbation.scope import applied
-
     step = policy.plan.steps[1]
-    after = applied(policy.method, step, RowFrame(rows), policy.schema, SystemCoins())  # type: ignore[arg-type]
+    mask = PlannedMask(policy.method, step)  # type: ignore[arg-type]
+    after = mask.apply(MaskInput(RowFrame(rows), policy.schema, SystemCoins()))
     assert after.table["sex"].to_pylist() == rows["sex"].to_pylist(), "where all are alike, all stay"
 
 
@@ -317,7 +317,7 @@ def test_several_margins_are_raked_to_the_stated_tolerance(tmp_path: Path) -> No
             )
             assert new == pytest.approx(old, rel=1.1e-7)
     claims = [each for each in read(steps, **changes).plan.claims if isinstance(each, Preservation)]
-    sums = [each for each in claims if each.kept is KeptStatistic.TOTALS]
+    sums = [each for each in claims if each.statistic is KeptStatistic.TOTALS]
     assert [(each.within, each.share) for each in sums] == [
         (("region",), Fraction(1, 10**7)),
         (("age",), Fraction(1, 10**7)),
