@@ -167,6 +167,7 @@ def test_categories_change_within_their_class_only() -> None:
         ({"stay": "1/2", "matrix": [["1"]]}, "either stay"),
         ({"matrix": [["1", "0"], ["0", "1"]]}, "4 categories"),
         ({"matrix": [["1/2", "1/3", "0", "0"]] * 4}, "adds up to 5/6"),
+        ({"matrix": [["1/2", "1/3", "0", "0"]] * 4, "invariant": True}, "adds up to 5/6"),
         ({"stay": "1/2", "invariant": True, "margins": ["1"]}, "add up to 1"),
         ({"stay": "1/2", "across": ["ill"], "within": 1}, "alone"),
     ],

@@ -81,8 +81,7 @@ class CalibrateWeights(Masking):
             both = sorted({*self.changes, *self.reads} & set(step.changes))
             if both:
                 raise InvalidParameter(
-                    f"weights are calibrated by {both[0]!r}, which the step {step.kind!r} changes: calibrate by other "
-                    "columns, or leave that step out."
+                    f"{both[0]!r} is used to calibrate and changed by {step.kind!r}: calibrate by other columns."
                 )
         if any(step.suppresses_rows for step in after):
             raise InvalidParameter("rows are suppressed after weights were calibrated: calibrate them afterwards.")
@@ -141,17 +140,13 @@ class WeightCalibration(Mask):
         strata, weight = schema.of_role(Role.STRATA), weight_of(schema)
         margins = self.margins or ((strata,) if strata else ())
         if not margins:
-            raise InvalidParameter(
-                "weights are calibrated to the sums of groups: name their columns as margins, or give columns the role "
-                "strata."
-            )
+            raise InvalidParameter("weights are calibrated to margins: name margins, or give columns the role strata.")
         for name in (column for margin in margins for column in margin):
             if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier: weights are calibrated by released columns.")
             if schema[weight].shared and not schema[name].shared:
                 raise InvalidParameter(
-                    f"the weights are shared by the rows of a household and {name!r} is not: calibrating by it would "
-                    "tear households apart. Name columns that they share."
+                    f"calibrating shared weights by {name!r}, which is not shared, would split households: name others."
                 )
         return CalibrateWeights(weight=weight, margins=margins, tolerance=self.tolerance)
 
@@ -172,8 +167,7 @@ class WeightCalibration(Mask):
             if _deviation(weights, targets) <= float(self.tolerance):
                 return weights
         raise Infeasible(
-            f"the weights of the remaining rows cannot be made to add up by all margins within {_ROUNDS:,} rounds: "
-            "let the tolerance be larger, or name fewer margins."
+            f"raking did not meet all margins in {_ROUNDS:,} rounds: raise the tolerance, or name fewer margins."
         )
 
     def broken(self, rows: MaskInput, after: RowFrame) -> str | None:
@@ -195,8 +189,7 @@ def _target(frame: RowFrame, margin: tuple[str, ...], weight: str) -> Target:
     remaining = group[len(start) :]
     if len(np.unique(remaining)) < len(total):
         raise Infeasible(
-            f"in some group of rows alike in {', '.join(margin)} no row is left, whose weight could stand for it: "
-            "suppress fewer rows, or make larger groups."
+            f"all rows of some group of {', '.join(margin)} were suppressed: suppress fewer, or make larger groups."
         )
     return remaining, total
 

@@ -45,6 +45,7 @@ class CodeEnds(Masking):
 
     kind: ClassVar[str] = "code ends"
     title: ClassVar[str] = "Cut off the ends"
+    row_by_row: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     source: ClassVar[Theorem] = Theorem(
         "end-coding", "top and bottom coding by declared bounds: values between them stay as they are"
@@ -56,10 +57,6 @@ class CodeEnds(Masking):
     @property
     def changes(self) -> tuple[str, ...]:
         return tuple(coded.column for coded in self.columns)
-
-    @property
-    def record_wise(self) -> bool:
-        return self.household is None
 
     def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:
         coded = next(coded for coded in self.columns if coded.column == name)

@@ -1,4 +1,4 @@
-"""Microaggregation: rows are grouped by at least k, and every row gets the means of its group."""
+"""Microaggregation: rows are put into groups of at least k, and every row gets the means of its group."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateRows(ColumnMasking):
-    """Rows are grouped by at least k; numbers become the mean of their group, categories the most common one.
+    """Rows are put into groups of at least k; numbers become the mean of their group, categories the most common one.
 
     `quasi`: all quasi-identifiers, if they are grouped together or within groups of rows that agree in them.  Only then
     every combination of them occurs at least k times.

@@ -61,8 +61,9 @@ class SwapRanks(ColumnMasking):
             f"{float(self.correlation):g} on average; how far was found by looking at all rows."
         )
 
-    def share_of(self, statistic: KeptStatistic) -> Fraction | None:
-        return self.share if statistic is KeptStatistic.RANKS else None
+    @property
+    def shares(self) -> Mapping[KeptStatistic, Fraction]:
+        return {KeptStatistic.RANKS: self.share}
 
 
 @dataclass(frozen=True)

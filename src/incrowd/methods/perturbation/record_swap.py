@@ -112,10 +112,7 @@ class RecordSwap(Mask):
                 raise InvalidParameter(f"{name!r} is an identifier: swapping looks at columns that are released.")
         household = self._household_column(schema)
         if household is not None and schema[household] not in schema.unreleased:
-            raise InvalidParameter(
-                f"{household!r} tells households apart, and so who was swapped: its role must be household or "
-                "identifier."
-            )
+            raise InvalidParameter(f"{household!r} identifies households: its role must be household or identifier.")
         return SwapRecords(
             area=self.area, household=household, risk=self.risk, similar=self.similar, k=self.k, rate=self.share
         )
@@ -129,9 +126,7 @@ class RecordSwap(Mask):
         frame = rows.frame
         household, area = self._households(rows), frame.groups([self.area])
         if len(frame) and len(np.unique(household * (int(area.max()) + 1) + area)) > int(household.max()) + 1:
-            raise Infeasible(
-                f"some household has rows in several areas: swapping would tear it apart. Clean {self.area!r} first."
-            )
+            raise Infeasible(f"some household has rows in several areas of {self.area!r}: clean this column first.")
 
     def masked(self, rows: MaskInput) -> RowFrame:
         """Return the rows in which partners have exchanged their areas."""

@@ -40,6 +40,7 @@ class RoundValues(Masking):
 
     kind: ClassVar[str] = "round values"
     title: ClassVar[str] = "Round"
+    row_by_row: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     source: ClassVar[Theorem] = Theorem(
         "rounding-error", "a rounded number lies within one base of the number; by fair coins its mean is the number"
@@ -56,10 +57,6 @@ class RoundValues(Masking):
     @property
     def changes(self) -> tuple[str, ...]:
         return tuple(self.bases)
-
-    @property
-    def record_wise(self) -> bool:
-        return self.household is None
 
     @property
     def displaced(self) -> Mapping[str, Displacement]:

@@ -17,7 +17,7 @@ from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput, lo
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
 from incrowd.methods.perturbation.shared.steps import ColumnMasking, Exactness, KeptStatistic, by_group, column_list
 
-_MOST_CATEGORIES = 200
+_MOST = 200
 
 
 class ScoreModel(StrEnum):
@@ -136,10 +136,8 @@ class Shuffle(GroupedMask):
             return predictor
         codes = frame.groups([name])
         number = int(codes.max(initial=0)) + 1
-        if number > _MOST_CATEGORIES:
-            raise InvalidParameter(
-                f"{name!r} has more than {_MOST_CATEGORIES} categories: predict from it at a higher level."
-            )
+        if number > _MOST:
+            raise InvalidParameter(f"{name!r} has more than {_MOST} categories: predict from it at a higher level.")
         indicators: Numbers = (codes[:, None] == np.arange(1, number)).astype(np.float64)
         return indicators
 

@@ -64,18 +64,14 @@ def check_matrix(matrix: Matrix, size: int, name: str) -> None:
     incrowd.errors.InvalidParameter: row 1 of the matrix of 'sex' adds up to 5/6, not to 1.
     """
     if len(matrix) != size or any(len(row) != size for row in matrix):
-        raise InvalidParameter(
-            f"{name!r} has {size} categories, missing and other ones counted: its matrix has as many rows and columns."
-        )
+        raise InvalidParameter(f"{name!r} has {size} categories with missing and other: its matrix needs {size} rows.")
     for number, row in enumerate(matrix, 1):
         if any(entry < 0 for entry in row):
             raise InvalidParameter(f"row {number} of the matrix of {name!r} has a probability below 0.")
         if sum(row) != 1:
             raise InvalidParameter(f"row {number} of the matrix of {name!r} adds up to {sum(row)}, not to 1.")
         if math.lcm(*(entry.denominator for entry in row)) > _LARGEST:
-            raise InvalidParameter(
-                f"row {number} of the matrix of {name!r} has too many digits to be drawn from exactly."
-            )
+            raise InvalidParameter(f"row {number} of the matrix of {name!r} has too many digits for exact draws.")
 
 
 def staying(stay: Fraction, blocks: Sequence[int]) -> Matrix:
@@ -284,9 +280,8 @@ class Randomize(Masking):
             names = sorted(name for name in {*step.changes} & {*labels} if not step.stays_among(name, labels[name]))
             if names:
                 raise InvalidParameter(
-                    f"{names[0]!r} changes at random among the values that its declaration lists, and after the step "
-                    f"{step.kind!r} before it may show others. Read it at a higher level instead, or put that step "
-                    "behind."
+                    f"{names[0]!r} changes at random among its declared values, and after the step {step.kind!r} may "
+                    "show others: read it at a higher level, or put that step later."
                 )
 
     def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:

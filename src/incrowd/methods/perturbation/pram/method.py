@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.coins import Coins
-from incrowd.core.recoding import Recoding
+from incrowd.core.recoding import Classes
 from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.errors import InvalidParameter
 from incrowd.methods.cells import released_cells
-from incrowd.methods.perturbation.pram.channel import Channel, Labels, Matrix, Randomize, invariant, staying
+from incrowd.methods.perturbation.pram.channel import Channel, Matrix, Randomize, invariant, staying
 from incrowd.methods.perturbation.shared.frame import Places, RowFrame
 from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
@@ -39,7 +39,7 @@ class Change:
     """
 
     stay: Fraction | None = None
-    matrix: tuple[tuple[Fraction, ...], ...] | None = None
+    matrix: Matrix | None = None
     across: tuple[str, ...] = ()
     within: int | None = None
     invariant: bool = False
@@ -74,8 +74,7 @@ class Pram(GroupedMask):
         scope = self.scope(schema, tuple(name for channel in channels for name in channel.columns))
         if scope["within"] and any(channel.probabilities is not None for channel in channels):
             raise InvalidParameter(
-                "rows change by these probabilities in every group alike: leave within out, or let each column be "
-                "invariant by the frequencies of the rows."
+                "declared probabilities are the same in every group: leave within out, or make each column invariant."
             )
         return Randomize(channels=channels, others=others, drafted=bool(schema.drafted), drops=drops, **scope)
 
@@ -93,46 +92,41 @@ class Pram(GroupedMask):
 
     def _channel(self, schema: Schema, name: str, change: Change) -> Channel:
         columns = (name, *change.across)
-        labels = tuple(self._labels(schema, column) for column in columns)
+        classes = (self._classes(schema, column).values() for column in columns)
+        labels = tuple(tuple(pc.cast(values, pa.string()).to_pylist()) for values in classes)
         size = math.prod(map(len, labels))
         if size > _MOST:
             raise InvalidParameter(f"{', '.join(columns)} have {size:,} categories together: at most {_MOST:,} change.")
         if (change.stay is None) == (change.matrix is None):
             raise InvalidParameter(f"{name!r} needs either stay, the probability to keep a value, or a matrix.")
         blocks = self._blocks(schema, name, change)
+        declared = Channel(columns, labels, change.stay, blocks, change.matrix)
         if not change.invariant:
-            return Channel(columns, labels, change.stay, blocks, change.matrix)
+            return declared
         if not change.margins:
             return Channel(columns, labels)
         if len(change.margins) != size or sum(change.margins) != 1 or min(change.margins) < 0:
             raise InvalidParameter(f"the margins of {name!r} are {size} shares that add up to 1.")
-        plain = Channel(columns, labels, change.stay, blocks, change.matrix)
-        return Channel(columns, labels, matrix=invariant(_base(change, plain, blocks), change.margins))
-
-    def _labels(self, schema: Schema, name: str) -> Labels:
-        classes = self._recoding(schema, name).classes
-        if classes is None:
-            raise InvalidParameter(
-                f"the values of {name!r} are not declared one by one: list its categories, or use a higher level."
-            )
-        return tuple(pc.cast(classes.values(), pa.string()).to_pylist())
+        return Channel(columns, labels, matrix=invariant(_base(change, declared, blocks), change.margins))
 
     def _blocks(self, schema: Schema, name: str, change: Change) -> tuple[int, ...] | None:
         if change.within is None:
             return None
         if change.across or change.stay is None:
             raise InvalidParameter(f"{name!r} changes within classes by a probability to stay, and alone.")
-        classes = self._recoding(schema, name).classes
-        if classes is None:
-            return None
-        return tuple(classes.rise(change.within)[1].tolist())
+        return tuple(self._classes(schema, name).rise(change.within)[1].tolist())
 
-    def _recoding(self, schema: Schema, name: str) -> Recoding:
+    def _classes(self, schema: Schema, name: str) -> Classes:
         recodings = {recoding.column.name: recoding for recoding in released_cells(schema, self.levels).recodings}
         if name not in recodings:
             schema[name]
             raise InvalidParameter(f"{name!r} is an identifier: it is never released, so it need not be changed.")
-        return recodings[name]
+        classes = recodings[name].classes
+        if classes is None:
+            raise InvalidParameter(
+                f"the values of {name!r} are not declared one by one: list its categories, or use a higher level."
+            )
+        return classes
 
     def settings(self) -> dict[str, Any]:
         return {"pram": ", ".join(name for key, change in self.columns.items() for name in (key, *change.across))}

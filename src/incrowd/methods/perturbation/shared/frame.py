@@ -214,7 +214,6 @@ def weights_of(frame: RowFrame, name: str) -> Numbers:
     weights = frame.numbers(name)
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise Infeasible(
-            f"some row has a weight in {name!r} that is missing, or not above 0: a weight is how many people a row "
-            "stands for. Let missing be drop, or clean it first."
+            f"some weight in {name!r} is missing, or not above 0: declare missing: drop, or clean the column first."
         )
     return weights

@@ -88,15 +88,13 @@ class Mask:
         within = self.groups(schema)
         for name in within:
             if schema[name] in schema.unreleased or name in columns:
-                raise InvalidParameter(
-                    f"groups cannot be made within {name!r}: it is changed itself, or an identifier. Name others."
-                )
+                raise InvalidParameter(f"{name!r} cannot make groups: it is changed, or an identifier. Name others.")
         shared = [name for name in columns if schema[name].shared]
         others = [name for name in (*columns, *reads, *within) if not schema[name].shared]
         if shared and others:
             raise InvalidParameter(
-                f"{shared[0]!r} is shared by the rows of a household and {others[0]!r} is not: one step of "
-                f"{self.name!r} for both would tear households apart. Use a step for each, of columns of one kind."
+                f"{shared[0]!r} is shared by the rows of a household and {others[0]!r} is not: one step "
+                f"{self.name!r} for both would split households. Use a step for each."
             )
         return {"within": within, "household": schema.household if shared else None}
 
@@ -181,9 +179,7 @@ class PlannedMask:
         after = self.mask.masked(rows)
         broken = self.mask.broken(rows, after)
         if broken is not None:
-            raise GuaranteeBroken(
-                f"{self.mask.name} did not keep {broken}, so nothing was released. Please report this."
-            )
+            raise GuaranteeBroken(f"{self.mask.name} did not keep {broken}: nothing was released. Please report this.")
         return after
 
 
@@ -243,9 +239,8 @@ def _check_levels(planned: Sequence[PlannedMask], levels: Mapping[str, int]) -> 
         labeled = [name for name in mask.step.numbers if levels.get(name)]
         if labeled:
             raise InvalidParameter(
-                f"{labeled[0]!r} is read at level {levels[labeled[0]]}, where it has labels and no numbers, and "
-                f"{mask.mask.name!r} computes with numbers: leave its level out, or leave {labeled[0]!r} out of that "
-                "step."
+                f"{mask.mask.name!r} computes with numbers, and {labeled[0]!r} at level {levels[labeled[0]]} has "
+                "labels and no numbers: leave out the level, or the column."
             )
 
 
@@ -258,9 +253,7 @@ def _levels(masks: Sequence[Mask]) -> dict[str, int]:
     for mask in masks:
         for name, level in mask.levels.items():
             if levels.setdefault(name, level) != level:
-                raise InvalidParameter(
-                    f"{name!r} is read at two levels: name its level once, in the first step that needs it."
-                )
+                raise InvalidParameter(f"{name!r} is read at two levels: name its level in one step only.")
     return levels
 
 
@@ -276,12 +269,10 @@ def need_numbers(schema: Schema, names: Sequence[str], *, whole: bool = False) -
             raise InvalidParameter(f"{name!r} is an identifier: it is never released, so it need not be changed.")
         if column.type not in ("integer", "decimal") or column.has_other:
             raise InvalidParameter(
-                f"{name!r} is not released as numbers: declare type: integer or decimal, and outside: ends or drop."
+                f"{name!r} is not released as numbers: declare a numeric type, outside: ends or drop."
             )
         if whole and column.missing == "class":
-            raise InvalidParameter(
-                f"rows are worked on together, and {name!r} may be missing: let missing be drop, or a number."
-            )
+            raise InvalidParameter(f"{name!r} may be missing, and rows are masked together: let missing be drop.")
 
 
 def need_spread(frame: RowFrame, names: Sequence[str], *, whole: bool) -> None:
@@ -309,8 +300,8 @@ def need_agreement(frame: RowFrame, household: str, names: Sequence[str], step: 
         values = frame.groups([name])
         if not np.array_equal(values[first][number], values):
             raise Infeasible(
-                f"some household has rows that differ in {name!r}, which they are declared to share: the step "
-                f"{step!r} would tear it apart. Clean {name!r} first, or remove shared."
+                f"rows of some household differ in {name!r}, which they are declared to share, so {step!r} would split "
+                f"it: clean {name!r} first, or remove shared."
             )
 
 

@@ -74,7 +74,7 @@ Statistics = tuple[tuple[KeptStatistic, Exactness], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Preservation(Claim):
-    """A statistic of the rows as they were read is preserved: limited per person, recoded, without suppressed rows.
+    """A statistic is preserved of the rows as they were read: limited per person, recoded, not suppressed.
 
     `within` names the columns whose groups each preserve it.  With `households`, each household counts once.
     """
@@ -124,6 +124,8 @@ class Masking(Step):
 
     glyph: ClassVar[str | None] = "coarser"
     suppresses_rows: ClassVar[bool] = False
+    row_by_row: ClassVar[bool] = False
+    """Whether each row is changed separately, from nothing but its own values, where households are not read."""
     numeric: ClassVar[bool] = False
     """Whether the step computes with the numbers of the columns that it changes."""
     source: ClassVar[Theorem]
@@ -169,12 +171,17 @@ class Masking(Step):
     @property
     def record_wise(self) -> bool:
         """Whether each row is changed separately, from nothing but its own values."""
-        return False
+        return self.row_by_row and self.household is None
 
     @property
     def statistics(self) -> Statistics:
         """The statistics of the changed columns that are preserved, and how exactly."""
         return ()
+
+    @property
+    def shares(self) -> Mapping[KeptStatistic, Fraction]:
+        """The shares that claims about some statistics state."""
+        return {}
 
     @property
     def households(self) -> bool:
@@ -205,8 +212,7 @@ class Masking(Step):
             both = sorted({*self.emptied} & {*step.changes, *step.reads})
             if both:
                 raise InvalidParameter(
-                    f"cells of {both[0]!r} may be empty after the step {self.kind!r}, and the step {step.kind!r} "
-                    "works on it afterwards: put that step before."
+                    f"{self.kind!r} may empty cells of {both[0]!r}, which {step.kind!r} needs: put that step first."
                 )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - nothing is guaranteed to anyone
@@ -252,14 +258,10 @@ class Masking(Step):
             theorem=(self.source,),
             preconditions=proved(_MADE),
             not_protected=(MEASURED, SUBGROUPS),
-            share=self.share_of(statistic),
+            share=self.shares.get(statistic),
             within=self.within or None,
             households=True if self.households else None,
         )
-
-    def share_of(self, statistic: KeptStatistic) -> Fraction | None:  # noqa: ARG002 - most state none
-        """Return the share that a claim about a statistic states."""
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
