@@ -132,8 +132,8 @@ def test_what_is_kept_of_a_shared_column_is_claimed_of_households() -> None:
             [{"method": "record-swap", "area": "region"}, {"method": "calibration"}],
             "changed by 'swap records'",
         ),
-        ([SUPPRESSED, {"method": "rounding", "columns": {"age": 5}}], "put that step before"),
-        ([SUPPRESSED, {"method": "shuffle", "columns": ["income"], "given": ["sex"]}], "put that step before"),
+        ([SUPPRESSED, {"method": "rounding", "columns": {"age": 5}}], "put that step first"),
+        ([SUPPRESSED, {"method": "shuffle", "columns": ["income"], "given": ["sex"]}], "put that step first"),
     ],
 )
 def test_what_would_tear_households_or_means_nothing_is_refused_from_the_policy_alone(step: Any, words: str) -> None:
