@@ -120,7 +120,7 @@ class SuppressAtRisk(ColumnMasking):
     @property
     def sentence(self) -> str:
         weights = () if self.weight is None else (self.weight,)
-        basis = f"by the weights in {column_list(weights)}" if weights else "by the rows that look alike"
+        basis = f"by the weights in {column_list(weights)}" if weights else "by the sizes of equivalence classes"
         whole = "" if self.household is None else ", with all rows of their household"
         return (
             f"Rows with a risk above {float(self.threshold):g}, estimated {basis}, lose cells of "

@@ -101,11 +101,10 @@ class AggregateRows(ColumnMasking):
         return tuple(name for name in self.columns if name not in self.categories)
 
     def depends_on(self, statistic: KeptStatistic) -> frozenset[str] | None:
-        weight = () if self.weight is None else (self.weight,)
-        return frozenset((*(super().depends_on(statistic) or ()), *weight))
+        return frozenset((*self.changes, *self.reads))
 
     def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:
-        return name in self.categories or super().stays_among(name, labels)
+        return name in self.categories
 
     @property
     def sentence(self) -> str:
@@ -163,7 +162,7 @@ class Microaggregation(GroupedMask):
         categories = self._categories(schema)
         need_numbers(schema, [name for name in self.columns if name not in categories] or self.columns, whole=True)
         if categories and self.grouping != "gower":
-            raise InvalidParameter(f"{categories[0]!r} is no number, and has no mean: let grouping be gower.")
+            raise InvalidParameter(f"{categories[0]!r} is not a number, and has no mean: let grouping be gower.")
         weight = weight_of(schema) if self.weighted else None
         scope = self.scope(schema, self.columns, () if weight is None else (weight,))
         together = bool(schema.quasi) and set(schema.quasi) <= {*self.columns, *scope["within"]}

@@ -30,7 +30,7 @@ class Direction(StrEnum):
 
 _WORDS = {
     Direction.NEAREST: "the nearest one, up where two are as near",
-    Direction.RANDOM: "one of the two around it, by a coin that keeps the mean",
+    Direction.RANDOM: "one of the two around it, at random so that the mean is preserved",
 }
 
 

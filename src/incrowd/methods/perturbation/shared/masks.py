@@ -33,7 +33,7 @@ class NoCoins:
     def __getattr__(self, name: str) -> object:
         """Refuse any draw; Python's own lookups find nothing."""
         error = AttributeError if name.startswith("__") else AssertionError
-        raise error(f"a step that draws no coins asked for {name}")
+        raise error(f"a step without randomness asked for {name}")
 
 
 NO_COINS: Coins = NoCoins()  # type: ignore[assignment]
@@ -75,11 +75,11 @@ class Mask:
     def examine(self, rows: MaskInput) -> None:
         """Refuse rows that cannot be masked this way, before the charge; only the data holder sees the error."""
 
-    def broken(self, rows: MaskInput, after: RowFrame) -> str | None:  # noqa: ARG002 - most hold by construction
+    def broken(self, rows: MaskInput, after: RowFrame) -> str | None:
         """Compare the masked rows with the input; return the statistic that was not preserved, or None."""
         return None
 
-    def groups(self, schema: Schema) -> tuple[str, ...]:  # noqa: ARG002 - most work on all rows together
+    def groups(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns whose groups of equal rows are masked separately."""
         return ()
 

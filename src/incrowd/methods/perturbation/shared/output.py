@@ -67,7 +67,7 @@ class MaskedRows(Tabular):
     def tuples(self) -> int:
         return len(np.unique(RowFrame(self.table).groups(self.table.column_names)))
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - nothing of it is about people
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the output shows of itself, and the three tests of the EU's Opinion 05/2014."""
         if not len(self):
             return {"rows": 0, "classes": 0}
@@ -115,7 +115,7 @@ class MaskCheck(Check):
                 return problem
         return None
 
-    def step_contradiction(self, step: Masking, statement: Statement) -> Problem | None:  # noqa: ARG002 - most say no more
+    def step_contradiction(self, step: Masking, statement: Statement) -> Problem | None:
         """Return where one step contradicts the rest of the statement, or None."""
         return None
 
@@ -173,5 +173,5 @@ class MaskPicture(Picture):
         size = f" The published table has {counted(rows, 'row')}."
         return Description("Masked values", f"{changed} How well that hides people is measured, not guaranteed.{size}")
 
-    def draw(self, statement: Statement, output: Any) -> Markup | None:  # noqa: ARG002 - the rows alone are drawn
+    def draw(self, statement: Statement, output: Any) -> Markup | None:
         return class_sizes(output.sizes, over="in all quasi-identifiers") if len(output) else None

@@ -194,7 +194,7 @@ class Masking(Step):
         term = (self.kind, ", ".join(self.changes))
         return (term, (UNRELEASED, ", ".join(self.unreleased))) if self.unreleased else (term,)
 
-    def depends_on(self, statistic: KeptStatistic) -> frozenset[str] | None:  # noqa: ARG002 - most are alike
+    def depends_on(self, statistic: KeptStatistic) -> frozenset[str] | None:
         """Return the columns that a statistic depends on; None for all columns."""
         return frozenset((*self.changes, *self.within))
 
@@ -202,11 +202,11 @@ class Masking(Step):
         """Whether a statistic of some columns may change in this step; None stands for all columns."""
         return self.suppresses_rows or columns is None or not columns.isdisjoint(self.changes)
 
-    def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:  # noqa: ARG002 - bounds and categories differ
+    def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:
         """Whether a column with values among some labels still has such values only after this step."""
         return any(statistic is KeptStatistic.VALUES for statistic, _ in self.statistics)
 
-    def check_order(self, before: tuple[Masking, ...], after: tuple[Masking, ...]) -> None:  # noqa: ARG002 - most mind none
+    def check_order(self, before: tuple[Masking, ...], after: tuple[Masking, ...]) -> None:
         """Refuse masks that cannot come before or after this one."""
         for step in after:
             both = sorted({*self.emptied} & {*step.changes, *step.reads})
@@ -215,7 +215,7 @@ class Masking(Step):
                     f"{self.kind!r} may empty cells of {both[0]!r}, which {step.kind!r} needs: put that step first."
                 )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - nothing is guaranteed to anyone
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee nothing but a masked table; a step that reads one row alone preserves a guarantee that follows."""
         if isinstance(inner.loss, Syntactic):
             return replace(inner, loss=replace(inner.loss, parameters=(*self.terms, *inner.loss.parameters)))
