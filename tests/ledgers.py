@@ -22,7 +22,8 @@ from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.store.chain import Chain
 from incrowd.store.postgres import Postgres
-from incrowd.store.sqlite import Sessions, SQLite
+from incrowd.store.sqlite import SQLite
+from incrowd.store.sqlite_sessions import Sessions
 
 BECAUSE = (Theorem("dwork-2006-proposition-1", "Dwork et al. 2006, Proposition 1"),)
 

@@ -40,7 +40,7 @@ def test_a_token_speaks_for_its_holder_until_its_end_on_every_database(address: 
 def test_what_is_known_of_a_token_is_forgotten_by_all_once_the_book_changes(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.store.watch._TICK", 0)
+    monkeypatch.setattr("incrowd.store.sqlite_sessions._TICK", 0)
     access, other = at(AccessList.create(address), START), at(AccessList.open(address), START)
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.at_hand(issued.token) is None, "nobody asked yet"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
-from incrowd.store.line import CommitQueue, Waiting
+from incrowd.store.group_commit import CommitQueue, QueuedChange
 from incrowd.store.transaction import Writer
 
 
@@ -158,17 +158,17 @@ def test_a_transaction_that_always_meets_another_gives_up(sqlite: str, monkeypat
 
 
 @contextmanager
-def held(line: CommitQueue) -> Iterator[None]:
+def held(queue: CommitQueue) -> Iterator[None]:
     """Let somebody be at work until the end of the block, so that all who come meanwhile wait."""
     begun, end = threading.Event(), threading.Event()
 
-    def together(works: list[Waiting]) -> None:
+    def together(works: list[QueuedChange]) -> None:
         begun.set()
         end.wait()
         for each in works:
             each.result = None
 
-    leader = threading.Thread(target=line.do, args=(lambda _: None, together))
+    leader = threading.Thread(target=queue.run, args=(lambda _: None, together))
     leader.start()
     begun.wait()
     try:
@@ -178,57 +178,13 @@ def held(line: CommitQueue) -> Iterator[None]:
         leader.join()
 
 
-def test_whose_work_was_done_waits_for_nobody_who_came_later() -> None:
-    line, outcomes, end = CommitQueue(), list[str](), threading.Event()
-
-    def ask(name: str, together: Callable[[list[Waiting]], None]) -> None:
-        line.do(lambda _: None, together)
-        outcomes.append(name)
-
-    def come(thread: threading.Thread) -> None:
-        thread.start()
-        while not line.waiting:
-            time.sleep(0.001)
-
-    def taking_all(works: list[Waiting]) -> None:
-        come(threads[1])
-        line.join(works)  # what came meanwhile is done along
-        come(threads[2])
-
-    def never(_works: list[Waiting]) -> None:
-        raise AssertionError
-
-    threads = [
-        threading.Thread(target=ask, args=(name, together))
-        for name, together in (("first", taking_all), ("along", never), ("later", lambda _: end.wait()))
-    ]
-    threads[0].start()
-    for thread in threads[:2]:
-        thread.join()
-    assert sorted(outcomes) == ["along", "first"]
-    end.set()
-    threads[2].join()
-    assert outcomes[2:] == ["later"]
-
-
-def test_whoever_is_interrupted_leaves_the_line_to_the_next() -> None:
-    line = CommitQueue()
-
-    def interrupted(_works: list[Waiting]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        line.do(lambda _: None, interrupted)
-    assert line.do(lambda _: None, lambda works: setattr(works[0], "result", 7)) == 7
-
-
 def test_works_that_wait_at_once_are_committed_together_and_each_for_itself(address: str) -> None:
     """Whoever holds the line lets three others gather: one of them fails, and the others are on disk."""
     chain = Chain.create(address, "notes")
     commits, outcomes = list[int](), dict[str, object]()
 
-    def counted(works: list[Waiting]) -> None:
-        chain._together(works)
+    def counted(works: list[QueuedChange]) -> None:
+        chain._commit(works)
         commits.append(len(works))
 
     def work(writer: Writer, name: str) -> str:
@@ -239,15 +195,15 @@ def test_works_that_wait_at_once_are_committed_together_and_each_for_itself(addr
 
     def ask(name: str) -> None:
         try:
-            outcomes[name] = chain.line.do(lambda writer: work(writer, name), counted)
+            outcomes[name] = chain.queue.run(lambda writer: work(writer, name), counted)
         except KeyError as problem:
             outcomes[name] = problem
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in ("one", "bad", "two")]
-    with held(chain.line):
+    with held(chain.queue):
         for thread in threads:
             thread.start()
-        while len(chain.line.waiting) < len(threads):
+        while len(chain.queue.waiting) < len(threads):
             time.sleep(0.001)
     for thread in threads:
         thread.join()
@@ -261,20 +217,20 @@ def test_what_is_wrong_with_the_database_is_told_to_all_who_wait(address: str) -
     chain = Chain.create(address, "notes")
     outcomes = list[str]()
 
-    def broken(_works: list[Waiting]) -> None:
+    def broken(_works: list[QueuedChange]) -> None:
         raise LedgerUnavailable("the disk is full.")
 
     def ask() -> None:
         try:
-            chain.line.do(lambda _: None, broken)
+            chain.queue.run(lambda _: None, broken)
         except LedgerUnavailable as problem:
             outcomes.append(str(problem))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
-    with held(chain.line):
+    with held(chain.queue):
         for thread in threads:
             thread.start()
-        while len(chain.line.waiting) < len(threads):
+        while len(chain.queue.waiting) < len(threads):
             time.sleep(0.001)
     for thread in threads:
         thread.join()

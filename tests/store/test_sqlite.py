@@ -191,7 +191,7 @@ def test_the_threads_of_a_process_write_in_turn(sqlite: str) -> None:
     chain = Chain.create(sqlite, "notes")
     assert isinstance(chain.database, SQLite)
     thread = threading.Thread(target=note, args=(chain,))
-    with chain.database.turn:
+    with chain.database.turn.lock:
         thread.start()
         thread.join(0.2)
         assert thread.is_alive()
@@ -204,7 +204,7 @@ def test_nobody_stands_in_line_for_ever(sqlite: str, monkeypatch: pytest.MonkeyP
     chain = Chain.create(sqlite, "notes")
     assert isinstance(chain.database, SQLite)
     monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.05)
-    with chain.database.turn, pytest.raises(LedgerUnavailable, match="Try again"):
+    with chain.database.turn.lock, pytest.raises(LedgerUnavailable, match="Try again"):
         note(chain)
     note(chain)
 

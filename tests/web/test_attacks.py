@@ -70,7 +70,7 @@ def test_who_waits_for_the_same_question_waits_again_only_where_rows_were_read(
     monkeypatch.setattr(ReplyTimer, "pause", counted)
     headers = here.bearer(AccessRole.ANALYST)
     with ThreadPoolExecutor(1) as pool:
-        with here.client.application.state.services.flights.boarding() as leader:
+        with here.client.application.state.services.in_flight.track() as leader:
             leader.lead(sql)
             follower = pool.submit(here.client.post, "/v1/query", json=ASK | {"sql": sql}, headers=headers)
             while not paused:

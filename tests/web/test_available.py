@@ -28,7 +28,7 @@ from incrowd.web.reload import ReloadingDesk
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.web.timing import ReplyTimer
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.prepared import PreparedQuestion
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_desk
@@ -141,7 +141,7 @@ def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(
     def busy(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
         if next(tries) < 3:
             waiting.result(300)
-            raise SameQuestion
+            raise QueryInFlight
         return begin(self, prepared)
 
     monkeypatch.setattr(QueryService, "begin", busy)
@@ -149,12 +149,12 @@ def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(
         waiting = pool.submit(seen, services)
         replies = [asked.result(300) for asked in [pool.submit(office.ask, ann, BIRTHS) for _ in range(2)]]
     assert [status for status, _ in replies] == [200, 200]
-    assert (charges(office), services.flights.leading) == ("1", {})
+    assert (charges(office), services.in_flight.leading) == ("1", {})
 
 
 def seen(services: Any) -> None:
     """Wait until both questions are in hand, and one of them leads."""
-    while services.turns.inside.total() < 2 or not services.flights.leading:
+    while services.limit.held.total() < 2 or not services.in_flight.leading:
         time.sleep(0.001)
 
 
@@ -219,9 +219,9 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
             assert not desk.look(), "what cannot be read, or has other books, leaves the desk as it is"
         path.write_text(json.dumps(told | NEW))
         monkeypatch.setattr(QueryService, "load", lambda _: raised(SourceUnavailable("it is gone")))
-        opened = sorted((tmp_path / ".incrowd" / ".desks").glob("*.open"))
+        opened = sorted((tmp_path / ".incrowd" / ".charges").glob("*.open"))
         assert not desk.look()
-        assert sorted((tmp_path / ".incrowd" / ".desks").glob("*.open")) == opened, "what was not taken is closed"
+        assert sorted((tmp_path / ".incrowd" / ".charges").glob("*.open")) == opened, "what was not taken is closed"
         assert desk.now.versions == {"births": "2025-02"}
     finally:
         desk.close()
@@ -232,7 +232,7 @@ def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
     path = Path(policy(tmp_path, "births"))
     AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with serving(path, "--pace", "0"):
-        assert (tmp_path / ".incrowd" / ".desks").is_dir()
+        assert (tmp_path / ".incrowd" / ".charges").is_dir()
 
 
 @pytest.mark.postgres

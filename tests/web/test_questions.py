@@ -10,7 +10,7 @@ import pytest
 from incrowd.governance.access.grant import AccessRole
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, server
-from tests.web.test_threads import Prompt
+from tests.web.test_concurrency import Prompt
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}
 

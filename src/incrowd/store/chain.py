@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry
 from incrowd.store.database import Conflict, Database, Transaction, database_at
-from incrowd.store.line import CommitQueue, Waiting
+from incrowd.store.group_commit import CommitQueue, QueuedChange
 from incrowd.store.seal import Seal
 from incrowd.store.tally import NoTally, Tally
 from incrowd.store.transaction import NEWEST, Reader, Writer, check_totals, checked, reader_of
@@ -26,6 +26,35 @@ _REMEMBERED = 256
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class ChainMemory:
+    """What this process has read of a chain.
+
+    It needs no lock: threads exchange each attribute whole, and a dictionary belongs to one state of the chain.  A
+    thread that loses a race adds to a dictionary that nobody reads any more.
+    """
+
+    def __init__(self) -> None:
+        self.last = 0  # the number of an entry that certainly exists
+        self._values: tuple[Anchor | None, dict[str, Any]] = (None, {})
+        self._results: tuple[Hashable, dict[Hashable, Any]] = (None, {})
+
+    def values(self, head: Anchor) -> dict[str, Any]:
+        """Return the values of keys that were read at this head; those of an earlier head are forgotten."""
+        known_head, values = self._values
+        if known_head != head:
+            values = {}
+            self._values = (head, values)
+        return values
+
+    def results(self, version: Hashable) -> dict[Hashable, Any]:
+        """Return the results of reading this version of the database; those of another version are forgotten."""
+        known_version, results = self._results
+        if known_version != version:
+            results = {}
+            self._results = (version, results)
+        return results
 
 
 @dataclass(frozen=True)
@@ -45,13 +74,8 @@ class Chain:
     tally: Tally = field(default_factory=NoTally)
     newest: int = NEWEST
     """So many entries at the end are checked again before anything is written after them."""
-    line: CommitQueue = field(default_factory=CommitQueue, repr=False, compare=False)
-    ends: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
-    """The number of an entry that is there for sure."""
-    seen: list[tuple[Anchor, dict[str, Any]]] = field(default_factory=list, repr=False, compare=False)
-    """What was read lately, and at which head."""
-    known: list[tuple[Hashable, dict[Hashable, Any]]] = field(default_factory=list, repr=False, compare=False)
-    """What was found lately, and under which sign of the database."""
+    queue: CommitQueue = field(default_factory=CommitQueue, repr=False, compare=False)
+    memory: ChainMemory = field(default_factory=ChainMemory, repr=False, compare=False)
 
     @classmethod
     def create(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
@@ -74,26 +98,26 @@ class Chain:
         """Return what `work` finds in one state of the chain."""
         with self.database.reading() as connection:
             reader = checked(self._reader(connection), self.database.shown)
-            self.ends[0] = reader.head.sequence
-            return work(replace(reader, found=self._found(reader.head)))
+            self.memory.last = reader.head.sequence
+            return work(replace(reader, found=self.memory.values(reader.head)))
 
     def remember(self, key: Hashable, work: Callable[[Reader], T]) -> T:
-        """Return what `work`, which `key` names, finds in the chain, or found before if nothing was written since."""
-        sign = self.database.sign()  # taken before anything is read: whatever is written from now on changes it
-        if sign is None:
+        """Return the result of `work`, which `key` names, or its last result if nothing was written since."""
+        version = self.database.version()  # before anything is read: whatever is written from now on changes it
+        if version is None:
             return self.read(work)
-        known = self._known(sign)
-        found: T | None = known.get(key)
-        if found is None:
-            found = self.read(work)
-            if len(known) < _REMEMBERED and found is not None:
-                known[key] = found
-        return found
+        results = self.memory.results(version)
+        result: T | None = results.get(key)
+        if result is None:
+            result = self.read(work)
+            if len(results) < _REMEMBERED and result is not None:
+                results[key] = result
+        return result
 
     def at_hand(self, key: Hashable) -> Any:
-        """Return what is remembered under a key, if nothing was written since; None tells nothing.  It never waits."""
-        sign = self.database.sign()
-        return None if sign is None else self._known(sign).get(key)
+        """Return the result that is remembered under a key if nothing was written since, else None; never wait."""
+        version = self.database.version()
+        return None if version is None else self.memory.results(version).get(key)
 
     def transact(self, work: Callable[[Writer], T]) -> T:
         """Run `work` alone at the end of the chain and commit what it added before returning.
@@ -102,7 +126,7 @@ class Chain:
         the transaction because it met another one, `work` runs again from the start; after any other failure nothing
         was added, or the outcome is unknown and an error says so: either way nothing is returned.
         """
-        result: T = self.line.do(work, self._together)
+        result: T = self.queue.run(work, self._commit)
         return result
 
     def inspect(self, work: Callable[[Reader], T]) -> T:
@@ -112,7 +136,7 @@ class Chain:
 
     def before(self) -> int:
         """Return the number of some entry that was there before this call: what comes now has a higher one."""
-        return self.ends[0] or self.head().sequence
+        return self.memory.last or self.head().sequence
 
     def head(self) -> Anchor:
         """Return the place of the last entry."""
@@ -137,40 +161,22 @@ class Chain:
         """Return the time by the chain: the clock's, or that of the newest entry if the clock went back."""
         return datetime.fromisoformat(self.read(self.time))
 
-    def _found(self, head: Anchor) -> dict[str, Any]:
-        """Return the values that were read at this head; those of an earlier one are forgotten."""
-        for known, found in self.seen[:1]:
-            if known == head:
-                return found
-        new = dict[str, Any]()
-        self.seen[:] = [(head, new)]
-        return new
-
-    def _known(self, sign: Hashable) -> dict[Hashable, Any]:
-        """Return what was found under this sign; what was found under another one is forgotten."""
-        for seen, known in self.known[:1]:
-            if seen == sign:
-                return known
-        new = dict[Hashable, Any]()
-        self.known[:] = [(sign, new)]
-        return new
-
-    def _together(self, works: list[Waiting]) -> None:
+    def _commit(self, changes: list[QueuedChange]) -> None:
         for attempt in range(1, _ATTEMPTS):
             try:
-                return self._once(works)
+                return self._commit_once(changes)
             except Conflict:
                 time.sleep(0.002 * attempt)
-        return self._once(works)
+        return self._commit_once(changes)
 
-    def _once(self, works: list[Waiting]) -> None:
+    def _commit_once(self, changes: list[QueuedChange]) -> None:
         with self.database.writing() as connection:
-            self.line.join(works)
+            self.queue.take_waiting(changes)  # those that came while this one waited for the database
             reader = checked(self._reader(connection), self.database.shown, self.newest)
             check_totals(reader, self.tally)
             writer = Writer(reader, self.time(reader), self.tally)
-            for each in works:
-                each.attempt(writer)
+            for change in changes:
+                change.apply(writer)
             writer.flush()
 
     def _batch(self, after: int) -> list[ChainEntry]:

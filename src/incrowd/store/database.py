@@ -60,8 +60,8 @@ class Database(Protocol):
     def writing(self) -> AbstractContextManager[Transaction]:
         """Open a serializable transaction, alone at the chain's head; leaving it commits durably."""
 
-    def sign(self) -> Hashable | None:
-        """Return what is something else after every change; None where that cannot be told at once."""
+    def version(self) -> Hashable | None:
+        """Return a value that changes with every change; None where that is not known without waiting."""
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the tables and fill them, all or nothing, unless there is something at the address already."""

@@ -96,8 +96,8 @@ class Postgres:
             connection.execute(text(f"LOCK TABLE {self.tables.head} IN EXCLUSIVE MODE"))
             yield PostgresTransaction(connection)
 
-    def sign(self) -> None:
-        """Return None: whether a server's tables changed is told by the server alone."""
+    def version(self) -> None:
+        """Return None: only the server knows whether its tables changed."""
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""

@@ -13,9 +13,7 @@ import os
 import secrets
 import sqlite3
 import stat
-import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,13 +23,12 @@ from typing import Any
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMissing, LedgerUnavailable
 from incrowd.store.database import Transaction, explained
 from incrowd.store.disk import force
+from incrowd.store.sqlite_sessions import FileVersion, FileWatch, Sessions, WriteTurn
 from incrowd.store.tables import StoreDialect, Tables
-from incrowd.store.watch import Sign, Watch
 
 _PATIENCE = 60.0  # seconds to wait for other writers
-_IDLE = 2  # so many sessions of each kind stay open
-_LOOK, _PAUSE = 0.0005, 0.001
-"""Seconds after which a writer that waits looks again, and for which one that is done leaves the file to others."""
+_RETRY = 0.0005
+"""Seconds after which a writer that waits tries again: SQLite itself would let it sleep longer and longer."""
 _DURABLE = {"journal_mode": "delete", "synchronous": 3, "foreign_keys": 1}  # 3 is EXTRA: also sync the directory
 
 _DIALECT = StoreDialect(number="INTEGER", bytewise="TEXT", by_key="WITHOUT ROWID")
@@ -46,39 +43,6 @@ class SQLiteTransaction:
     def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
         """Run one statement and return its rows, if it has some."""
         return self.session.execute(statement, values or {}).fetchall()
-
-
-@dataclass(frozen=True, eq=False)
-class Sessions:
-    """Sessions with one file that wait for a transaction; a process that was forked off has its own."""
-
-    idle: list[tuple[int, sqlite3.Connection]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, _close_all, self.idle)
-
-    def take(self) -> sqlite3.Connection | None:
-        """Return a session that is open and free, if there is one."""
-        while self.idle:
-            with suppress(IndexError):
-                process, session = self.idle.pop()
-                if process == os.getpid():
-                    return session
-        return None
-
-    def give(self, session: sqlite3.Connection) -> None:
-        """Let a session wait that has just committed; what it read is forgotten, so that it is read again."""
-        session.execute("PRAGMA shrink_memory")
-        if len(self.idle) < _IDLE:
-            self.idle.append((os.getpid(), session))
-        else:
-            session.close()
-
-
-def _close_all(idle: list[tuple[int, sqlite3.Connection]]) -> None:
-    for process, session in idle:
-        if process == os.getpid():
-            session.close()
 
 
 @dataclass(frozen=True)
@@ -97,23 +61,17 @@ class OneMachine:
 
 @dataclass(frozen=True)
 class SQLite:
-    """The chain called `name` in the file at `path`.
-
-    SQLite lets whoever waits for a file sleep longer and longer.  Of two processes that write all the time, one would
-    wait for long.  So a writer looks often, and whoever has just written makes a pause that is longer than that.
-    """
+    """The chain called `name` in the file at `path`."""
 
     path: Path
     name: str
     mode: str = "rw"  # never create a file just by opening it
-    turn: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    turn: WriteTurn = field(default_factory=WriteTurn, repr=False, compare=False)
     file: tuple[int, int] | None = None
     """The device and the number of the file that was there when the chain was opened."""
-    written: list[float] = field(default_factory=lambda: [0.0], repr=False, compare=False)
-    """When this process wrote last."""
     readers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
     writers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
-    watch: Watch = field(default_factory=Watch, repr=False, compare=False)
+    watch: FileWatch = field(default_factory=FileWatch, repr=False, compare=False)
 
     def bound(self) -> SQLite:
         """Return the same place, bound to the file that is there now."""
@@ -141,17 +99,15 @@ class SQLite:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Open a transaction that holds the file's write lock from its start."""
-        with explained(self.explain, sqlite3.Error), self._in_turn():
-            time.sleep(max(0.0, min(_PAUSE, self.written[0] + _PAUSE - time.monotonic())))
+        busy = self._without(_trouble(sqlite3.SQLITE_BUSY, None))
+        with explained(self.explain, sqlite3.Error), self.turn.taken(_PATIENCE, busy):
             with self._transaction(_begin_writing, self._durable, self.writers) as connection:
                 yield connection
-            self.written[0] = time.monotonic()
             self._require_same()
 
-    def sign(self) -> Sign | None:
-        """Return what is something else after every change of the file; None where that cannot be told at once."""
-        found = None if self.file is None else self.watch.sign(self.path, lambda: self._connect(0.0))
-        return found if found is None or found[2:4] == self.file else None
+    def version(self) -> FileVersion | None:
+        version = None if self.file is None else self.watch.version(self.path, lambda: self._connect(0.0))
+        return version if version is None or version[2:4] == self.file else None
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
         """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
@@ -190,18 +146,10 @@ class SQLite:
                 f"there is no ledger at {self.shown}. If it existed, restore it from a backup; a new one would forget "
                 "what was spent."
             )
-        return LedgerUnavailable(f"the ledger {self.shown} {_trouble(code, error)} Nothing is released without it.")
+        return LedgerUnavailable(self._without(_trouble(code, error)))
 
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        """Let the threads of this process stand in line: whom SQLite lets wait tries at random, maybe for long."""
-        if not self.turn.acquire(timeout=_PATIENCE):
-            trouble = _trouble(sqlite3.SQLITE_BUSY, None)
-            raise LedgerUnavailable(f"the ledger {self.shown} {trouble} Nothing is released without it.")
-        try:
-            yield
-        finally:
-            self.turn.release()
+    def _without(self, trouble: str) -> str:
+        return f"the ledger {self.shown} {trouble} Nothing is released without it."
 
     def _file(self) -> tuple[int, int] | None:
         """Return which file stands at the path, or None if there is none; a symbolic link is refused."""
@@ -244,6 +192,7 @@ class SQLite:
         if self.file is None:
             session.close()
         else:
+            session.execute("PRAGMA shrink_memory")  # what it read is forgotten, so that the next reads the file again
             idle.give(session)
 
     def _durable(self) -> sqlite3.Connection:
@@ -299,7 +248,7 @@ def _begin_writing(session: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
-            time.sleep(_LOOK)
+            time.sleep(_RETRY)
     session.execute(f"PRAGMA busy_timeout = {int(1000 * _PATIENCE)}")
 
 

@@ -19,16 +19,12 @@ from incrowd.errors import IncrowdError, SourceUnavailable
 from incrowd.governance.server_stores import ServerStores, open_books
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
-from incrowd.web.flights import InFlightQueries
-from incrowd.web.logs import note
+from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
+from incrowd.web.logs import AuditLogWriter, note
 from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.routes import access, batches, consent, history, operation, questions
-from incrowd.web.scribe import AuditLogWriter
-from incrowd.web.services import Limiter, QueryBackend, Services
+from incrowd.web.services import QueryBackend, Services
 from incrowd.web.settings import Settings
-from incrowd.web.slots import Slots
-from incrowd.web.threads import ThreadPool
-from incrowd.web.turns import ConcurrencyLimit, ServerBusy, TooManyAtOnce
 from incrowd.workflows.consent.data_subjects import DataSubjectService
 
 _ABOUT = (
@@ -67,7 +63,7 @@ def app(
     `close`.
     """
     slots = None if desk.locks is None else Slots(desk.locks)
-    pool, quick = ThreadPool.of(settings.threads, slots=slots), ThreadPool.of(_QUICK, _CLOSING)
+    pool, quick = ThreadPool(settings.threads, slots=slots), ThreadPool(_QUICK, _CLOSING)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -76,17 +72,17 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    scribe = AuditLogWriter(books.audit)
-    server.state.close = _closing((pool, quick, scribe), settings.longest, close)
-    limits = Limiter(settings.rate), Limiter(settings.logins)
-    turns = ConcurrencyLimit(settings.each, settings.queue)
+    writer = AuditLogWriter(books.audit)
+    server.state.close = _closing((pool, quick, writer), settings.longest, close)
+    limit = ConcurrencyLimit(settings.each, settings.queue)
+    rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        desk, books, settings, pool, quick, scribe, turns, InFlightQueries(), *limits, subjects
+        desk, books, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
     )
     for group in _ROUTES:
         server.include_router(group.router)
     server.add_exception_handler(NotAuthenticated, _nobody)
-    for too_many in (replies.RateLimited, TooManyAtOnce, ServerBusy):
+    for too_many in (replies.RateLimited, replies.TooManyAtOnce, replies.ServerBusy):
         server.add_exception_handler(too_many, _refused)
     server.add_exception_handler(IncrowdError, _refused)
     server.add_exception_handler(RequestValidationError, _unreadable)

@@ -14,7 +14,6 @@ from incrowd.errors import AccessDenied
 from incrowd.governance.access.credentials import is_mark
 from incrowd.governance.access.grant import Grant, Permission, User
 from incrowd.governance.audit import Event
-from incrowd.web.replies import RateLimited
 from incrowd.web.services import QueryBackend, Services
 
 MARK = "x-incrowd-mark"
@@ -73,7 +72,7 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
     grant = services.books.access.at_hand(token)
     if grant is None:
         grant = await run_in_threadpool(_looked_up, services, token, origin(request))
-    _knock(services, f"holder {grant.holder.name}")
+    services.requests.require(f"holder {grant.holder.name}")
     caller = Caller(grant, token)
     request.state.told = {"holder": caller.holder.name, "grant": grant.id}
     try:
@@ -88,7 +87,7 @@ def _looked_up(services: Services, token: str, place: str) -> Grant:
     try:
         return services.books.access.whose(token)
     except AccessDenied as denied:
-        _knock(services, f"from {place}")
+        services.requests.require(f"from {place}")
         services.books.audit.write(Event("access", "unknown"))
         raise NotAuthenticated(str(denied)) from None
 
@@ -130,14 +129,9 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
         raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
 
 
-def _knock(services: Services, key: str) -> None:
-    if seconds := services.knocks.wait(key):
-        raise RateLimited(seconds)
-
-
 def count_more(services: Services, caller: Caller, requests: int) -> None:
     """Count a request that was let in as so many more, which the next one waits for."""
-    services.knocks.owe(f"holder {caller.holder.name}", requests)
+    services.requests.owe(f"holder {caller.holder.name}", requests)
 
 
 Reader = Annotated[Caller, Depends(needs(Permission.READ))]

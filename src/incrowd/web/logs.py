@@ -1,14 +1,26 @@
-"""Logs: one JSON object a line, with names of routes and kinds of errors, and nothing that anybody wrote."""
+"""The two logs of a server: its own, one JSON object a line, and the audit log.
+
+The server's log holds names of routes and kinds of errors, and nothing that a user wrote.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any
 
+from fastapi import Response
 from pythonjsonlogger.json import JsonFormatter
 
+from incrowd.governance.audit import Audit, Event
+from incrowd.store.group_commit import BatchWriter
+from incrowd.web import replies
+
 NAME = "incrowd.web"
+Outcome = tuple[Response, Event]
+"""A reply, and its line in the audit log."""
 
 
 class AsJson(JsonFormatter):
@@ -44,3 +56,51 @@ LOGGING: dict[str, Any] = {
 def note(event: str, **fields: Any) -> None:
     """Log an event; fields are numbers, routes, kinds, holders and sources, never what was asked or answered."""
     logging.getLogger(NAME).info(event, extra={"fields": fields})
+
+
+class AuditLogWriter:
+    """Gives replies that take next to no work, each after it is in the audit log.
+
+    A commit takes longer than such a reply, so one thread commits all that wait together.
+    """
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._writer = BatchWriter(self._write)
+
+    def submit(self, work: Callable[[], Outcome]) -> Future[Response]:
+        """Let a reply be made, logged and given."""
+        job: Future[Response] = Future()
+        self._writer.submit((job, work))
+        return job
+
+    def stop(self, seconds: float) -> bool:
+        """Write what is pending, and return whether that was done in time."""
+        return self._writer.stop(seconds)
+
+    def _write(self, jobs: list[tuple[Future[Response], Callable[[], Outcome]]]) -> None:
+        outcomes = list[tuple[Future[Response], Outcome]]()
+        for job, work in jobs:
+            try:
+                if job.set_running_or_notify_cancel():
+                    outcomes.append((job, work()))
+            except BaseException as problem:  # noqa: BLE001 (the job's caller receives it)
+                job.set_exception(problem)
+        try:
+            self._audit.write(*(event for _, (_, event) in outcomes))
+        except Exception:  # noqa: BLE001 (each is tried alone, so that one bad event holds up no other reply)
+            for job, outcome in outcomes:
+                job.set_result(logged_reply(self._audit, *outcome))
+        else:
+            for job, (reply, _) in outcomes:
+                job.set_result(reply)
+
+
+def logged_reply(audit: Audit, reply: Response, event: Event) -> Response:
+    """Log an event and return its reply; a request that cannot be logged gets no answer."""
+    try:
+        audit.write(event)
+    except Exception as problem:  # noqa: BLE001 (whatever it is, the caller is refused)
+        note("fault", fault=type(problem).__name__, action="audit")
+        return replies.refusal(problem)
+    return reply

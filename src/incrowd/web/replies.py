@@ -20,7 +20,6 @@ from incrowd.errors import (
     SourceUnavailable,
     UnknownColumn,
 )
-from incrowd.web.turns import ServerBusy, TooManyAtOnce
 
 _BAD_INPUT = (InvalidParameter, UnknownColumn, MixedUnits)
 _FAULT = "the server could not do this. Its operator finds the reason in the log, under the request's number."
@@ -32,11 +31,19 @@ _STOPPED = "the answer took too long and was stopped. What it cost stays charged
 
 
 class RateLimited(Exception):
-    """Somebody knocked too often."""
+    """A user sent too many requests within a minute."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
         self.seconds = max(1, math.ceil(seconds))
+
+
+class TooManyAtOnce(Exception):
+    """A user reached the concurrency limit: nothing was asked and nothing charged."""
+
+
+class ServerBusy(Exception):
+    """All users together reached the concurrency limit: nothing was asked and nothing charged."""
 
 
 class NotFound(InvalidParameter):
@@ -78,10 +85,7 @@ def refusal(problem: Exception) -> Response:
         case RateLimited():
             return _later(429, f"too many requests: try again in {problem.seconds} seconds.", problem.seconds)
         case TooManyAtOnce():
-            text = (
-                "you have as many questions in hand as one may have at once; nothing was charged. Wait for an answer."
-            )
-            return _later(429, text, 1)
+            return _later(429, "concurrency limit reached; nothing was charged. Wait for one of your answers.", 1)
         case ServerBusy():
             return _later(503, "the server is busy; nothing was charged. Try again later.", 1)
         case NotFound():

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
 from incrowd.governance.server_stores import ServerStores
-from incrowd.web.flights import InFlightQueries
-from incrowd.web.scribe import AuditLogWriter
+from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, ThreadPool
+from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings
-from incrowd.web.threads import ThreadPool
-from incrowd.web.turns import ConcurrencyLimit
 from incrowd.workflows.consent.data_subjects import DataSubjectService
 from incrowd.workflows.query.history import PageOfHistory
 from incrowd.workflows.query.request import AskingTogether, QueryRequest
-
-_MOST_KEYS = 10_000
 
 
 @dataclass(frozen=True)
@@ -34,13 +27,13 @@ class Services:
     settings: Settings
     pool: ThreadPool
     quick: ThreadPool
-    """For what takes little time: prices, and keeping what came of a question when its time has come."""
-    scribe: AuditLogWriter
-    """For what takes next to none: telling again what is known."""
-    turns: ConcurrencyLimit
-    flights: InFlightQueries
-    knocks: Limiter
-    logins: Limiter
+    """For short work: cost estimates, and storing an answer when it is time to show it."""
+    audit_writer: AuditLogWriter
+    """For next to no work: giving a stored answer again."""
+    limit: ConcurrencyLimit
+    in_flight: InFlightQueries
+    requests: RateLimiter
+    logins: RateLimiter
     subjects: DataSubjectService | None = None
 
 
@@ -137,41 +130,3 @@ class QueryBackend(Protocol):
 
     def check(self) -> None:
         """Raise SourceUnavailable unless the rows can be asked about now."""
-
-
-@dataclass(frozen=True)
-class Limiter:
-    """A bucket of so many knocks for each key, refilled evenly within a minute; the longest unused are forgotten.
-
-    >>> limiter = Limiter(2, clock=lambda: 0.0)
-    >>> limiter.wait("ann"), limiter.wait("ann"), limiter.wait("ann"), limiter.wait("bob")
-    (0.0, 0.0, 30.0, 0.0)
-    """
-
-    per_minute: int
-    clock: Callable[[], float] = time.monotonic
-    lock: Lock = field(default_factory=Lock)
-    seen: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-
-    def wait(self, key: str) -> float:
-        """Count a knock and return 0, or return how many seconds to wait and count nothing."""
-        with self.lock:
-            now = self.clock()
-            left, at = self.seen.pop(key, (float(self.per_minute), now))
-            left = min(float(self.per_minute), left + (now - at) * self.per_minute / 60.0)
-            allowed = left >= 1.0
-            self.seen[key] = (left - 1.0 if allowed else left, now)
-            while len(self.seen) > _MOST_KEYS:
-                self.seen.popitem(last=False)
-            return 0.0 if allowed else (1.0 - left) * 60.0 / self.per_minute
-
-    def owe(self, key: str, knocks: int) -> None:
-        """Count knocks more for one that was let in: the next one waits until they, too, could have come.
-
-        >>> limiter = Limiter(2, clock=lambda: 0.0)
-        >>> limiter.wait("ann"), limiter.owe("ann", 4), limiter.wait("ann")
-        (0.0, None, 120.0)
-        """
-        with self.lock:
-            left, at = self.seen.get(key, (float(self.per_minute), self.clock()))
-            self.seen[key] = (left - knocks, at)

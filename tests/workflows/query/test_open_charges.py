@@ -14,7 +14,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import LedgerUnavailable
 from incrowd.store.postgres import postgres_at
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.prepared import PendingAnswer, PreparedQuestion
 from incrowd.workflows.query.request import Answered
 from incrowd.workflows.query.service import QueryService, open_desk
@@ -23,7 +23,7 @@ from tests.workflows.query.test_service import ROWS, asking, desk_of, told
 
 
 def open_names(folder: Path) -> list[str]:
-    return [line for path in (folder / ".desks").glob("*.open") for line in path.read_text().split()]
+    return [line for path in (folder / ".charges").glob("*.open") for line in path.read_text().split()]
 
 
 def killed(folder: Path, left: list[PendingAnswer[Answered]], *, kept: bool) -> str:
@@ -41,7 +41,7 @@ def killed(folder: Path, left: list[PendingAnswer[Answered]], *, kept: bool) -> 
                 begun.finish()
             finally:
                 Ledger.conclude_all = conclude_all  # type: ignore[method-assign]
-            (folder / ".desks" / "dead.open").write_text(f"{release}\n")
+            (folder / ".charges" / "dead.open").write_text(f"{release}\n")
     return release
 
 
@@ -57,7 +57,7 @@ def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) 
         desk.open.settle()
         assert open_names(tmp_path) == []
         assert len(desk.ledger.conclusions(release)) == 1
-    assert not list((tmp_path / ".desks").glob("*.open"))
+    assert not list((tmp_path / ".charges").glob("*.open"))
 
 
 def test_what_the_ledger_cannot_be_told_stays_named_until_it_can(
@@ -80,13 +80,13 @@ def test_what_the_ledger_cannot_be_told_stays_named_until_it_can(
 def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk, desk_of(tmp_path) as other:
         begun = desk.prepare(asking()).begin()
-        with pytest.raises(SameQuestion):
+        with pytest.raises(QueryInFlight):
             other.prepare(asking()).begin()
         first = begun.finish()
         second = other.ask(asking())
         assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
         assert sum(entry.kind == "charge" for entry in desk.ledger.entries()) == 1
-    assert not list((tmp_path / ".desks").glob("*.flight"))
+    assert not list((tmp_path / ".charges").glob("*.query"))
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_
         assert desk.open.folder != other.open.folder
         begun = desk.prepare(asking()).begin()
         for _ in range(2):
-            with pytest.raises(SameQuestion):
+            with pytest.raises(QueryInFlight):
                 other.prepare(asking()).begin()
         assert not other.ask(asking("SELECT COUNT(*) AS n FROM people WHERE age > 50")).repeated
         first, second = begun.finish(), other.ask(asking())

@@ -135,14 +135,14 @@ def test_an_interruption_after_everything_appeared_is_not_told_as_a_loss(
 
 
 def test_a_lost_reply_to_the_commit_is_looked_up(folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    once, lose = Chain._once, [True]
+    commit, lose = Chain._commit_once, [True]
 
-    def deaf(self: Chain, works: Any) -> None:
-        once(self, works)
-        if any(getattr(each.result, "kind", "") == "charge" for each in works) and lose.pop():
+    def deaf(self: Chain, changes: Any) -> None:
+        commit(self, changes)
+        if any(getattr(change.result, "kind", "") == "charge" for change in changes) and lose.pop():
             raise LedgerUnavailable("the ledger cannot be reached, or hung up.")
 
-    monkeypatch.setattr(Chain, "_once", deaf)
+    monkeypatch.setattr(Chain, "_commit_once", deaf)
     done = run(RELEASE)
     assert (done.code, SENTENCE in done.err) == (2, True)
     assert lost(run)[0]["state"] == "nothing came of it"

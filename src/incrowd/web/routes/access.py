@@ -12,7 +12,6 @@ from incrowd.governance.access.credentials import forgery_mark
 from incrowd.governance.access.grant import AccessDecision, Grant, User
 from incrowd.governance.audit import Event
 from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
-from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AdmittedShape, IssuedShape, LoginShape, RotatedShape, SessionShape, TokenShape, failures
 
@@ -84,8 +83,7 @@ def login(given: LoginShape, request: Request, response: Response, services: Her
     """Open a session: the cookie proves it, and the mark must be sent as `X-Incrowd-Mark` with every change."""
     check_page(request)
     for key in (f"from {origin(request)}", f"name {given.name}"):  # so one place cannot use up names
-        if seconds := services.logins.wait(key):
-            raise RateLimited(seconds)
+        services.logins.require(key)
     books, settings = services.books, services.settings
     until = books.access.now() + timedelta(hours=settings.session)
     try:

@@ -50,7 +50,7 @@ async def _handled(action: str, asked: BatchShape, caller: Caller, services: Ser
     count_more(services, caller, (len(asked.questions) - 1) // _A_REQUEST)
     about = offered(asked, "epsilon", "delta") | {"questions": str(len(asked.questions))}
     about |= logged("; ".join(map(written, asked.questions)), services)
-    with services.turns.of(caller.holder.name):
+    with services.limit.hold(caller.holder.name):
         return await handled(QuestionRequest(action, caller, services, services.pool, prepare, about))
 
 

@@ -15,7 +15,6 @@ from fastapi.responses import HTMLResponse
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
 from incrowd.web.caller import check_page, origin
-from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
 from incrowd.workflows.consent.data_subjects import DataSubjectService, SubjectView
 
@@ -39,8 +38,7 @@ def start() -> HTMLResponse:
 async def given_token(request: Request, services: Here) -> str:
     """Return the token that a form sent; one place sends few of them in a minute."""
     check_page(request)
-    if seconds := services.logins.wait(f"from {origin(request)}"):
-        raise RateLimited(seconds)
+    services.logins.require(f"from {origin(request)}")
     body = (await request.body()).decode("utf-8", "replace")
     try:
         return parse_qs(body, max_num_fields=4).get("token", [""])[0]

@@ -63,5 +63,5 @@ async def _handled(
         document = find()
         return Known(lambda: document)
 
-    with services.turns.of(caller.holder.name):
+    with services.limit.hold(caller.holder.name):
         return await handled(QuestionRequest(action, caller, services, services.quick, prepare, about))

@@ -24,9 +24,8 @@ from incrowd.queries.language.reading import is_explain
 from incrowd.queries.question import QueryTerms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader
-from incrowd.web.flights import InFlightQuery
-from incrowd.web.logs import note
-from incrowd.web.scribe import Outcome, written_down
+from incrowd.web.concurrency import InFlightQuery, ThreadPool
+from incrowd.web.logs import Outcome, logged_reply, note
 from incrowd.web.services import BegunQuestion, Here, JsonDocument, PlannedQuestion, Services
 from incrowd.web.shapes import (
     AskedShape,
@@ -39,9 +38,8 @@ from incrowd.web.shapes import (
     StatementShape,
     failures,
 )
-from incrowd.web.threads import ThreadPool
 from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
-from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.prepared import AGAIN
 from incrowd.workflows.query.request import Answered, QueryRequest
 
@@ -63,7 +61,7 @@ async def query(asked: AskedShape, caller: Asker, services: Here) -> Response:
         declared = await run_in_threadpool(_declared, asked, caller, services)
         if declared is not None:
             return declared
-    with services.turns.of(caller.holder.name):
+    with services.limit.hold(caller.holder.name):
         return await handled(_request("query", asked, caller, services))
 
 
@@ -136,7 +134,7 @@ class Begun:
     def finish(self) -> JsonDocument:
         """Keep the answer and return it, or raise what came of the question instead."""
         if self.answer is None:
-            raise self.problem or SameQuestion
+            raise self.problem or QueryInFlight
         return self.answer.finish()
 
 
@@ -151,7 +149,7 @@ async def _outcome(request: QuestionRequest, pacing: ReplyTimer) -> Response:
     known = None if recalled is None else recalled.again()
     if recalled is not None and known is not None:
         return await _told_again(request, known.finish, pacing, recalled.steps)
-    with request.services.flights.boarding() as flight:
+    with request.services.in_flight.track() as flight:
         begun = await _begun(request, recalled, flight, pacing)
         if begun.same is None:
             return begun.reply or await _shown(request, begun.finish, pacing, begun.steps)
@@ -182,7 +180,7 @@ async def _begun(
         except (TimedOut, asyncio.CancelledError):
             job.add_done_callback(partial(_kept_late, request))
             raise
-        if not isinstance(begun.problem, SameQuestion):
+        if not isinstance(begun.problem, QueryInFlight):
             return begun
         prepared = begun.prepared
         await asyncio.sleep(AGAIN)  # another worker is answering it
@@ -225,19 +223,19 @@ async def _shown(request: QuestionRequest, finish: Finish, pacing: ReplyTimer, s
 async def _told_again(request: QuestionRequest, finish: Finish, pacing: ReplyTimer, steps: int) -> Response:
     """Wait until an answer that was given before shows, and give it again: next to nothing is done for it."""
     await pacing.pause(steps)
-    return await pacing.done(request.services.scribe.submit(lambda: _told(request, finish)))
+    return await pacing.done(request.services.audit_writer.submit(lambda: _told(request, finish)))
 
 
 def _kept_late(request: QuestionRequest, job: Future[Begun]) -> None:
     """Keep and write down an outcome for which nobody waits any more, in the thread that made it."""
     begun = None if job.cancelled() or job.exception() is not None else job.result()
-    if begun is not None and (begun.answer or not isinstance(begun.problem, SameQuestion | None)):
+    if begun is not None and (begun.answer or not isinstance(begun.problem, QueryInFlight | None)):
         _closed(request, begun.finish)
 
 
 def _closed(request: QuestionRequest, finish: Finish) -> Response:
     """Keep the answer, write what came of the question into the audit log, and return the reply."""
-    return written_down(request.services.books.audit, *_told(request, finish))
+    return logged_reply(request.services.books.audit, *_told(request, finish))
 
 
 def _told(request: QuestionRequest, finish: Finish) -> Outcome:

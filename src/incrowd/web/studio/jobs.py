@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import IncrowdError, Interrupted
+from incrowd.web.concurrency import ThreadPool
 from incrowd.web.logs import note
-from incrowd.web.threads import ThreadPool
 
 _THREADS = 3
 _KEPT = 64
@@ -81,7 +81,7 @@ class Jobs:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPool.of(_THREADS)
+        self._pool = ThreadPool(_THREADS)
         self._lock = Lock()
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest, public_text
@@ -20,9 +21,10 @@ from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
-from incrowd.workflows.query.recent import LruCache
 from incrowd.workflows.query.request import AnswerTexts
 from incrowd.workflows.verify.verify import certificate_of
+
+T = TypeVar("T")
 
 _NAME = "answers"
 _KIND, _NAMING = "answer", "release"
@@ -93,22 +95,54 @@ class StoredAnswer:
         return cls(str(body["answer"]), certificate_of(body["certificate"]), int(body["charge"]), body.get("asker", ""))
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerIndex:
-    """Answers in short that were read already, up to the entry with this number."""
+class LruCache(Generic[T]):
+    """Values by their keys, the longest unused forgotten first; a value must depend on its key alone.
 
-    lock: Lock = field(default_factory=Lock)
-    seen: list[int] = field(default_factory=lambda: [0])
-    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    >>> cache = LruCache[int](2)
+    >>> [cache.get_or_make(key, lambda: len(key)) for key in ("a", "bb", "a", "ccc")], cache.get("bb"), cache.get("a")
+    ([1, 2, 1, 3], None, 1)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = Lock()  # a value is found and moved to the end in one step; values are made without it
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, or make and remember it; a failure is not remembered."""
+        value = self.get(key)
+        return self.put(key, make()) if value is None else value
+
+    def get(self, key: Hashable) -> T | None:
+        """Return the value of a key if it is remembered."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: T) -> T:
+        """Remember a value and return it."""
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._values.clear()
 
 
-@dataclass(frozen=True)
 class Answers:
-    """The store: append-only, each entry bound to all before it; it can be shared by threads."""
+    """The stored answers: append-only, each entry bound to all before it; safe for many threads."""
 
-    chain: Chain
-    recent: LruCache[StoredAnswer] = field(default_factory=lambda: LruCache(_REMEMBERED), compare=False)
-    listing: AnswerIndex = field(default_factory=AnswerIndex, compare=False)
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._recent = LruCache[StoredAnswer](_REMEMBERED)
+        self._lock = Lock()  # guards the list below: each entry is read once, and in order
+        self._listed: list[tuple[str, dict[str, Any]]] = []
+        self._listed_until = 0
 
     @classmethod
     def beside(cls, ledger: str) -> Answers:
@@ -125,10 +159,10 @@ class Answers:
 
     def remembered(self, question: str) -> StoredAnswer | None:
         """Return an answer that this process found or gave lately: what was given once is given for good."""
-        return self.recent.find(question)
+        return self._recent.get(question)
 
     def _noted(self, question: str, found: StoredAnswer) -> StoredAnswer:
-        return self.recent.keep(question, found) if len(found.answer) <= _SHORT else found
+        return self._recent.put(question, found) if len(found.answer) <= _SHORT else found
 
     def named(self, release: str) -> StoredAnswer | None:
         """Return an answer by the id of its certificate."""
@@ -152,11 +186,11 @@ class Answers:
 
     def listed(self) -> list[tuple[str, dict[str, Any]]]:
         """Return who asked for each answer, and the answer in short, the earliest first; each is read once."""
-        with self.listing.lock:
-            for link in self.chain.links(self.listing.seen[0]):
-                self.listing.told.extend((each.asker, each.listed) for each in _stored(link))
-                self.listing.seen[0] = link.sequence
-            return list(self.listing.told)
+        with self._lock:
+            for link in self.chain.links(self._listed_until):
+                self._listed.extend((stored.asker, stored.listed) for stored in _stored(link))
+                self._listed_until = link.sequence
+            return list(self._listed)
 
     def all(self) -> Iterator[StoredAnswer]:
         """Yield all answers, the earliest first."""

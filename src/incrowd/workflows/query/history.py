@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -82,34 +82,33 @@ class AnswerHistory:
         return {"history": told, "next": self.next, "datasets": dict(self.budget)}
 
 
-@dataclass(frozen=True, eq=False)
 class Payments:
-    """Which entries of a ledger are payments, and whose; each entry is read once, those that are new when asked."""
+    """Which entries of a ledger are payments, and whose; each entry is read once."""
 
-    ledger: Ledger
-    lock: Lock = field(default_factory=Lock)
-    seen: list[int] = field(default_factory=lambda: [0])
-    numbers: dict[str | None, list[int]] = field(default_factory=dict)
-    again: set[tuple[str | None, str]] = field(default_factory=set)
-    """Who paid for which release that another had paid for."""
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._lock = Lock()  # guards all below: each entry is read once, and in order
+        self._read_until = 0
+        self._numbers: dict[str | None, list[int]] = {}
+        self._repeats: set[tuple[str | None, str]] = set()  # who paid for which release that another had paid for
 
     def of(self, analyst: str | None) -> list[int]:
         """Return the numbers of what an analyst paid (None: what was paid for everyone), the earliest first."""
-        with self.lock:
+        with self._lock:
             self._read_new()
-            return list(self.numbers.get(analyst, ()))
+            return list(self._numbers.get(analyst, ()))
 
     def all(self) -> list[int]:
         """Return the numbers of all payments, the earliest first."""
-        with self.lock:
+        with self._lock:
             self._read_new()
-            return sorted(number for numbers in self.numbers.values() for number in numbers)
+            return sorted(number for numbers in self._numbers.values() for number in numbers)
 
     def paid_again(self, analyst: str | None, release: str) -> bool:
         """Whether somebody paid for a release that another had paid for before."""
-        with self.lock:
+        with self._lock:
             self._read_new()
-            return (analyst, release) in self.again
+            return (analyst, release) in self._repeats
 
     def links(self, numbers: Collection[int]) -> list[ChainEntry]:
         """Return the entries with these numbers."""
@@ -117,16 +116,16 @@ class Payments:
 
     def read(self) -> None:
         """Read what is new; the first time that is the whole ledger, at about 50 µs an entry."""
-        with self.lock:
+        with self._lock:
             self._read_new()
 
     def _read_new(self) -> None:
-        for entry in self.ledger.entries(self.seen[0]):
-            self.seen[0] = entry.sequence
+        for entry in self.ledger.entries(self._read_until):
+            self._read_until = entry.sequence
             if entry.kind in _PAYMENTS:
-                self.numbers.setdefault(entry.body["analyst"], []).append(entry.sequence)
+                self._numbers.setdefault(entry.body["analyst"], []).append(entry.sequence)
             if entry.kind == "repeat":
-                self.again.add((entry.body["analyst"], entry.body["release"]))
+                self._repeats.add((entry.body["analyst"], entry.body["release"]))
 
 
 @dataclass(frozen=True)

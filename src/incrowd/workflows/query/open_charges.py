@@ -1,10 +1,9 @@
-"""Open charges: what a desk charged and has not concluded, written beside the ledger for whoever finds it dead.
+"""Open charges: what a query service charged and has not concluded, in a file for whoever finds its process dead.
 
-A process that is killed cannot say what came of its charges.  It holds a lock on a file that names them; the system
-lets go of the lock when the process ends, however it ends.  The next desk that opens concludes what the dead left.
+A process that is killed cannot conclude its charges.  It holds a lock on a file that names them, and the system
+releases the lock when the process ends, however it ends.  The next service that opens concludes what the dead left.
 
-So an answer that is kept may be given before the ledger is told what came of its charge: that is written soon, for all
-charges together that wait for it.
+So an answer that is stored may be given before its charge is concluded: that follows soon, for all charges together.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from threading import Lock
@@ -21,8 +19,8 @@ from typing import TYPE_CHECKING, TextIO
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.errors import LedgerUnavailable
-from incrowd.store.clerk import BatchWriter
 from incrowd.store.disk import lock_at
+from incrowd.store.group_commit import BatchWriter
 from incrowd.workflows.query.answers import Answers
 
 if TYPE_CHECKING:
@@ -31,182 +29,173 @@ if TYPE_CHECKING:
     from incrowd.store.database import NamedLocks
 
 Conclusion = tuple[Entry, str | None]
-"""A charge, and the digest of the certificate that came of it, or None."""
-_FOLDER, _LOCK, _NAMES, _FLIGHT = ".desks", ".lock", ".open", ".flight"
+"""A charge, and the digest of its certificate, or None where nothing was released."""
+_FOLDER, _LOCK, _NAMES, _QUERY = ".charges", ".lock", ".open", ".query"
 
 
-class SameQuestion(Exception):
-    """Another desk, or another thread of this one, is answering the same question: look for its answer soon."""
+class QueryInFlight(Exception):
+    """Another process or thread is answering the same query: look for its answer soon."""
 
 
-@dataclass(frozen=True, eq=False)
 class OpenCharges:
-    """The releases that one desk is at work on.
+    """The charges that one query service has not concluded.
 
-    Without a folder it knows of no other desk of this machine, unless their ledger is in a database that holds names.
+    Without a folder it knows of no other service of this machine, unless their ledger is in a database with locks.
     """
 
-    file: TextIO
-    holds: NamedLocks
-    ledger: Ledger
-    folder: Path | None = None
-    lock: Lock = field(default_factory=Lock)
-    names: set[str] = field(default_factory=set)
-    unwritten: dict[str, Conclusion] = field(default_factory=dict)
-    """What came of releases that the ledger was not told yet."""
-    clerk: BatchWriter[Conclusion] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "clerk", BatchWriter(self._conclude))
+    def __init__(self, file: TextIO, locks: NamedLocks, ledger: Ledger, folder: Path | None = None) -> None:
+        self.folder = folder
+        self._file = file
+        self._locks = locks
+        self._ledger = ledger
+        self._lock = Lock()  # guards the names, the file and the conclusions; never held while the ledger is written
+        self.names: set[str] = set()
+        self._unwritten: dict[str, Conclusion] = {}
+        self._writer = BatchWriter(self._write_conclusions)
 
     @contextmanager
-    def alone(self, mark: str) -> Iterator[None]:
-        """Answer a question alone among all desks of this ledger, or raise SameQuestion."""
+    def alone(self, query_id: str) -> Iterator[None]:
+        """Answer a query alone among all services of this ledger, or raise QueryInFlight."""
         with ExitStack() as stack:
             if self.folder is not None:
-                stack.enter_context(_alone_here(self.folder, mark))
-            if not stack.enter_context(self.holds.alone(mark)):
-                raise SameQuestion
+                stack.enter_context(_alone_on_machine(self.folder, query_id))
+            if not stack.enter_context(self._locks.alone(query_id)):
+                raise QueryInFlight
             yield
 
     @contextmanager
-    def of(self, release: str) -> Iterator[None]:
-        """Name a release from before its charge until it is concluded."""
-        with self.lock:
+    def named(self, release: str) -> Iterator[None]:
+        """Name a release in the file from before its charge until its charge is concluded."""
+        with self._lock:
             self.names.add(release)
-            self.file.write(f"{release}\n")
-            self.file.flush()
+            self._file.write(f"{release}\n")
+            self._file.flush()  # the system has it now, even if this process is killed
         try:
             yield
         finally:
-            with self.lock:
-                if release not in self.unwritten:
+            with self._lock:
+                if release not in self._unwritten:
                     self._forget(release)
 
     def conclude(self, charge: Entry, certificate: str | None) -> None:
-        """Let the ledger be told soon what came of a charge; until then its release stays named here.
-
-        Where no file names it, the ledger is told at once.
-        """
+        """Let the ledger conclude a charge soon; until then the file names its release.  Without a file, do it now."""
         if self.folder is None:
-            self.ledger.conclude(charge, certificate)
+            self._ledger.conclude(charge, certificate)
             return
-        with self.lock:
-            self.unwritten[charge.body["release"]] = charge, certificate
-        self.clerk.hand((charge, certificate))
+        with self._lock:
+            self._unwritten[charge.body["release"]] = charge, certificate
+        self._writer.submit((charge, certificate))
 
     def settle(self) -> None:
-        """Wait until the ledger was told what came of all charges so far."""
-        self.clerk.settle()
+        """Wait until all charges so far are concluded."""
+        self._writer.settle()
 
     def close(self) -> None:
-        """Tell the ledger what it was not told yet; what it cannot be told now stays named."""
-        self.clerk.stop()
-        if self.unwritten:
-            self._conclude([])
+        """Conclude what is not concluded yet; what the ledger cannot write now stays named."""
+        self._writer.stop()
+        if self._unwritten:
+            self._write_conclusions([])
 
-    def _conclude(self, _new: list[Conclusion]) -> None:
-        """Tell the ledger all that it was not told yet, also what it could not be told before."""
-        with self.lock:
-            found = dict(self.unwritten)
+    def _write_conclusions(self, _new: list[Conclusion]) -> None:
+        """Write all conclusions that are not written yet, including those that failed before."""
+        with self._lock:
+            conclusions = dict(self._unwritten)
         with suppress(LedgerUnavailable):
-            self.ledger.conclude_all(list(found.values()))
-            with self.lock:
-                for release in found:
-                    del self.unwritten[release]
+            self._ledger.conclude_all(list(conclusions.values()))
+            with self._lock:
+                for release in conclusions:
+                    self._unwritten.pop(release, None)
                     self._forget(release)
 
     def _forget(self, release: str) -> None:
+        """Forget a name; the file is emptied when it is the last, and the caller holds the lock."""
         self.names.discard(release)
-        if not self.names and not self.file.closed:
-            self.file.seek(0)
-            self.file.truncate()
+        if not self.names and not self._file.closed:
+            self._file.seek(0)
+            self._file.truncate()
 
 
 @contextmanager
-def _alone_here(folder: Path, mark: str) -> Iterator[None]:
-    """Answer a question alone among the desks of this machine, or raise SameQuestion."""
-    path = folder / f"{mark[:32]}{_FLIGHT}"
+def _alone_on_machine(folder: Path, query_id: str) -> Iterator[None]:
+    """Answer a query alone among the services of this machine, or raise QueryInFlight."""
+    path = folder / f"{query_id[:32]}{_QUERY}"
     lock = lock_at(path)
-    if _alive(lock):
-        raise SameQuestion
+    if not _acquired(lock):
+        raise QueryInFlight
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # before the release: else it could be the file that the next one has locked
         lock.release()
 
 
 @contextmanager
 def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[OpenCharges]:
-    """Conclude what dead desks left open, then name this desk's own charges until it is closed.
+    """Conclude what dead services left open, then name this service's own charges until it is closed.
 
-    Where no file can be written here, charges are not named (they are at all only if the ledger is elsewhere): what a
-    killed process leaves of them stays open.  Prices are told all the same.
+    Where no file can be written, charges are not named (there are some only if the ledger is elsewhere).  What a
+    killed process leaves of them stays open.  Costs can be estimated all the same.
     """
-    opened = _opened(beside / _FOLDER, ledger, answers)
-    with closing(ledger.chain.database.holds(ledger.id)) as holds:
-        if opened is None:
-            yield OpenCharges(StringIO(), holds, ledger)
+    own = _own_files(beside / _FOLDER, ledger, answers)
+    with closing(ledger.chain.database.holds(ledger.id)) as locks:
+        if own is None:
+            yield OpenCharges(StringIO(), locks, ledger)
             return
-        with _named(*opened, holds, ledger) as charges:
-            yield charges
+        path, lock, file = own
+        with file:
+            charges = OpenCharges(file, locks, ledger, path.parent)
+            try:
+                yield charges
+            finally:
+                charges.close()
+                if charges.names:  # the next service concludes them
+                    lock.release()
+                else:
+                    _remove(path, lock)
 
 
-@contextmanager
-def _named(own: Path, lock: BaseFileLock, file: TextIO, holds: NamedLocks, ledger: Ledger) -> Iterator[OpenCharges]:
-    with file:
-        charges = OpenCharges(file, holds, ledger, own.parent)
-        try:
-            yield charges
-        finally:
-            charges.close()
-            if charges.names:  # what was left undone is concluded by the next desk
-                lock.release()
-            else:
-                _forget(own, lock)
-
-
-def _opened(folder: Path, ledger: Ledger, answers: Answers) -> tuple[Path, BaseFileLock, TextIO] | None:
-    own = folder / secrets.token_hex(8)
-    lock = lock_at(own.with_suffix(_LOCK))
+def _own_files(folder: Path, ledger: Ledger, answers: Answers) -> tuple[Path, BaseFileLock, TextIO] | None:
+    """Return this service's lock and file of names, or None where no file can be written."""
+    path = folder / secrets.token_hex(8)
+    lock = lock_at(path.with_suffix(_LOCK))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with lock_at(folder / "all.lock"):
+        with lock_at(folder / "all.lock"):  # nobody takes a service for dead between its lock and its file
             conclude_dead(folder, ledger, answers)
             lock.acquire()
-            return own, lock, own.with_suffix(_NAMES).open("w", encoding="utf-8")
+            return path, lock, path.with_suffix(_NAMES).open("w", encoding="utf-8")
     except OSError:
         return None
 
 
 def conclude_dead(folder: Path, ledger: Ledger, answers: Answers) -> None:
-    """Write down what came of the charges of desks that are no more: an answer that was kept, or nothing."""
+    """Conclude the charges of services whose process has ended: with a stored answer, or as without a release."""
     for path in sorted(folder.glob(f"*{_NAMES}")):
         lock = lock_at(path.with_suffix(_LOCK))
-        if _alive(lock):
+        if not _acquired(lock):
             continue
-        named = set(path.read_text(encoding="utf-8").split()) if path.exists() else set[str]()  # it closed just now
-        for lost in ledger.unfinished() if named else ():
-            release = lost.charge.body["release"]
-            if release in named and not lost.concluded:
-                kept = answers.named(release)
-                ledger.conclude(lost.charge, None if kept is None else kept.certificate.digest())
-        _forget(path, lock)
+        names = set(path.read_text(encoding="utf-8").split()) if path.exists() else set[str]()  # it closed just now
+        for unfinished in ledger.unfinished() if names else ():
+            release = unfinished.charge.body["release"]
+            if release in names and not unfinished.concluded:
+                stored = answers.named(release)
+                ledger.conclude(unfinished.charge, None if stored is None else stored.certificate.digest())
+        _remove(path, lock)
 
 
-def _alive(lock: BaseFileLock) -> bool:
+def _acquired(lock: BaseFileLock) -> bool:
+    """Take a lock without waiting, and return whether nobody held it."""
     from filelock import Timeout
 
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        return True
-    return False
+        return False
+    return True
 
 
-def _forget(path: Path, lock: BaseFileLock) -> None:
-    """Remove the files of a desk: the names first, so that no names are left without a lock to ask for."""
+def _remove(path: Path, lock: BaseFileLock) -> None:
+    """Remove the files of a service: the names first, so that no names are left without a lock."""
     path.with_suffix(_NAMES).unlink(missing_ok=True)
     lock.release()
     path.with_suffix(_LOCK).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from incrowd.core.guarantee import Guarantee
 from incrowd.queries.measurement import QuestionPlan
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.query.open_charges import SameQuestion
+from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.request import AnsweredTogether, AskingTogether, QueryRequest, QuestionPrice
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class PreparedQuestion(Generic[T]):
         while True:
             try:
                 found = self.begin().finish()
-            except SameQuestion:
+            except QueryInFlight:
                 time.sleep(AGAIN)
             else:
                 self.desk.open.settle()

@@ -27,7 +27,7 @@ from incrowd.queries.language.understanding import understand
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile
-from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer, question_mark
+from incrowd.workflows.query.answers import EVERYONE, Answers, LruCache, StoredAnswer, question_mark
 from incrowd.workflows.query.batches import numbered, plan_together, refusing, understand_each
 from incrowd.workflows.query.description import describe_catalog
 from incrowd.workflows.query.gated import admission_to, gated_rows
@@ -35,7 +35,6 @@ from incrowd.workflows.query.history import AnswerHistory, Archive, PageOfHistor
 from incrowd.workflows.query.open_charges import OpenCharges, open_charges
 from incrowd.workflows.query.prepared import PendingAnswer, Planned, PreparedQuestion
 from incrowd.workflows.query.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
-from incrowd.workflows.query.recent import LruCache
 from incrowd.workflows.query.request import (
     Answered,
     AnsweredTogether,
@@ -113,7 +112,7 @@ class QueryService:
 
     def recall(self, asking: QueryRequest) -> PreparedQuestion[Answered] | None:
         """Return a question that was planned here lately, with no work at all; None tells nothing."""
-        planned = self.plans.find(self._key(asking))
+        planned = self.plans.get(self._key(asking))
         return None if planned is None else PreparedQuestion(self, asking, planned, lambda answered: answered.alone)
 
     def prepare_batch(self, asking: AskingTogether) -> PreparedQuestion[AnsweredTogether]:
@@ -125,7 +124,7 @@ class QueryService:
         """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
 
         What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
-        while somebody else is answering the same question, SameQuestion is raised.
+        while somebody else is answering the same question, QueryInFlight is raised.
         """
         asking, planned = prepared.asking, prepared.planned
         with ExitStack() as stack:
@@ -163,7 +162,7 @@ class QueryService:
             payer = ChargeTarget(
                 first.name, stated.fresh_id(), asking.analyst, asking.account, planned.guarantees, bonds
             )
-            stack.enter_context(self.open.of(payer.release))
+            stack.enter_context(self.open.named(payer.release))
             stack.enter_context(concluding(self.ledger, plan, payer))
             performed = perform(plan, rows, self.ledger, payer)
             later = stack.pop_all()
@@ -267,11 +266,11 @@ class QueryService:
 
     def _plan(self, asking: QueryRequest) -> Planned:
         """Return how a question is answered; the same question is planned once."""
-        return self.plans.of(self._key(asking), lambda: self._planned(asking))
+        return self.plans.get_or_make(self._key(asking), lambda: self._planned(asking))
 
     def _plan_batch(self, asking: AskingTogether) -> Planned:
         """Return how several questions are answered; planned once for each asker: it takes time that others see."""
-        return self.batches.of((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
+        return self.batches.get_or_make((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
 
     def _key(self, asking: QueryRequest | AskingTogether) -> Hashable:
         datasets = tuple(policy.name for policy in self.policies)

@@ -12,7 +12,7 @@ from fastapi import Response
 
 from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
-from incrowd.web.scribe import AuditLogWriter, Outcome
+from incrowd.web.logs import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings
 from tests.web.serving import Begun, FakeDesk, Waiting, server
 
@@ -39,33 +39,33 @@ def test_what_waits_is_written_in_one_transaction_in_its_order(audit: Audit, mon
         write(self, *events)
 
     monkeypatch.setattr(Audit, "write", counted)
-    scribe = AuditLogWriter(audit)
-    first = scribe.submit(lambda: outcome("one"))
+    writer = AuditLogWriter(audit)
+    first = writer.submit(lambda: outcome("one"))
     begun.wait(PATIENCE)
-    others = [scribe.submit(lambda name=name: outcome(name)) for name in ("two", "three")]  # type: ignore[misc]
+    others = [writer.submit(lambda name=name: outcome(name)) for name in ("two", "three")]  # type: ignore[misc]
     go.set()
     assert [each.result(PATIENCE).body for each in (first, *others)] == [b"one", b"two", b"three"]
     assert many == [1, 2]
     assert [event["holder"] for event in audit.read(0, 10)] == ["one", "two", "three"]
-    assert scribe.stop(PATIENCE)
+    assert writer.stop(PATIENCE)
 
 
 def test_what_cannot_be_written_down_gets_no_answer_and_the_others_get_theirs(audit: Audit) -> None:
-    scribe, go = AuditLogWriter(audit), threading.Event()
+    writer, go = AuditLogWriter(audit), threading.Event()
 
     def failing() -> Outcome:
         raise ZeroDivisionError
 
-    first = scribe.submit(lambda: (go.wait(PATIENCE), outcome("one"))[1])
-    bad = scribe.submit(lambda: outcome("bad", about=0.5))  # a number that has no unique text
-    faulty, good = scribe.submit(failing), scribe.submit(lambda: outcome("two"))
+    first = writer.submit(lambda: (go.wait(PATIENCE), outcome("one"))[1])
+    bad = writer.submit(lambda: outcome("bad", about=0.5))  # a number that has no unique text
+    faulty, good = writer.submit(failing), writer.submit(lambda: outcome("two"))
     go.set()
     assert (first.result(PATIENCE).status_code, good.result(PATIENCE).status_code) == (200, 200)
     assert bad.result(PATIENCE).status_code >= 400
     with pytest.raises(ZeroDivisionError):
         faulty.result(PATIENCE)
     assert [event["holder"] for event in audit.read(0, 10)] == ["one", "two"]
-    assert scribe.stop(PATIENCE)
+    assert writer.stop(PATIENCE)
 
 
 class Knowing(FakeDesk):

@@ -19,7 +19,7 @@ KEY = "last"
 @pytest.fixture(autouse=True)
 def aged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is taken for one that was not changed just now."""
-    monkeypatch.setattr("incrowd.store.watch._TICK", 0)
+    monkeypatch.setattr("incrowd.store.sqlite_sessions._TICK", 0)
 
 
 def last(reader: Reader) -> object:
@@ -74,7 +74,7 @@ def test_what_somebody_changes_behind_the_database_is_noticed(sqlite: str) -> No
 def test_a_file_that_was_changed_just_now_could_be_changed_again_unnoticed(
     sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incrowd.store.watch._TICK", 10**18)
+    monkeypatch.setattr("incrowd.store.sqlite_sessions._TICK", 10**18)
     chain = Chain.create(sqlite, "notes")
     write(chain, 7)
     assert chain.remember(KEY, last) == 7
