@@ -23,8 +23,8 @@ from incrowd.governance.server_stores import ServerStores, open_books
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
-from incrowd.workflows.query.history import PageOfHistory
-from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.history import HistoryRange
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
 
 OFFICER = AccessDecision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
@@ -78,10 +78,10 @@ class FakeDesk:
     def recall(self, asking: QueryRequest) -> None:
         """Nothing was planned before."""
 
-    def price_batch(self, asking: AskingTogether) -> Plain:
+    def price_batch(self, asking: QueryBatch) -> Plain:
         return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "each": list(asking.questions)})
 
-    def prepare_batch(self, asking: AskingTogether) -> WaitingTogether:
+    def prepare_batch(self, asking: QueryBatch) -> WaitingTogether:
         return WaitingTogether(self, asking)
 
     def begin(self, asking: QueryRequest) -> Begun:
@@ -118,7 +118,7 @@ class FakeDesk:
         dataset = {"name": "births", "together with": ["deaths"]} if id_ == "both" else {"name": id_.removesuffix("-1")}
         return Plain({"certificate": 1, "id": id_, "dataset": dataset})
 
-    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> Plain:
+    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> Plain:
         entry = {"number": 7, "id": "births-1", "at": "2020-01-01T00:00:00Z", "questions": ["SELECT 1 FROM births"]}
         paid = {"births": {"epsilon": "1", "delta": "0"}}
         entry |= {"columns": ["n"], "cost": paid, "spent": paid, "left": None, "own": True, "repeated": False}
@@ -172,7 +172,7 @@ class WaitingTogether:
     """Several questions that the desk has planned."""
 
     desk: FakeDesk
-    asking: AskingTogether
+    asking: QueryBatch
     steps: int = 1000
 
     @property

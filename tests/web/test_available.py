@@ -29,7 +29,7 @@ from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.web.timing import ReplyTimer
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.prepared import PreparedQuestion
+from incrowd.workflows.query.prepared import PreparedQuery
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_desk
 from tests.postgres_tables import load
@@ -89,7 +89,7 @@ def test_the_same_question_at_once_is_paid_for_once(office: Office, monkeypatch:
     ann, bob = (office.headers(name, AccessRole.ANALYST) for name in ("ann", "bob"))
     services, begin, tries = office.application.state.services, QueryService.begin, count()
 
-    def slow(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
+    def slow(self: QueryService, prepared: PreparedQuery[Any]) -> Any:
         if next(tries) == 0:
             waiting.result(300)
         return begin(self, prepared)
@@ -116,7 +116,7 @@ def test_who_asks_the_same_at_once_waits_once(office: Office, monkeypatch: pytes
         paused.append(steps)
         await pause(self, steps)
 
-    def slow(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
+    def slow(self: QueryService, prepared: PreparedQuery[Any]) -> Any:
         if next(tries) == 0:
             waiting.result(300)
         return begin(self, prepared)
@@ -138,7 +138,7 @@ def test_who_waits_for_another_worker_keeps_nobody_waiting_for_good(
     ann = office.headers("ann", AccessRole.ANALYST)
     services, begin, tries = office.application.state.services, QueryService.begin, count()
 
-    def busy(self: QueryService, prepared: PreparedQuestion[Any]) -> Any:
+    def busy(self: QueryService, prepared: PreparedQuery[Any]) -> Any:
         if next(tries) < 3:
             waiting.result(300)
             raise QueryInFlight

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
     from incrowd.queries.question import QueryTerms
-    from incrowd.workflows.query.request import Answered, Priced
+    from incrowd.workflows.query.request import CostEstimate, QueryAnswer
     from incrowd.workflows.query.service import QueryService
 
 
@@ -84,7 +84,7 @@ def query(options: QueryOptions) -> None:
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.query.publication import publish_answer
-    from incrowd.workflows.query.service import Answered, Priced, QueryRequest
+    from incrowd.workflows.query.service import CostEstimate, QueryAnswer, QueryRequest
     from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
@@ -99,15 +99,15 @@ def query(options: QueryOptions) -> None:
     asking = QueryRequest(sql, terms_of(options), options.analyst, options.account)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
         if options.price or only_price:
-            found: Priced | Answered = desk.price(asking)
+            found: CostEstimate | QueryAnswer = desk.price(asking)
         else:
             _check_folder(options)
             found = desk.ask(asking)
-    if options.out is not None and isinstance(found, Answered):
+    if options.out is not None and isinstance(found, QueryAnswer):
         publish_answer(found, desk.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
-    return show_price(found) if isinstance(found, Priced) else show_answer(found, options)
+    return show_price(found) if isinstance(found, CostEstimate) else show_answer(found, options)
 
 
 def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
@@ -129,7 +129,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.query.publication import publish_answer
     from incrowd.workflows.query.request import REPEATED
-    from incrowd.workflows.query.service import AnsweredTogether, AskingTogether, Priced
+    from incrowd.workflows.query.service import BatchAnswer, CostEstimate, QueryBatch
     from incrowd.workflows.release.publish import Destination
 
     if options.account is not None:
@@ -139,14 +139,14 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
-    asking = AskingTogether(split_questions(text), terms_of(options), options.analyst)
+    asking = QueryBatch(split_questions(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
-        found: Priced | AnsweredTogether = desk.price_batch(asking) if options.price else desk.ask_batch(asking)
-    if options.out is not None and isinstance(found, AnsweredTogether):
+        found: CostEstimate | BatchAnswer = desk.price_batch(asking) if options.price else desk.ask_batch(asking)
+    if options.out is not None and isinstance(found, BatchAnswer):
         publish_answer(found, desk.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
-    if isinstance(found, Priced):
+    if isinstance(found, CostEstimate):
         return show_price(found)
     for number, answer in enumerate(found.answers, start=1):
         _print_answer(f"answer {number}", answer, verbose=options.verbose)
@@ -203,7 +203,7 @@ def terms_of(options: QueryOptions) -> QueryTerms:
     )
 
 
-def show_price(priced: Priced) -> None:
+def show_price(priced: CostEstimate) -> None:
     """Print what a question costs, how far off its numbers would be, and how it is read."""
     from incrowd.workflows.query.request import UNASKED
 
@@ -213,7 +213,7 @@ def show_price(priced: Priced) -> None:
     print_table("expected, for 95 % of the answers", expected or [("nothing", "")], note)
 
 
-def show_answer(answered: Answered, options: QueryOptions) -> None:
+def show_answer(answered: QueryAnswer, options: QueryOptions) -> None:
     """Print the answer with its intervals, then what it cost."""
     from incrowd.workflows.query.request import REPEATED, coverage
 

@@ -14,8 +14,8 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.logs import note
 from incrowd.web.services import JsonDocument, PlannedQuestion, QueryBackend
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.query.history import PageOfHistory
-from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.history import HistoryRange
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
 from incrowd.workflows.query.service import QueryService
 
 Opening = Callable[[Sequence[Policy]], AbstractContextManager[QueryService]]
@@ -129,11 +129,11 @@ class ReloadingDesk:
         """Return a question that was planned lately at the desk of now."""
         return self.now.desk.recall(asking)
 
-    def price_batch(self, asking: AskingTogether) -> JsonDocument:
+    def price_batch(self, asking: QueryBatch) -> JsonDocument:
         """Say what several questions would cost together."""
         return self.now.desk.price_batch(asking)
 
-    def prepare_batch(self, asking: AskingTogether) -> PlannedQuestion:
+    def prepare_batch(self, asking: QueryBatch) -> PlannedQuestion:
         """Plan several questions at the desk of now."""
         return self.now.desk.prepare_batch(asking)
 
@@ -153,7 +153,7 @@ class ReloadingDesk:
         """Return the certificate of a release, if the analyst may read it."""
         return self.now.desk.certificate(id_, analyst)
 
-    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> JsonDocument:
+    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> JsonDocument:
         """Return a page of what an analyst asked."""
         return self.now.desk.history(analyst, page, reads_all=reads_all)
 

@@ -14,8 +14,8 @@ from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimit
 from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.data_subjects import DataSubjectService
-from incrowd.workflows.query.history import PageOfHistory
-from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.history import HistoryRange
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class QueryBackend(Protocol):
     def recall(self, asking: QueryRequest) -> PlannedQuestion | None:
         """Return a question that was planned lately, with no work at all; None tells nothing."""
 
-    def price_batch(self, asking: AskingTogether) -> JsonDocument:
+    def price_batch(self, asking: QueryBatch) -> JsonDocument:
         """Say what several questions would cost together; reads no row and writes nothing."""
 
-    def prepare_batch(self, asking: AskingTogether) -> PlannedQuestion:
+    def prepare_batch(self, asking: QueryBatch) -> PlannedQuestion:
         """Plan several questions together, or refuse them; reads no row and writes nothing."""
 
     def schema(self) -> Mapping[str, Any]:
@@ -116,7 +116,7 @@ class QueryBackend(Protocol):
     def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
         """Return the certificate of a release, if the analyst may read it."""
 
-    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> JsonDocument:
+    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> JsonDocument:
         """Return a page of what an analyst asked, and of what others asked that may be read."""
 
     def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.profile.profile import TableProfile
-    from incrowd.workflows.query.service import Answered, Priced
+    from incrowd.workflows.query.service import CostEstimate, QueryAnswer
     from incrowd.workflows.release.publish import Released
     from incrowd.workflows.verify.verify import Verification
 
@@ -111,7 +111,7 @@ def check(data: object = None, policy: PolicyLike | None = None, **wanted: Unpac
         return checked(rows, _wanted(wanted), asked, read, engine)
 
 
-def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Answered:
+def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> QueryAnswer:
     """Answer one SQL question privately; what is asked is charged before a row is read.
 
     The same question again gets the same answer and costs the dataset nothing.
@@ -122,7 +122,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
         return desk.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
-def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> Priced:
+def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> CostEstimate:
     """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
     from incrowd.workflows.query.service import QueryRequest, open_desk
 

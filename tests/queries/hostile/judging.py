@@ -24,7 +24,7 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
 from incrowd.queries.question import QueryTerms, Question
-from incrowd.workflows.query.service import Answered, QueryRequest, QueryService
+from incrowd.workflows.query.service import QueryAnswer, QueryRequest, QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
 
@@ -53,7 +53,7 @@ class Seen:
     `charged` tells whether the ledger grew, `paid_before` whether it had grown before the first row was read.
     """
 
-    answered: Answered | None = None
+    answered: QueryAnswer | None = None
     error: Exception | None = None
     collected: tuple[pa.Table, ...] = ()
     charged: bool = False
@@ -148,7 +148,7 @@ def _refused(seen: Seen, sql: str) -> Iterator[str]:
         yield "what the database said hangs on the error"
 
 
-def _charged(seen: Seen, answered: Answered, sql: str) -> Iterator[str]:
+def _charged(seen: Seen, answered: QueryAnswer, sql: str) -> Iterator[str]:
     if not answered.repeated and not (seen.charged and answered.cost.epsilon > 0):
         yield "it was answered for nothing"
     if not seen.paid_before:

@@ -21,7 +21,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.gated import admission_to, gated_rows
-from incrowd.workflows.query.request import AskingTogether, QueryRequest
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
 from incrowd.workflows.query.service import QueryService, open_desk
 from incrowd.workflows.verify.verify import verify
 from tests.consents import QUESTIONS, Consented, consented, known_people
@@ -76,7 +76,7 @@ def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp
 def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
     with desk(made) as opened:
-        together = opened.ask_batch(AskingTogether((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
+        together = opened.ask_batch(QueryBatch((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
         alone = opened.ask(QueryRequest(COUNT, MANY)).certificate
     women = sum(row["sex"] == "F" and row["id"] in set(HALF) for row in ROWS.to_pylist())
     found = [first(answer) for answer in together.answers]

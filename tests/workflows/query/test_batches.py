@@ -15,7 +15,7 @@ from incrowd.queries.batch import Batch
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.query import service as desk_module
 from incrowd.workflows.query.batches import plan_together
-from incrowd.workflows.query.request import AskingTogether
+from incrowd.workflows.query.request import QueryBatch
 from incrowd.workflows.query.tables import declared_units
 from tests.workflows.query.test_service import COUNT, asking, desk_of
 
@@ -23,8 +23,8 @@ ALL, OLD = "SELECT COUNT(*) AS n FROM people", "SELECT COUNT(*) AS n FROM people
 MEAN, MEANS = "SELECT AVG(age) AS a FROM people", "SELECT sex, AVG(age) AS a FROM people GROUP BY sex"
 
 
-def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> AskingTogether:
-    return AskingTogether(questions, QueryTerms(epsilon=Fraction(epsilon)), analyst)
+def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> QueryBatch:
+    return QueryBatch(questions, QueryTerms(epsilon=Fraction(epsilon)), analyst)
 
 
 def test_each_question_has_its_answer_in_its_place_and_the_same_again_is_free(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from incrowd.queries.steps.question import BoundContribution
 from incrowd.verifier.check import Problem
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.plan_again import asked_again
-from incrowd.workflows.query.service import AskingTogether, QueryRequest, open_desk
+from incrowd.workflows.query.service import QueryBatch, QueryRequest, open_desk
 
 COUNT = "SELECT country, COUNT(*) AS n FROM visits GROUP BY country"
 COUNTRIES = ["DE", "FR", "IT", "PL"]
@@ -53,7 +53,7 @@ def test_of_four_equal_countries_none_is_missing_and_the_caps_are_said(tmp_path:
         again = desk.ask(QueryRequest(COUNT, PAID))
         assert again.repeated
         assert again.answer.note == CAPS
-        both = desk.ask_batch(AskingTogether((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
+        both = desk.ask_batch(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
         assert [answer.note for answer in both.answers] == [
             CAPS,
             CAPS.replace(", and at most 2 groups of each person", ""),
@@ -64,7 +64,7 @@ def test_plans_of_capped_questions_are_made_again_from_their_certificates(tmp_pa
     policy = policy_of(tmp_path)
     with open_desk([policy]) as desk:
         alone = desk.ask(QueryRequest(COUNT, PAID)).certificate
-        both = desk.ask_batch(AskingTogether((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
+        both = desk.ask_batch(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
     for certificate in (alone, both):
         made = asked_again(certificate, policy)
         assert not isinstance(made, Problem)

@@ -21,7 +21,7 @@ from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.publication import publish_answer
-from incrowd.workflows.query.service import AskingTogether, QueryRequest
+from incrowd.workflows.query.service import QueryBatch, QueryRequest
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting
@@ -115,7 +115,7 @@ def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         before = desk.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="asked alone"):
-            desk.ask_batch(AskingTogether((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
+            desk.ask_batch(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
             desk.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
         with pytest.raises(InvalidParameter, match="different types"):

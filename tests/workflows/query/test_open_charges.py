@@ -15,8 +15,8 @@ from incrowd.errors import LedgerUnavailable
 from incrowd.store.postgres import postgres_at
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.prepared import PendingAnswer, PreparedQuestion
-from incrowd.workflows.query.request import Answered
+from incrowd.workflows.query.prepared import PendingAnswer, PreparedQuery
+from incrowd.workflows.query.request import QueryAnswer
 from incrowd.workflows.query.service import QueryService, open_desk
 from tests.postgres_tables import ask
 from tests.workflows.query.test_service import ROWS, asking, desk_of, told
@@ -26,11 +26,11 @@ def open_names(folder: Path) -> list[str]:
     return [line for path in (folder / ".charges").glob("*.open") for line in path.read_text().split()]
 
 
-def killed(folder: Path, left: list[PendingAnswer[Answered]], *, kept: bool) -> str:
+def killed(folder: Path, left: list[PendingAnswer[QueryAnswer]], *, kept: bool) -> str:
     """Leave what a process leaves that was killed after its charge, or after its answer was kept."""
     with desk_of(folder) as desk:
         prepared = desk.prepare(asking())
-        assert isinstance(prepared, PreparedQuestion)
+        assert isinstance(prepared, PreparedQuery)
         begun = prepared.begin()
         left.append(begun)  # a process that is killed tidies nothing up
         (release,) = open_names(folder)
@@ -90,7 +90,7 @@ def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
-    left = list[PendingAnswer[Answered]]()
+    left = list[PendingAnswer[QueryAnswer]]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)

@@ -18,7 +18,7 @@ from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.publication import publish_answer
-from incrowd.workflows.query.service import AskingTogether
+from incrowd.workflows.query.service import QueryBatch
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught
@@ -114,14 +114,14 @@ def test_what_an_answer_says_cannot_be_changed_anywhere(tmp_path: Path, name: st
         else:
             paid = QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))
             texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
-            plain = desk.ask_batch(AskingTogether(texts, paid)).certificate.to_json()
+            plain = desk.ask_batch(QueryBatch(texts, paid)).certificate.to_json()
     require_all_caught(plain)
 
 
 def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_path: Path) -> None:
     texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(AskingTogether(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
+        answered = desk.ask_batch(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
         assert desk.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
@@ -155,7 +155,7 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
     tmp_path: Path, form: str
 ) -> None:
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(AskingTogether(BATCH, QueryTerms(epsilon=Fraction(1))))
+        answered = desk.ask_batch(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
         assert answered.answers[0].table.num_rows == 0
         certificate = publish_answer(answered, desk.ledger, Destination(tmp_path / "out", form))
         found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
@@ -189,5 +189,5 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the
             desk.ask(asking(sql))
         if "CROSS" not in sql:
             with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
-                desk.ask_batch(AskingTogether((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
+                desk.ask_batch(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
         assert desk.standing("people").totals.charges == 0

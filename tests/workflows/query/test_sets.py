@@ -23,7 +23,7 @@ from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.plan_again import asked_again
-from incrowd.workflows.query.service import AskingTogether
+from incrowd.workflows.query.service import QueryBatch
 from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import desk_of
@@ -37,8 +37,8 @@ TABLES = (
 MEAN = "SELECT AVG(age) AS m FROM people"
 
 
-def together(*texts: str, epsilon: str = "1", delta: str = "0") -> AskingTogether:
-    return AskingTogether(texts, QueryTerms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
+def together(*texts: str, epsilon: str = "1", delta: str = "0") -> QueryBatch:
+    return QueryBatch(texts, QueryTerms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
 
 
 def test_strategy_gain_and_errors_are_told_before_anything_is_spent(

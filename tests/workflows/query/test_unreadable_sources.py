@@ -16,7 +16,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import AskingTogether, QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.service import QueryBatch, QueryRequest, QueryService, open_desk
 from tests.postgres_tables import ask, load
 from tests.texts import broken_texts
 
@@ -69,7 +69,7 @@ def test_rows_that_can_no_longer_be_read_cost_nothing(
         with pytest.raises(SourceUnreadable, match="line"):
             desk.ask(asking(COUNT, rate))
         with pytest.raises(SourceUnreadable, match="line"):
-            desk.ask_batch(AskingTogether((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
+            desk.ask_batch(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
         assert charged(desk) == 0
 
 

@@ -13,7 +13,7 @@ from incrowd.web.routes.questions import Known, QuestionRequest, bound, handled,
 from incrowd.web.services import Here, PlannedQuestion, Services
 from incrowd.web.shapes import BatchShape, failures
 from incrowd.workflows.query.batches import numbered
-from incrowd.workflows.query.request import AskingTogether
+from incrowd.workflows.query.request import QueryBatch
 
 router = APIRouter(tags=["questions"])
 _A_REQUEST = 16
@@ -41,7 +41,7 @@ async def _handled(action: str, asked: BatchShape, caller: Caller, services: Ser
 
     def prepare() -> PlannedQuestion:
         terms = QueryTerms(asked.epsilon, Fraction(0) if asked.delta is None else asked.delta)
-        asking, desk = AskingTogether(_bound(asked), terms, caller.analyst), caller.desk(services)
+        asking, desk = QueryBatch(_bound(asked), terms, caller.analyst), caller.desk(services)
         if action == "query_batch":
             return desk.prepare_batch(asking)
         priced = desk.price_batch(asking)

@@ -12,7 +12,7 @@ from incrowd.web.replies import NotFound
 from incrowd.web.routes.questions import Known, QuestionRequest, handled
 from incrowd.web.services import Here, JsonDocument, Services
 from incrowd.web.shapes import HistoryShape, PlainInt, failures
-from incrowd.workflows.query.history import PageOfHistory
+from incrowd.workflows.query.history import HistoryRange
 
 router = APIRouter(tags=["what is known"])
 
@@ -29,7 +29,7 @@ async def history(
 
     With `others` it also tells what others asked, to those whom the policy names, and to auditors, curators and owners.
     """
-    page, reads_all = PageOfHistory(limit, before, others), caller.reader is None
+    page, reads_all = HistoryRange(limit, before, others), caller.reader is None
 
     def found() -> JsonDocument:
         return caller.desk(services).history(caller.analyst, page, reads_all=reads_all)

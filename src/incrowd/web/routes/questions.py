@@ -41,7 +41,7 @@ from incrowd.web.shapes import (
 from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
 from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.prepared import AGAIN
-from incrowd.workflows.query.request import Answered, QueryRequest
+from incrowd.workflows.query.request import QueryAnswer, QueryRequest
 
 router = APIRouter()
 _FAULT = 500
@@ -255,7 +255,7 @@ def _told(request: QuestionRequest, finish: Finish) -> Outcome:
 
 
 def _text(found: JsonDocument) -> str:
-    return found.to_text() if isinstance(found, Answered) else public_text(found.to_json())
+    return found.to_text() if isinstance(found, QueryAnswer) else public_text(found.to_json())
 
 
 @dataclass(frozen=True)

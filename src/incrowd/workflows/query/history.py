@@ -24,7 +24,7 @@ _PAYMENTS = ("charge", "repeat")
 
 
 @dataclass(frozen=True)
-class PageOfHistory:
+class HistoryRange:
     """Which entries are wanted: so many before the one numbered `before`; with `others`, what others asked, too."""
 
     limit: int = 50
@@ -69,7 +69,7 @@ class ChargedQuery:
 
 
 @dataclass(frozen=True)
-class AnswerHistory:
+class HistoryPage:
     """Past questions, the latest first; `next` is where the next page begins, None at the end."""
 
     entries: tuple[ChargedQuery, ...]
@@ -82,7 +82,7 @@ class AnswerHistory:
         return {"history": told, "next": self.next, "datasets": dict(self.budget)}
 
 
-class Payments:
+class PaymentIndex:
     """Which entries of a ledger are payments, and whose; each entry is read once."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -129,15 +129,15 @@ class Payments:
 
 
 @dataclass(frozen=True)
-class Archive:
+class AnswerHistory:
     """Payments and kept answers, and which of them are whose; `datasets` are those that may be seen at all."""
 
-    payments: Payments
+    payments: PaymentIndex
     answers: Answers
     datasets: Collection[str]
 
     def page(
-        self, analyst: str | None, page: PageOfHistory, readable: Callable[[StoredAnswer], bool]
+        self, analyst: str | None, page: HistoryRange, readable: Callable[[StoredAnswer], bool]
     ) -> tuple[tuple[ChargedQuery, ...], int | None]:
         """Return a page of what an analyst asked, and of what others asked if it is readable; and where the next is."""
         numbers = self.payments.all() if page.others else self.payments.of(analyst)

@@ -11,7 +11,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.queries.measurement import QuestionPlan
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.request import AnsweredTogether, AskingTogether, QueryRequest, QuestionPrice
+from incrowd.workflows.query.request import BatchAnswer, QueryBatch, QueryEstimate, QueryRequest
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -24,7 +24,7 @@ AGAIN = 0.05
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuery:
     """What was asked, understood and measured: one question or several, and what they guarantee to each dataset.
 
     `prices` tells how exact the answer to each question will be, `statistics` what is read of the rows, `notes` what
@@ -33,7 +33,7 @@ class Planned:
     """
 
     plan: QuestionPlan
-    prices: Callable[[], tuple[QuestionPrice, ...]]
+    prices: Callable[[], tuple[QueryEstimate, ...]]
     statistics: tuple[exp.Query, ...]
     notes: tuple[str, ...]
     guarantees: Mapping[str, Guarantee]
@@ -44,13 +44,13 @@ class Planned:
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedQuestion(Generic[T]):
+class PreparedQuery(Generic[T]):
     """A question, or several, that were planned and will be answered; what is known of them is known without a row."""
 
     desk: QueryService
-    asking: QueryRequest | AskingTogether
-    planned: Planned
-    reply: Callable[[AnsweredTogether], T]
+    asking: QueryRequest | QueryBatch
+    planned: PlannedQuery
+    reply: Callable[[BatchAnswer], T]
     """Makes the reply of the answers to what was measured."""
 
     @property

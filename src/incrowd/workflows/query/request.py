@@ -41,7 +41,7 @@ class QueryRequest:
 
 
 @dataclass(frozen=True)
-class AskingTogether:
+class QueryBatch:
     """Several questions about one dataset that are planned together and paid for as one, by no account."""
 
     account: ClassVar[None] = None
@@ -52,7 +52,7 @@ class AskingTogether:
 
 
 @dataclass(frozen=True)
-class QuestionPrice:
+class QueryEstimate:
     """One of several questions that are priced together: its text in a normal form, and how good its answer would be.
 
     A part of the price has none of its own: only all of them are to be had.
@@ -67,7 +67,7 @@ class QuestionPrice:
 
 
 @dataclass(frozen=True)
-class Priced:
+class CostEstimate:
     """What a question costs and how good its answer would be: from declarations and parameters alone, no row is read.
 
     `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set;
@@ -82,7 +82,7 @@ class Priced:
     repeated: bool
     plan: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    each: tuple[QuestionPrice, ...] = ()
+    each: tuple[QueryEstimate, ...] = ()
 
     @property
     def costs(self) -> list[tuple[str, str]]:
@@ -117,7 +117,7 @@ class AnswerTexts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answered:
+class QueryAnswer:
     """A noisy answer with its certificate, never one without the other.
 
     `cost` is what this asking took from the datasets: nothing, if the same question was answered before (`repeated`).
@@ -163,7 +163,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class AnsweredTogether:
+class BatchAnswer:
     """The noisy answers to several questions, one for each in their order, with their one certificate."""
 
     answers: tuple[Answer, ...]
@@ -180,17 +180,17 @@ class AnsweredTogether:
         return [*_costs(self.cost, self.left), ("guarantee", self.certificate.claims[0].kind)]
 
     @property
-    def alone(self) -> Answered:
+    def alone(self) -> QueryAnswer:
         """The one answer, where one question was asked."""
         (answer,) = self.answers
-        return Answered(answer, self.certificate, self.cost, self.left, self.repeated, self.texts)
+        return QueryAnswer(answer, self.certificate, self.cost, self.left, self.repeated, self.texts)
 
     @property
     def different(self) -> tuple[Answer, ...]:
         """The answers in their order, that to a question which was asked twice once: those of the certificate."""
         return tuple({id(answer): answer for answer in self.answers}.values())
 
-    def placed(self, places: Sequence[int]) -> AnsweredTogether:
+    def placed(self, places: Sequence[int]) -> BatchAnswer:
         """Return the answer at each of these places: a question that was asked twice has its answer twice."""
         return replace(self, answers=tuple(self.answers[at] for at in places), texts=None)
 

@@ -31,17 +31,17 @@ from incrowd.workflows.query.answers import EVERYONE, Answers, LruCache, StoredA
 from incrowd.workflows.query.batches import numbered, plan_together, refusing, understand_each
 from incrowd.workflows.query.description import describe_catalog
 from incrowd.workflows.query.gated import admission_to, gated_rows
-from incrowd.workflows.query.history import AnswerHistory, Archive, PageOfHistory, Payments, datasets_of
+from incrowd.workflows.query.history import AnswerHistory, HistoryPage, HistoryRange, PaymentIndex, datasets_of
 from incrowd.workflows.query.open_charges import OpenCharges, open_charges
-from incrowd.workflows.query.prepared import PendingAnswer, Planned, PreparedQuestion
+from incrowd.workflows.query.prepared import PendingAnswer, PlannedQuery, PreparedQuery
 from incrowd.workflows.query.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
 from incrowd.workflows.query.request import (
-    Answered,
-    AnsweredTogether,
-    AskingTogether,
-    Priced,
+    BatchAnswer,
+    CostEstimate,
+    QueryAnswer,
+    QueryBatch,
+    QueryEstimate,
     QueryRequest,
-    QuestionPrice,
 )
 from incrowd.workflows.query.tables import available, declared_units, open_tables
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
@@ -50,7 +50,7 @@ from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, conclu
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Answered", "AnsweredTogether", "AskingTogether", "Priced", "QueryRequest", "QueryService", "open_desk"]
+__all__ = ["BatchAnswer", "CostEstimate", "QueryAnswer", "QueryBatch", "QueryRequest", "QueryService", "open_desk"]
 _PLANS, _BATCHES = 256, 4
 T = TypeVar("T")
 
@@ -66,29 +66,29 @@ class QueryService:
     answers: Answers
     bonds: Mapping[str, DatasetBinding]
     open: OpenCharges
-    payments: Payments
-    plans: LruCache[Planned] = field(default_factory=lambda: LruCache(_PLANS))
-    batches: LruCache[Planned] = field(default_factory=lambda: LruCache(_BATCHES))
+    payments: PaymentIndex
+    plans: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_PLANS))
+    batches: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_BATCHES))
 
     @property
     def locks(self) -> Path | None:
         """The folder where all desks of this ledger on this machine hold locks, if there is one."""
         return self.open.folder
 
-    def price(self, asking: QueryRequest) -> Priced:
+    def price(self, asking: QueryRequest) -> CostEstimate:
         """Say what a question costs and how good its answer would be; no row is read and nothing is written.
 
         What others asked whom this one may not read is priced as if it were new.
         """
         return self._priced(asking, self._plan(asking))
 
-    def price_batch(self, asking: AskingTogether) -> Priced:
+    def price_batch(self, asking: QueryBatch) -> CostEstimate:
         """Say what several questions cost together, and how good their answers would be."""
         planned = self._plan_batch(asking)
         each = planned.prices()
         return replace(self._priced(asking, planned), each=tuple(each[at] for at in planned.places))
 
-    def _priced(self, asking: QueryRequest | AskingTogether, planned: Planned) -> Priced:
+    def _priced(self, asking: QueryRequest | QueryBatch, planned: PlannedQuery) -> CostEstimate:
         kept = self.answers.find(planned.mark)
         repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
         cost = Amount() if repeated or asking.account is not None else highest_price(planned.guarantees.values())
@@ -96,31 +96,31 @@ class QueryService:
         prices = planned.prices()
         expected = tuple(column for each in prices for column in each.expected)
         question, texts = "; ".join(each.question for each in prices), plan_of(planned.statistics)
-        return Priced(question, tuple(planned.guarantees), cost, left, expected, repeated, texts, planned.notes)
+        return CostEstimate(question, tuple(planned.guarantees), cost, left, expected, repeated, texts, planned.notes)
 
-    def ask(self, asking: QueryRequest) -> Answered:
+    def ask(self, asking: QueryRequest) -> QueryAnswer:
         """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
         return self.prepare(asking).ask()
 
-    def ask_batch(self, asking: AskingTogether) -> AnsweredTogether:
+    def ask_batch(self, asking: QueryBatch) -> BatchAnswer:
         """Answer several questions that were planned together, for one charge; or give the answers given before."""
         return self.prepare_batch(asking).ask()
 
-    def prepare(self, asking: QueryRequest) -> PreparedQuestion[Answered]:
+    def prepare(self, asking: QueryRequest) -> PreparedQuery[QueryAnswer]:
         """Plan a question, or refuse it; no row is read and nothing is written."""
-        return PreparedQuestion(self, asking, self._plan(asking), lambda answered: answered.alone)
+        return PreparedQuery(self, asking, self._plan(asking), lambda answered: answered.alone)
 
-    def recall(self, asking: QueryRequest) -> PreparedQuestion[Answered] | None:
+    def recall(self, asking: QueryRequest) -> PreparedQuery[QueryAnswer] | None:
         """Return a question that was planned here lately, with no work at all; None tells nothing."""
         planned = self.plans.get(self._key(asking))
-        return None if planned is None else PreparedQuestion(self, asking, planned, lambda answered: answered.alone)
+        return None if planned is None else PreparedQuery(self, asking, planned, lambda answered: answered.alone)
 
-    def prepare_batch(self, asking: AskingTogether) -> PreparedQuestion[AnsweredTogether]:
+    def prepare_batch(self, asking: QueryBatch) -> PreparedQuery[BatchAnswer]:
         """Plan several questions together, or refuse them; no row is read and nothing is written."""
         planned = self._plan_batch(asking)
-        return PreparedQuestion(self, asking, planned, lambda answered: answered.placed(planned.places))
+        return PreparedQuery(self, asking, planned, lambda answered: answered.placed(planned.places))
 
-    def begin(self, prepared: PreparedQuestion[T]) -> PendingAnswer[T]:
+    def begin(self, prepared: PreparedQuery[T]) -> PendingAnswer[T]:
         """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
 
         What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
@@ -138,11 +138,11 @@ class QueryService:
                 return self.known(prepared, kept)
             return self._new(prepared, stack.pop_all())
 
-    def known(self, prepared: PreparedQuestion[T], kept: StoredAnswer) -> PendingAnswer[T]:
+    def known(self, prepared: PreparedQuery[T], kept: StoredAnswer) -> PendingAnswer[T]:
         """Give an answer that was given before."""
         return PendingAnswer(partial(self._again, kept, prepared), known=True)
 
-    def _new(self, prepared: PreparedQuestion[T], alone: ExitStack) -> PendingAnswer[T]:
+    def _new(self, prepared: PreparedQuery[T], alone: ExitStack) -> PendingAnswer[T]:
         """Charge and read; `alone` is closed when the question is answered, or cannot be."""
         asking, planned = prepared.asking, prepared.planned
         with alone as stack:
@@ -175,12 +175,12 @@ class QueryService:
 
         return PendingAnswer(finish)
 
-    def _kept(self, prepared: PreparedQuestion[T], performed: ExecutedPlan, certificate: Certificate) -> T:
+    def _kept(self, prepared: PreparedQuery[T], performed: ExecutedPlan, certificate: Certificate) -> T:
         """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
         asking, planned = prepared.asking, prepared.planned
         answers = performed.output.answers
         texts = [answer.to_text() for answer in answers]
-        written = f"[{','.join(texts)}]" if isinstance(asking, AskingTogether) else texts[0]
+        written = f"[{','.join(texts)}]" if isinstance(asking, QueryBatch) else texts[0]
         new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
         kept = self.answers.keep(planned.mark, new)
         self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
@@ -188,7 +188,7 @@ class QueryService:
         stood = {standing.dataset: standing.left for standing in performed.entry.standings}
         left = {name: stood[self.bonds[name].root] for name in planned.guarantees}
         paid = spent_by(performed.entry)
-        return prepared.reply(AnsweredTogether(given, kept.certificate, paid, left, texts=kept.texts))
+        return prepared.reply(BatchAnswer(given, kept.certificate, paid, left, texts=kept.texts))
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""
@@ -211,7 +211,7 @@ class QueryService:
         kept = self.answers.named(id_)
         return kept.certificate if kept is not None and self._readable(kept, analyst) else None
 
-    def history(self, analyst: str | None, page: PageOfHistory, *, reads_all: bool = False) -> AnswerHistory:
+    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> HistoryPage:
         """Return what an analyst asked and paid for (None: what was asked for everyone), the latest first.
 
         With `others` it also tells what others asked, as far as the policies name the analyst, or `reads_all`.
@@ -219,15 +219,15 @@ class QueryService:
         reader = None if reads_all else analyst
         allowed = page if reads_all or self._named(analyst) else replace(page, others=False)
         entries, last = self._archive.page(analyst, allowed, lambda kept: self._readable(kept, reader))
-        return AnswerHistory(entries, last, self.budget(analyst))
+        return HistoryPage(entries, last, self.budget(analyst))
 
-    def answer(self, id_: str, analyst: str | None = None) -> Answered | AnsweredTogether | None:
+    def answer(self, id_: str, analyst: str | None = None) -> QueryAnswer | BatchAnswer | None:
         """Return an answer that was kept, for nothing, to whoever was given it before; None to everybody else."""
         kept = self._archive.given(id_, analyst)
         if kept is None:
             return None
         left = {name: self._left(name, Amount()) for name in datasets_of(kept)}
-        found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True)
+        found = BatchAnswer(kept.answers, kept.certificate, Amount(), left, repeated=True)
         return found if kept.several else found.alone
 
     def within(self, datasets: Collection[str]) -> QueryService:
@@ -256,27 +256,27 @@ class QueryService:
         """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
         return self.ledger.standing(self.bonds[dataset].declaration)
 
-    def _again(self, kept: StoredAnswer, prepared: PreparedQuestion[T]) -> T:
+    def _again(self, kept: StoredAnswer, prepared: PreparedQuery[T]) -> T:
         asking = prepared.asking
         if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
             self.ledger.repeat(kept.charge, asking.analyst)
         left = {name: self._left(name, Amount()) for name in prepared.planned.guarantees}
-        found = AnsweredTogether(kept.answers, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
+        found = BatchAnswer(kept.answers, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
         return prepared.reply(found)
 
-    def _plan(self, asking: QueryRequest) -> Planned:
+    def _plan(self, asking: QueryRequest) -> PlannedQuery:
         """Return how a question is answered; the same question is planned once."""
         return self.plans.get_or_make(self._key(asking), lambda: self._planned(asking))
 
-    def _plan_batch(self, asking: AskingTogether) -> Planned:
+    def _plan_batch(self, asking: QueryBatch) -> PlannedQuery:
         """Return how several questions are answered; planned once for each asker: it takes time that others see."""
         return self.batches.get_or_make((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
 
-    def _key(self, asking: QueryRequest | AskingTogether) -> Hashable:
+    def _key(self, asking: QueryRequest | QueryBatch) -> Hashable:
         datasets = tuple(policy.name for policy in self.policies)
         return replace(asking, analyst=None), asking.analyst is None, datasets
 
-    def _planned(self, asking: QueryRequest) -> Planned:
+    def _planned(self, asking: QueryRequest) -> PlannedQuery:
         check_account(asking)
         question = interpret(asking.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
@@ -292,12 +292,12 @@ class QueryService:
         mark = self._mark({"text": question.text}, asking, policies)
         notes = caps_of([part.question for part in measured.measurements])
 
-        def prices() -> tuple[QuestionPrice, ...]:
-            return (QuestionPrice(question.text, measured.expected),)
+        def prices() -> tuple[QueryEstimate, ...]:
+            return (QueryEstimate(question.text, measured.expected),)
 
-        return Planned(measured.plan, prices, measured.statistics, notes, guarantees, policies, mark, steps)
+        return PlannedQuery(measured.plan, prices, measured.statistics, notes, guarantees, policies, mark, steps)
 
-    def _planned_batch(self, asking: AskingTogether) -> Planned:
+    def _planned_batch(self, asking: QueryBatch) -> PlannedQuery:
         found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
         first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
         numbers = sorted(first.values())
@@ -315,11 +315,11 @@ class QueryService:
         mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
         places = tuple(numbers.index(first[question.text]) for question in found)
 
-        def prices() -> tuple[QuestionPrice, ...]:
-            return tuple(map(QuestionPrice, (each.text for each in planned.questions), planned.expected))
+        def prices() -> tuple[QueryEstimate, ...]:
+            return tuple(map(QueryEstimate, (each.text for each in planned.questions), planned.expected))
 
         statistics = tuple(query for _, queries in planned.passes for query in queries)
-        return Planned(planned.plan, prices, statistics, planned.notes, guarantees, (policy,), mark, steps, places)
+        return PlannedQuery(planned.plan, prices, statistics, planned.notes, guarantees, (policy,), mark, steps, places)
 
     def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
         """Refuse what the place where the rows are does not compute, before anything is charged.
@@ -330,14 +330,14 @@ class QueryService:
             self.warehouse.require(query, sampled=sampled)
         return check_work(sum(unit_steps(query, self.catalog) for query in queries))
 
-    def _mark(self, told: dict[str, Any], asking: QueryRequest | AskingTogether, policies: Sequence[Policy]) -> str:
+    def _mark(self, told: dict[str, Any], asking: QueryRequest | QueryBatch, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
         terms = {"terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
         return question_mark(told | terms | {"max_groups": self._max_groups})
 
     @property
-    def _archive(self) -> Archive:
-        return Archive(self.payments, self.answers, tuple(policy.name for policy in self.policies))
+    def _archive(self) -> AnswerHistory:
+        return AnswerHistory(self.payments, self.answers, tuple(policy.name for policy in self.policies))
 
     @property
     def _max_groups(self) -> int | None:
@@ -393,5 +393,5 @@ def open_desk(
     with open_tables(policies, data, limits, settings, progress) as found:
         answers = Answers.beside(policies[0].ledger_address)
         with open_charges(FingerprintFile.of(policies[0]).path.parent, found.ledger, answers) as own:
-            rest = (found.ledger, answers, found.bonds, own, Payments(found.ledger))
+            rest = (found.ledger, answers, found.bonds, own, PaymentIndex(found.ledger))
             yield QueryService(found.policies, found.catalog, found.warehouse, *rest)
