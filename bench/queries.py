@@ -34,7 +34,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 
 REGIONS, JOBS, MOST = 20, 50, 200_000
 SQL = "SELECT region, job, COUNT(*) AS n, SUM(pay) AS total, AVG(pay) AS mean FROM people GROUP BY region, job"
@@ -126,7 +127,7 @@ def compare(rows: int, peers: Path | None) -> None:
         path = Path(folder, "people.parquet")
         invented(rows, path)
         floor, truth = exact_answer(path)
-        with open_desk([load_policy(policy(Path(folder)))], path) as desk:
+        with open_queries([load_policy(policy(Path(folder)))], path) as desk:
             seconds, answer = ours(desk)
         goal = GOAL[0] * floor + GOAL[1]
         print(f"\n{rows:,} rows: warm seconds, then the errors of count, sum and mean")
@@ -147,7 +148,7 @@ def ask_on_spark(path: Path) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Spark(master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
-        with open_desk([load_policy(policy(Path(folder)))], path, settings=settings) as desk:
+        with open_queries([load_policy(policy(Path(folder)))], path, settings=settings) as desk:
             ours(desk, 1)
             first = time.time()
             seconds, answer = ours(desk, 4, asked=1)

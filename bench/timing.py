@@ -38,7 +38,8 @@ from incrowd.queries.question import QueryTerms
 from incrowd.web.settings import Settings
 from incrowd.web.timing import shown_after
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests.queries.slow import ATTACK, KIN
 from tests.web.processes import serving
 
@@ -188,7 +189,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         files = [policy(Path(name, side), given.people, victim=side == "with") for side in ("with", "without")]
         with ExitStack() as desks:
-            opened = [desks.enter_context(open_desk([load_policy(file)])) for file in files]
+            opened = [desks.enter_context(open_queries([load_policy(file)])) for file in files]
             asked, all_ = answered(opened), 1 + len(KIN)
             print(f"{given.people:,} people; {all_ - len(asked)} of {all_} questions are refused for both")
             sides = [working(desk, numbers) for desk in opened]

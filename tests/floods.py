@@ -34,7 +34,7 @@ from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.answers import Answers
-from incrowd.workflows.query.service import open_desk
+from incrowd.workflows.query.service import open_queries
 from tests.web.processes import serving
 
 BUDGET, EACH = 150, "0.01"
@@ -124,7 +124,7 @@ def policy(folder: Path, ledger: str | None = None) -> Path:
 def check_books(file: Path, certificates: set[str], tell: Callable[[str], None] = print) -> None:
     """Open a desk, which concludes what the dead left open, and raise AssertionError unless all is accounted for."""
     loaded = load_policy(file)
-    with open_desk([loaded]):
+    with open_queries([loaded]):
         pass
     ledger, answers = Ledger.open(loaded.ledger_address), Answers.beside(loaded.ledger_address)
     assert ledger.check().ok, "the ledger is damaged"

@@ -46,7 +46,7 @@ def test_an_answer_comes_as_rows_and_frames_with_intervals(client: Client) -> No
 
 def test_amounts_travel_as_they_were_written(here: Server, client: Client) -> None:
     client.query(SQL, epsilon=0.1, delta="1e-9")
-    assert str(here.desk.asked[-1].terms.epsilon) == "1/10"
+    assert str(here.queries.asked[-1].terms.epsilon) == "1/10"
     assert client.price(SQL, epsilon="1/3")["cost"]["epsilon"] == "1/3"
 
 
@@ -60,7 +60,7 @@ def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, 
     questions: list[BatchedQuestion] = ["SELECT 1 FROM births", ("SELECT 2 FROM births WHERE age > ?", [64])]
     replies = client.query_batch(questions, epsilon="1/3", delta=0)
     assert [reply.rows()[0]["n"] for reply in replies] == [42, 42]
-    assert [each.sql for each in here.desk.asked[-2:]] == [
+    assert [each.sql for each in here.queries.asked[-2:]] == [
         "SELECT 1 FROM births",
         "SELECT 2 FROM births WHERE age > 64",
     ]

@@ -60,7 +60,7 @@ def test_a_cursor_tells_columns_rows_and_the_whole_reply(connection: dbapi.Conne
 
 def test_parameters_become_literals(here: Server, connection: dbapi.Connection) -> None:
     connection.cursor().execute("SELECT COUNT(*) FROM births WHERE name = ?", ["O'Neill"])
-    assert here.desk.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE name = 'O''Neill'"
+    assert here.queries.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE name = 'O''Neill'"
 
 
 def test_errors_are_those_of_the_standard(connection: dbapi.Connection) -> None:
@@ -92,14 +92,14 @@ def test_a_closed_connection_asks_nothing(here: Server) -> None:
 def test_what_is_no_value_is_refused_before_anything_is_sent(
     here: Server, connection: dbapi.Connection, value: object
 ) -> None:
-    asked = len(here.desk.asked)
+    asked = len(here.queries.asked)
     with pytest.raises(dbapi.ProgrammingError, match="parameter"):
         connection.cursor().execute("SELECT COUNT(*) FROM births WHERE age = ?", [value])
-    assert len(here.desk.asked) == asked
+    assert len(here.queries.asked) == asked
 
 
 def test_pandas_passes_parameters_on(here: Server, connection: dbapi.Connection) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pandas tests itself with SQLAlchemy only
         pd.read_sql("SELECT COUNT(*) FROM births WHERE age > -?", connection, params=(np.int64(-5),))
-    assert here.desk.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE age > -(-5)"
+    assert here.queries.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE age > -(-5)"

@@ -49,7 +49,7 @@ def test_a_statement_is_a_question_with_bound_values_at_the_price_of_the_address
         rows = connection.execute(counted).all()
     assert rows[0].n == 42
     assert rows[0].last == dt.date(2020, 2, 29)
-    asked = here.desk.asked[-1]
+    asked = here.queries.asked[-1]
     assert "births.age > (-5)" in asked.sql or "births.age > -5" in asked.sql
     assert str(asked.terms.epsilon) == "1/10"
 
@@ -62,7 +62,7 @@ def test_intervals_are_columns_where_they_are_wished(address: str) -> None:
 
 
 def test_what_dashboards_ask_about_tables_is_answered_for_nothing(engine: sa.Engine, here: Server) -> None:
-    asked = len(here.desk.asked)
+    asked = len(here.queries.asked)
     looked = sa.inspect(engine)
     assert looked.get_schema_names() == ["main"]
     assert looked.get_table_names() == looked.get_table_names("main") == ["births", "deaths"]
@@ -92,7 +92,7 @@ def test_what_dashboards_ask_about_tables_is_answered_for_nothing(engine: sa.Eng
         assert found.scalars().all() == ["sex", "age", "born"]
         connection.commit()
         connection.rollback()
-    assert len(here.desk.asked) == asked
+    assert len(here.queries.asked) == asked
 
 
 def test_a_notebook_magic_asks_in_one_connection_that_stays_open(engine: sa.Engine, here: Server) -> None:
@@ -101,14 +101,14 @@ def test_a_notebook_magic_asks_in_one_connection_that_stays_open(engine: sa.Engi
     result = connection.execute(sa.text("SELECT sex, COUNT(*) AS n FROM births WHERE age > :least"), {"least": 64})
     assert (list(result.keys()), result.returns_rows) == (["sex", "n", "last"], True)
     assert [row.n for row in result.fetchmany(size=2)] == [42, 7]
-    assert here.desk.asked[-1].sql.endswith("age > 64")
-    asked = len(here.desk.asked)
+    assert here.queries.asked[-1].sql.endswith("age > 64")
+    asked = len(here.queries.asked)
     empty = connection.execute(sa.text("SELECT * FROM births WHERE 1=0"))
     assert (list(empty.keys()), empty.fetchall()) == (["sex", "age", "born"], [])
     with pytest.raises(ProgrammingError, match="no such table"):
         connection.execute(sa.text("SELECT * FROM nowhere WHERE 1=0"))
     assert sa.inspect(connection).get_columns("births", None)[1]["name"] == "age"
-    assert len(here.desk.asked) == asked
+    assert len(here.queries.asked) == asked
     connection.close()
     engine.dispose()
 

@@ -29,7 +29,7 @@ from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import QueryRequest
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import QueryService, open_queries
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests import spark
 from tests.consents import FORM, QUESTIONS, Consented, consented, known_people
@@ -68,7 +68,7 @@ def gate(plain: dict[str, Any], folder: Path, **more: Any) -> Consented:
 
 @contextmanager
 def desk(made: Consented, data: object, settings: Settings | None = None) -> Iterator[QueryService]:
-    with open_desk([made.policy], data, settings=settings) as opened:
+    with open_queries([made.policy], data, settings=settings) as opened:
         yield opened
 
 
@@ -81,7 +81,7 @@ SQL = (
 
 def exact(opened: QueryService, questions: Sequence[str] = SQL) -> list[list[tuple[Any, ...]]]:
     """Return exact answers to trees, from behind the gate: nobody else sees these."""
-    rows = gated_rows(opened.warehouse, opened.catalog, "people", admission_to(opened.policies))
+    rows = gated_rows(opened.planner.tables, opened.planner.catalog, "people", admission_to(opened.planner.policies))
     found = []
     for sql in questions:
         query = parse_one(sql, dialect="duckdb")
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 def expected(tmp_path: Path, ids: Sequence[str], questions: Sequence[str] = SQL) -> list[list[tuple[Any, ...]]]:
     """Return the same from a table of those who consent, which nobody gates."""
     plain = changed(QUESTIONS, **WHOLE, purpose=None, consent=None, ledger=f"sqlite:///{tmp_path}/other.sqlite")
-    with open_desk([load_policy(plain)], only(ids)) as opened:
+    with open_queries([load_policy(plain)], only(ids)) as opened:
         return exact(opened, questions)
 
 

@@ -19,7 +19,7 @@ from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.errors import SourceInvalid, SourceMisspelled, SourceUnreadable
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.query.service import open_desk
+from incrowd.workflows.query.service import open_queries
 
 ROWS = [(f"0{n % 7}1", 20 + n % 60, (n % 9) * 1234.5, dt.date(2024, 1 + n % 12, 1 + n % 28)) for n in range(300)]
 COLUMNS = {
@@ -165,11 +165,11 @@ def test_what_is_not_declared_is_refused_and_the_keys_are_named(tmp_path: Path) 
 def test_questions_are_refused_rather_than_answered_from_nothing(tmp_path: Path) -> None:
     path = german(tmp_path)
     unread = policy(tmp_path, path, encoding="cp1252", header_row=2, nulls=["", "k.A."])
-    with pytest.raises(SourceMisspelled, match="decimal"), open_desk([unread]):
+    with pytest.raises(SourceMisspelled, match="decimal"), open_queries([unread]):
         pass
     odd = policy(tmp_path, path, **(GERMAN | {"nulls": [""]}))  # k.A. is no number in any spelling: it is missing
-    with open_desk([odd]) as desk:
-        assert desk.catalog is not None
+    with open_queries([odd]) as desk:
+        assert desk.planner.catalog is not None
 
 
 def test_no_row_decides_how_a_declared_file_is_read(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_no_more_values_are_computed_than_the_bound_says(
         rules = {kind: counting(rule) for kind, rule in evaluation._RULES.items()}
         monkeypatch.setattr(evaluation, "_RULES", rules)
         prepared.begin().finish()
-        policy = desk.policies[0]
-        found = measure(interpret(sql, desk.catalog), policy.schema.unit, asking(sql).terms)
+        policy = desk.planner.policies[0]
+        found = measure(interpret(sql, desk.planner.catalog), policy.schema.unit, asking(sql).terms)
         asked = sum(len(each.question.aggregates) for each in found.measurements)
         bound = answer_steps(found, 200) - _AGGREGATE * asked
         assert 0 < computed["values"] * _EVALUATION <= bound

@@ -27,8 +27,8 @@ from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import QueryTerms, Question
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query import service as desks
-from incrowd.workflows.query.service import open_desk
+from incrowd.workflows.query import planning, service
+from incrowd.workflows.query.service import open_queries
 from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, perform
 from tests.queries.hostile.growing import GROWING
 from tests.queries.hostile.judging import glimpsed, judged, look, planned
@@ -79,7 +79,7 @@ def test_there_are_many_questions_and_none_twice() -> None:
 
 def test_neighboring_worlds_are_declared_alike(people: Worlds, rows: Worlds) -> None:
     for pair in (people, rows):
-        assert pair.with_victim.catalog == pair.without.catalog
+        assert pair.with_victim.planner.catalog == pair.without.planner.catalog
 
 
 @pytest.mark.parametrize("family", QUESTIONS)
@@ -123,7 +123,7 @@ def test_nested_functions_are_refused_with_a_way_out(people: Worlds) -> None:
 
 def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Question]) -> None:
     """Let the desk misunderstand questions."""
-    monkeypatch.setattr(desks, "interpret", lambda *given: change(understand(*given)))
+    monkeypatch.setattr(planning, "interpret", lambda *given: change(understand(*given)))
 
 
 def _unbounded(question: Question, relation: Relation) -> Question:
@@ -148,7 +148,7 @@ def _strict(node: exp.Expression) -> exp.Expression:
 def test_the_suite_sees_a_person_with_too_many_rows(people: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT COUNT(*) AS all_of_them FROM people"
     assert not judged(people, sql + " WHERE TRUE").complaints
-    _planted(monkeypatch, lambda question: _unbounded(question, people.without.catalog["people"]))
+    _planted(monkeypatch, lambda question: _unbounded(question, people.without.planner.catalog["people"]))
     assert any("further than the noise" in complaint for complaint in judged(people, sql).complaints)
 
 
@@ -172,7 +172,7 @@ def test_the_suite_sees_values_and_faults_in_errors(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(desks, "interpret", fail)
+    monkeypatch.setattr(planning, "interpret", fail)
     assert any(complaint in found for found in judged(people, "SELECT COUNT(*) FROM people WHERE age > 7").complaints)
 
 
@@ -183,7 +183,7 @@ def test_the_suite_sees_rows_that_are_read_before_they_are_paid_for(
         plan.release(warehouse, SystemCoins())
         return perform(plan, warehouse, ledger, payer)
 
-    monkeypatch.setattr(desks, "perform", eager)
+    monkeypatch.setattr(service, "perform", eager)
     found = judged(people, "SELECT COUNT(*) FROM people WHERE age > 8").complaints
     assert any("before the charge" in complaint for complaint in found)
 
@@ -203,7 +203,7 @@ def test_a_damaged_value_is_missing_and_every_question_is_answered(tmp_path: Pat
             "ledger": f"sqlite:///{tmp_path}/ledger.sqlite",
         }
     )
-    with open_desk([policy], tmp_path / "people.parquet") as desk:
+    with open_queries([policy], tmp_path / "people.parquet") as desk:
         told = set()
         for condition in ("age = 41 AND zip = 'x'", "age = 7 AND zip = 'x'", "age = 9"):
             seen = look(desk, f"SELECT COUNT(*) FROM people WHERE {condition}", QueryTerms(epsilon=Fraction(1)))
@@ -217,5 +217,5 @@ def test_messages_are_the_same_on_every_day_and_name_no_machine(people: Worlds) 
         for word, sql in family[:3]:
             if word == "no":
                 with pytest.raises(IncrowdError) as raised:
-                    understand(sql, people.without.catalog)
+                    understand(sql, people.without.planner.catalog)
                 assert not re.search(r"0x[0-9a-f]{6}|/tmp/|/home/|site-packages", str(raised.value)), sql

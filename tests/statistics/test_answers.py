@@ -14,7 +14,8 @@ import numpy as np
 
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryRequest, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import open_queries
 from tests.coins import cube_radius
 from tests.statistics.alarm import FALSE_ALARM, escape, p_value
 
@@ -42,7 +43,7 @@ def answered(folder: Path, wanted: str, **unit: object) -> Mapping[str, Sequence
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
-    with open_desk([load_policy(str(folder / "policy.yaml"))]) as desk:
+    with open_queries([load_policy(str(folder / "policy.yaml"))]) as desk:
         answer = desk.ask(QueryRequest(f"SELECT {wanted} FROM t GROUP BY cell", QueryTerms(epsilon=EPSILON))).answer
     found: Mapping[str, Sequence[Any]] = answer.to_arrow().to_pydict()
     assert len(next(iter(found.values()))) == CELLS

@@ -1,4 +1,4 @@
-"""What the tests of the server share: a desk that needs no rows, and a server around it."""
+"""What the tests of the server share: a query service that needs no rows, and a server around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import uvicorn
@@ -25,6 +26,7 @@ from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
 from incrowd.workflows.query.history import HistoryRange
 from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.service import QueryService
 
 OFFICER = AccessDecision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
@@ -57,8 +59,8 @@ class Plain:
 
 
 @dataclass
-class FakeDesk:
-    """Answers 42 to everything it understands; remembers who asked what."""
+class FakeQueries:
+    """A query service that answers 42 to everything it understands, and remembers who asked what."""
 
     datasets: Collection[str] = ("births", "deaths")
     asked: list[QueryRequest] = field(default_factory=list)
@@ -67,47 +69,84 @@ class FakeDesk:
     lock: threading.Lock = field(default_factory=threading.Lock)
     go: threading.Event = field(default_factory=threading.Event)
     gone: bool = False
-    locks: Path | None = None
 
-    def price(self, asking: QueryRequest) -> Plain:
-        return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "datasets": [self._table(asking)]})
+    def current(self) -> QueryService:
+        return cast("QueryService", self)
 
-    def prepare(self, asking: QueryRequest) -> Waiting:
-        return Waiting(self, asking)
+    @property
+    def charges(self) -> SimpleNamespace:
+        return SimpleNamespace(folder=None)
 
-    def recall(self, asking: QueryRequest) -> None:
+    @property
+    def budgets(self) -> FakeBudgets:
+        return FakeBudgets(self.datasets)
+
+    @property
+    def history(self) -> FakeHistory:
+        return FakeHistory(self)
+
+    def price(self, request: QueryRequest | QueryBatch) -> Plain:
+        cost = {"cost": {"epsilon": str(request.terms.epsilon), "delta": "0"}}
+        if isinstance(request, QueryBatch):
+            return Plain(cost | {"each": list(request.questions)})
+        return Plain(cost | {"datasets": [self._table(request)]})
+
+    def prepare(self, request: QueryRequest | QueryBatch) -> Waiting:
+        return Waiting(self, request)
+
+    def recall(self, request: QueryRequest) -> None:
         """Nothing was planned before."""
 
-    def price_batch(self, asking: QueryBatch) -> Plain:
-        return Plain({"cost": {"epsilon": str(asking.terms.epsilon), "delta": "0"}, "each": list(asking.questions)})
-
-    def prepare_batch(self, asking: QueryBatch) -> WaitingTogether:
-        return WaitingTogether(self, asking)
-
-    def begin(self, asking: QueryRequest) -> Begun:
-        self._table(asking)
+    def begin(self, request: QueryRequest) -> Begun:
+        self._table(request)
         with self.lock:
-            self.asked.append(asking)
+            self.asked.append(request)
             self.begun.append(time.monotonic())
-        if "slow" in asking.sql:
+        if "slow" in request.sql:
             self.go.wait(300)
-        if "budget" in asking.sql:
+        if "budget" in request.sql:
             raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
-        if "source" in asking.sql:
+        if "source" in request.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
         if self.gone:
             raise SourceUnavailable(SECRET)
-        if "crash" in asking.sql:
+        if "crash" in request.sql:
             raise ValueError(SECRET)
-        return Begun(self, known="kept" in asking.sql)
+        return Begun(self, known="kept" in request.sql)
 
     def schema(self) -> dict[str, Any]:
         return {
             "tables": [{"name": each, "dataset": each, "unit": "one row", "columns": COLUMNS} for each in self.datasets]
         }
 
-    def budget(self, analyst: str | None) -> dict[str, Any]:
+    def within(self, datasets: Collection[str]) -> FakeQueries:
+        return replace(self, datasets=[each for each in self.datasets if each in datasets])
+
+    def load(self) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.gone:
+            raise SourceUnavailable(SECRET)
+
+    def _table(self, request: QueryRequest) -> str:
+        for each in self.datasets:
+            if each in request.sql:
+                return each
+        raise InvalidParameter("there is no such table.")
+
+
+@dataclass
+class FakeBudgets:
+    datasets: Collection[str]
+
+    def report(self, analyst: str | None) -> dict[str, Any]:
         return {each: {"left": {"epsilon": "3", "delta": "0"}, "of": analyst} for each in self.datasets}
+
+
+@dataclass
+class FakeHistory:
+    queries: FakeQueries
 
     def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
         return [{"id": f"{each}-1", "dataset": each} for each in ("births", "deaths")]
@@ -118,93 +157,61 @@ class FakeDesk:
         dataset = {"name": "births", "together with": ["deaths"]} if id_ == "both" else {"name": id_.removesuffix("-1")}
         return Plain({"certificate": 1, "id": id_, "dataset": dataset})
 
-    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> Plain:
+    def page(self, analyst: str | None, range_: HistoryRange, *, reads_all: bool = False) -> Plain:
         entry = {"number": 7, "id": "births-1", "at": "2020-01-01T00:00:00Z", "questions": ["SELECT 1 FROM births"]}
         paid = {"births": {"epsilon": "1", "delta": "0"}}
         entry |= {"columns": ["n"], "cost": paid, "spent": paid, "left": None, "own": True, "repeated": False}
-        told = [entry | {"state": "answered"}][: page.limit]
-        return Plain({"history": told, "next": None, "datasets": self.budget(analyst)})
+        entries = [entry | {"state": "answered"}][: range_.limit]
+        return Plain({"history": entries, "next": None, "datasets": self.queries.budgets.report(analyst)})
 
     def answer(self, id_: str, analyst: str | None = None) -> Plain | None:
-        return Begun(self, {"births-1": 0, "deaths-1": 2}[id_]).finish() if id_ in ("births-1", "deaths-1") else None
-
-    def within(self, datasets: Collection[str]) -> FakeDesk:
-        return replace(self, datasets=[each for each in self.datasets if each in datasets])
-
-    def load(self) -> None:
-        pass
-
-    def check(self) -> None:
-        if self.gone:
-            raise SourceUnavailable(SECRET)
-
-    def _table(self, asking: QueryRequest) -> str:
-        for each in self.datasets:
-            if each in asking.sql:
-                return each
-        raise InvalidParameter("there is no such table.")
+        several = {"births-1": 0, "deaths-1": 2}
+        return Begun(self.queries, several[id_]).finish() if id_ in several else None
 
 
 @dataclass
 class Waiting:
-    """A question that the desk has planned; what is heavy is more work than a pace."""
+    """A query or a batch that is planned; what is heavy is more work than a pace."""
 
-    desk: FakeDesk
-    asking: QueryRequest
+    queries: FakeQueries
+    request: QueryRequest | QueryBatch
+
+    @property
+    def query_id(self) -> str:
+        return "; ".join(self.request.questions) if isinstance(self.request, QueryBatch) else self.request.sql
 
     @property
     def steps(self) -> int:
-        return 600_000_000 if "heavy" in self.asking.sql else 10**12 if "endless" in self.asking.sql else 1000
+        return 600_000_000 if "heavy" in self.query_id else 10**12 if "endless" in self.query_id else 1000
 
-    @property
-    def mark(self) -> str:
-        return self.asking.sql
-
-    def again(self) -> None:
+    def again(self) -> Any:
         """Nothing was asked before."""
 
     def begin(self) -> Begun:
-        return self.desk.begin(self.asking)
-
-
-@dataclass
-class WaitingTogether:
-    """Several questions that the desk has planned."""
-
-    desk: FakeDesk
-    asking: QueryBatch
-    steps: int = 1000
-
-    @property
-    def mark(self) -> str:
-        return "; ".join(self.asking.questions)
-
-    def again(self) -> None:
-        return None
-
-    def begin(self) -> Begun:
-        for sql in self.asking.questions:
-            begun = self.desk.begin(QueryRequest(sql, self.asking.terms, self.asking.analyst))
-        return replace(begun, several=len(self.asking.questions))
+        if isinstance(self.request, QueryRequest):
+            return self.queries.begin(self.request)
+        for sql in self.request.questions:
+            begun = self.queries.begin(QueryRequest(sql, self.request.terms, self.request.analyst))
+        return replace(begun, several=len(self.request.questions))
 
 
 @dataclass
 class Begun:
     """An answer that is there and does not show yet."""
 
-    desk: FakeDesk
+    queries: FakeQueries
     several: int = 0
     known: bool = False
 
     def finish(self) -> Plain:
-        self.desk.shown.append(time.monotonic())
-        told = {
+        self.queries.shown.append(time.monotonic())
+        rest = {
             "cost": {"epsilon": "1", "delta": "0"},
             "left": {},
             "repeated": False,
             "certificate": {"id": "births-1"},
         }
-        return Plain(({"answers": [ANSWER] * self.several} if self.several else {"answer": ANSWER}) | told)
+        return Plain(({"answers": [ANSWER] * self.several} if self.several else {"answer": ANSWER}) | rest)
 
 
 @dataclass
@@ -240,7 +247,7 @@ class Server:
 
     client: Browser
     books: ServerStores
-    desk: FakeDesk
+    queries: FakeQueries
 
     def token(self, role: AccessRole, name: str = "ann", datasets: tuple[str, ...] | None = None) -> NewToken:
         access = self.books.access
@@ -253,11 +260,11 @@ class Server:
         return [(each["action"], each["outcome"]) for each in self.books.audit.read(0, 1000)]
 
 
-def server(folder: Path, settings: Settings = FAST, desk: FakeDesk | None = None) -> Server:
+def server(folder: Path, settings: Settings = FAST, queries: FakeQueries | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
     AccessList.create(address)
-    books, desk = open_books(address), desk or FakeDesk()
-    return Server(Browser(app(desk, books, settings)), books, desk)
+    books, queries = open_books(address), queries or FakeQueries()
+    return Server(Browser(app(queries.current, books, settings)), books, queries)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
 from incrowd.web.timing import ReplyTimer
-from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, Server, listening, server
+from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, FakeHistory, Server, listening, server
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}
 LOGIN = {"name": "ann", "password": PASSWORD}
@@ -39,7 +39,7 @@ def test_nothing_shows_when_the_rows_were_read_before_the_time_of_the_reply(tmp_
     here, pace = server(tmp_path, Settings(pace=0.4)), 0.4
     headers, start, began = here.bearer(AccessRole.ANALYST), time.monotonic(), here.books.access.now()
     here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
-    assert all(moment >= start + pace for moment in here.desk.shown)
+    assert all(moment >= start + pace for moment in here.queries.shown)
     (event,) = here.books.audit.read(0, 10)
     assert event["at"] >= (began + timedelta(seconds=pace)).isoformat(timespec="microseconds")
 
@@ -50,7 +50,7 @@ def test_a_question_that_waits_to_be_shown_holds_its_thread(tmp_path: Path) -> N
     headers = here.bearer(AccessRole.ANALYST)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: here.client.post("/v1/query", json=ASK, headers=headers), range(2)))
-    assert here.desk.begun[1] >= here.desk.shown[0]
+    assert here.queries.begun[1] >= here.queries.shown[0]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_question_that_failed_is_not_logged_as_refused(here: Server) -> None:
 
 def test_a_release_of_two_datasets_is_not_listed_for_a_token_of_one(here: Server, monkeypatch: Any) -> None:
     both = {"id": "both", "dataset": "births", "together with": ["deaths"]}
-    monkeypatch.setattr(type(here.desk), "releases", lambda *_: [both])
+    monkeypatch.setattr(FakeHistory, "releases", lambda *_: [both])
     one, all_ = here.bearer(AccessRole.ANALYST, "ann", ("births",)), here.bearer(AccessRole.ANALYST, "bob")
     assert here.client.get("/v1/releases", headers=one).json()["releases"] == []
     assert here.client.get("/v1/releases", headers=all_).json()["releases"] == [both]
@@ -198,11 +198,11 @@ def test_numbers_beyond_all_measure_are_bad_input(here: Server, number: str) -> 
     content = f'{{"sql": "births", "epsilon": {number}}}'.encode()
     headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
     assert here.client.post("/v1/query", content=content, headers=headers).status_code == 400
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 def test_a_token_that_was_rotated_or_revoked_works_at_no_worker(here: Server) -> None:
-    other = Browser(app(here.desk, here.books, FAST))
+    other = Browser(app(here.queries.current, here.books, FAST))
     issued = here.token(AccessRole.ANALYST)
     old = {"Authorization": f"Bearer {issued.token}"}
     assert other.get("/v1/schema", headers=old).status_code == 200
@@ -217,7 +217,7 @@ def test_a_token_past_its_end_works_no_more(here: Server) -> None:
     late = replace(here.books.access.chain, clock=lambda: now + timedelta(days=2))
     books = replace(here.books, access=replace(here.books.access, chain=late))
     headers = {"Authorization": f"Bearer {issued.token}"}
-    assert Browser(app(here.desk, books, FAST)).get("/v1/schema", headers=headers).status_code == 401
+    assert Browser(app(here.queries.current, books, FAST)).get("/v1/schema", headers=headers).status_code == 401
 
 
 HIDDEN = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: server\r\n\r\n"

@@ -24,14 +24,13 @@ from incrowd.governance.access.grant import AccessRole
 from incrowd.queries.question import QueryTerms
 from incrowd.web import reload
 from incrowd.web.app import ServeOrder, open_server
-from incrowd.web.reload import ReloadingDesk
+from incrowd.web.reload import ReloadingQueries
 from incrowd.web.replies import NOT_AVAILABLE
 from incrowd.web.timing import ReplyTimer
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.prepared import PreparedQuery
 from incrowd.workflows.query.request import QueryRequest
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import PreparedQuery, QueryService, open_queries
 from tests.postgres_tables import load
 from tests.web.processes import serving
 from tests.web.serving import FAST, SECRET, server
@@ -77,7 +76,7 @@ def test_a_source_that_changed_or_is_gone_is_refused_before_the_charge(
 
 def test_whatever_keeps_rows_away_has_one_text(tmp_path: Path) -> None:
     here = server(tmp_path)
-    here.desk.gone = True
+    here.queries.gone = True
     reply = here.client.post(
         "/v1/query", json={"sql": "SELECT 1 FROM births", "epsilon": 1}, headers=here.bearer(AccessRole.ANALYST)
     )
@@ -173,8 +172,8 @@ def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, mo
     def stop(*_: object) -> None:
         raise QuestionStopped("the question took longer than it may.")
 
-    desk = office.application.state.services.desk
-    monkeypatch.setattr(type(desk.warehouse), "collect_together", stop)
+    tables = office.application.state.services.queries.planner.tables
+    monkeypatch.setattr(type(tables), "collect_together", stop)
     status, told = office.ask(office.headers("ann", AccessRole.ANALYST), BIRTHS)
     assert (status, charges(office)) == (504, "1")
     assert "stays charged" in told["error"]
@@ -185,7 +184,7 @@ def raised(problem: Exception) -> None:
 
 
 def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reload, "_LOOK", 3600.0)
+    monkeypatch.setattr(reload, "_INTERVAL", 3600.0)
     path = Path(policy(tmp_path, "births"))
     told = json.loads(path.read_text())
 
@@ -195,18 +194,18 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
         path.write_text(json.dumps(told | {"dataset": told["dataset"] | {"version": version}}))
 
     write("2025-01", 100)
-    desk = ReloadingDesk.watching([str(path)], open_desk, 0.0)
+    reloading = ReloadingQueries([str(path)], open_queries, 0.0)
     try:
-        before = desk.now
-        first = desk.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
-        assert not desk.look(), "nothing changed"
+        before = reloading.current
+        first = reloading.current.queries.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
+        assert not reloading.look(), "nothing changed"
         write("2025-01", 300)
         path.write_text(path.read_text() + "\n")
-        assert not desk.look(), "other rows under the same version are not taken"
+        assert not reloading.look(), "other rows under the same version are not taken"
         write("2025-02", 300)
-        assert desk.look()
-        assert desk.now is not before
-        second = desk.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
+        assert reloading.look()
+        assert reloading.current is not before
+        second = reloading.current.queries.prepare(QueryRequest(BIRTHS, ALL)).begin().finish()
         assert not second.to_json()["repeated"]
         counts = [each.to_json()["answer"]["columns"][0]["values"][0] for each in (first, second)]
         assert counts[0] < 200 < counts[1]  # noise of 100 or more has a chance below e^-99
@@ -216,15 +215,15 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
             json.dumps(told | NEW | {"ledger": "sqlite:///other.sqlite"}).encode(),
         ):
             path.write_bytes(content)
-            assert not desk.look(), "what cannot be read, or has other books, leaves the desk as it is"
+            assert not reloading.look(), "what cannot be read, or has other books, leaves the desk as it is"
         path.write_text(json.dumps(told | NEW))
         monkeypatch.setattr(QueryService, "load", lambda _: raised(SourceUnavailable("it is gone")))
         opened = sorted((tmp_path / ".incrowd" / ".charges").glob("*.open"))
-        assert not desk.look()
+        assert not reloading.look()
         assert sorted((tmp_path / ".incrowd" / ".charges").glob("*.open")) == opened, "what was not taken is closed"
-        assert desk.now.versions == {"births": "2025-02"}
+        assert reloading.current.versions == {"births": "2025-02"}
     finally:
-        desk.close()
+        reloading.close()
 
 
 def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
@@ -258,7 +257,7 @@ def test_a_person_with_too_many_rows_in_a_database_makes_no_question_longer(
     AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with pytest.raises(InvalidParameter, match="write more: refuse into the unit"):
         open_server(ServeOrder((str(file),), None, FAST))
-    with open_desk([load_policy(file)]) as desk:
+    with open_queries([load_policy(file)]) as desk:
         assert desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", ALL)).answer.rows()
     file.write_text(json.dumps(content | {"dataset": {"name": "people", "unit": unit | {"more": "refuse"}}}))
     with nullcontext() if rows == 2 else pytest.raises(SourceInvalid, match="1 person has more than 2 rows"):

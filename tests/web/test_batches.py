@@ -35,7 +35,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
 def test_several_questions_are_answered_and_logged_as_one(here: Server) -> None:
     reply = here.client.post("/v1/batch", json=ASK, headers=here.bearer(AccessRole.ANALYST))
     assert (reply.status_code, len(reply.json()["answers"])) == (200, 2)
-    assert [(each.analyst, str(each.terms.epsilon)) for each in here.desk.asked] == [("ann", "1/2")] * 2
+    assert [(each.analyst, str(each.terms.epsilon)) for each in here.queries.asked] == [("ann", "1/2")] * 2
     (event,) = here.books.audit.read(0, 100)
     assert (event["action"], event["outcome"], event["about"]["questions"]) == ("query_batch", "answered", "2")
     assert "births" not in str(event)
@@ -45,7 +45,7 @@ def test_a_price_of_several_asks_nothing_and_an_auditor_asks_none(here: Server) 
     headers = here.bearer(AccessRole.AUDITOR)
     assert here.client.post("/v1/batch/price", json=ASK, headers=headers).json()["cost"]["epsilon"] == "1/2"
     assert here.client.post("/v1/batch", json=ASK, headers=headers).status_code == 403
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_does_not_fit_its_shape_names_the_question_and_asks_none(
     assert (reply.status_code, reply.json()["kind"]) == (400, "InvalidParameter")
     assert reply.json()["error"].startswith(told)
     assert SECRET not in reply.text
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 def test_a_batch_is_no_larger_than_any_request(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def asking(here: Server, headers: dict[str, str], times: int) -> Iterator[list[F
                 time.sleep(0.01)
             yield waiting
         finally:
-            here.desk.go.set()
+            here.queries.go.set()
 
 
 def test_a_holder_has_so_many_questions_in_hand_and_others_are_not_kept_from_asking(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_full_server_says_so_at_once_and_still_tells_prices(tmp_path: Path) ->
         refused = here.client.post("/v1/query", json=SLOW, headers=bob)
         assert (refused.status_code, refused.json()["kind"]) == (503, "ServerUnavailable")
         assert here.client.post("/v1/price", json=PRICE, headers=bob).status_code == 200
-        assert {each.analyst for each in here.desk.asked} == {"ann"}
+        assert {each.analyst for each in here.queries.asked} == {"ann"}
 
 
 def test_turns_are_given_back_whatever_happens() -> None:

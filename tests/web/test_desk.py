@@ -119,13 +119,13 @@ def test_a_price_and_a_refusal_cost_nothing(office: Office) -> None:
 
 
 def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office: Office) -> None:
-    desk, seen = office.application.state.services.desk, list[object]()
+    queries, seen = office.application.state.services.queries, list[object]()
     asking = QueryRequest(BIRTHS, QueryTerms(epsilon=Fraction(1)))
-    begun = desk.prepare(asking).begin()
-    seen.extend([office.spent("births"), desk.releases(), desk.price(asking).repeated])
+    begun = queries.prepare(asking).begin()
+    seen.extend([office.spent("births"), queries.history.releases(), queries.price(asking).repeated])
     begun.finish()
     assert seen == ["1", [], False]
-    assert desk.price(asking).repeated
+    assert queries.price(asking).repeated
 
 
 def test_what_goes_wrong_after_the_charge_has_one_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

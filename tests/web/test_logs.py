@@ -14,7 +14,7 @@ from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
 from incrowd.web.logs import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings
-from tests.web.serving import Begun, FakeDesk, Waiting, server
+from tests.web.serving import Begun, FakeQueries, Waiting, server
 
 PATIENCE = 60
 
@@ -68,16 +68,16 @@ def test_what_cannot_be_written_down_gets_no_answer_and_the_others_get_theirs(au
     assert writer.stop(PATIENCE)
 
 
-class Knowing(FakeDesk):
+class Knowing(FakeQueries):
     """A desk that has planned and answered one question before."""
 
-    def recall(self, asking: Any) -> Any:
-        return Answered(self, asking) if "again" in asking.sql else None
+    def recall(self, request: Any) -> Any:
+        return Answered(self, request) if "again" in request.sql else None
 
 
 class Answered(Waiting):
     def again(self) -> Any:
-        return Begun(self.desk)
+        return Begun(self.queries)
 
 
 def test_what_is_known_and_can_take_too_long_is_refused_and_written_down(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_what_is_known_is_told_although_all_threads_are_busy(tmp_path: Path) -> 
     waiting = threading.Thread(target=here.client.post, args=("/v1/query",), kwargs={"json": slow, "headers": ann})
     waiting.start()
     try:
-        while not here.desk.asked:
+        while not here.queries.asked:
             time.sleep(0.001)
         told = here.client.post("/v1/query", json={"sql": "SELECT again FROM births", "epsilon": 1}, headers=bob)
         assert told.status_code == 200
         assert here.events() == [("query", "answered")]
     finally:
-        here.desk.go.set()
+        here.queries.go.set()
         waiting.join()

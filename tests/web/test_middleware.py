@@ -120,8 +120,8 @@ def test_what_was_begun_is_answered_before_the_server_stops(here: Server) -> Non
     token = here.token(AccessRole.ANALYST).token
     with ThreadPoolExecutor(1) as pool, listening(here.client.application) as address:
         waiting = pool.submit(Client(address, token).query, "SELECT slow FROM births", 1)
-        while not here.desk.asked:
+        while not here.queries.asked:
             time.sleep(0.01)
-        threading.Timer(0.3, here.desk.go.set).start()
+        threading.Timer(0.3, here.queries.go.set).start()
     assert waiting.result().columns[1].values == (42, 7, 0)
     assert here.events() == [("query", "answered")]

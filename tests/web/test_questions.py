@@ -29,19 +29,19 @@ def test_a_question_is_answered(here: Server) -> None:
 def test_an_analyst_pays_from_his_allowance_and_a_curator_asks_for_everyone(here: Server) -> None:
     here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST, "ann"))
     here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.CURATOR, "bob"))
-    assert [each.analyst for each in here.desk.asked] == ["ann", None]
+    assert [each.analyst for each in here.queries.asked] == ["ann", None]
 
 
 def test_amounts_arrive_exactly_as_they_were_written(here: Server) -> None:
     here.client.post("/v1/query", json=ASK | {"epsilon": 0.1, "delta": "1e-9"}, headers=here.bearer(AccessRole.ANALYST))
-    (asked,) = here.desk.asked
+    (asked,) = here.queries.asked
     assert (str(asked.terms.epsilon), str(asked.terms.delta)) == ("1/10", "1/1000000000")
 
 
 def test_a_price_asks_nothing(here: Server) -> None:
     reply = here.client.post("/v1/price", json=ASK, headers=here.bearer(AccessRole.AUDITOR))
     assert reply.json()["cost"]["epsilon"] == "1/2"
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 def test_an_auditor_may_not_ask(here: Server) -> None:
@@ -135,9 +135,9 @@ def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
     monkeypatch.setattr("incrowd.web.app.ThreadPool", Prompt)
     here = server(tmp_path, Settings(pace=0.0, longest=0.05))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(AccessRole.ANALYST))
-    here.desk.go.set()
+    here.queries.go.set()
     assert reply.status_code == 504
-    assert len(here.desk.asked) == 1
+    assert len(here.queries.asked) == 1
 
 
 @pytest.mark.parametrize("pace", [0.0, 0.01])
@@ -146,7 +146,7 @@ def test_what_came_too_late_is_in_the_audit_log(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("incrowd.web.timing._WRITING", 0.0)
     here = server(tmp_path, Settings(pace=pace, longest=0.05))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(AccessRole.ANALYST))
-    here.desk.go.set()
+    here.queries.go.set()
     end = time.monotonic() + 300
     while not (told := here.books.audit.read(0, 100)) and time.monotonic() < end:
         time.sleep(0.01)
@@ -177,7 +177,7 @@ def test_what_does_not_fit_its_shape_is_bad_input_and_is_not_repeated(here: Serv
     reply = here.client.post("/v1/query", content=content, headers=headers)
     assert (reply.status_code, reply.json()["kind"]) == (400, "InvalidParameter")
     assert SECRET not in reply.text
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 60_000, b"\xff\xfe", b"null", b'"x"'])
@@ -190,7 +190,7 @@ def test_explain_privacy_tells_the_price_and_asks_nothing(here: Server) -> None:
     sql = "explain privacy SELECT COUNT(*) FROM births"
     reply = here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=here.bearer(AccessRole.ANALYST))
     assert reply.json()["cost"]["epsilon"] == "1/2"
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 def test_parameters_are_bound_as_values(here: Server) -> None:
@@ -200,7 +200,7 @@ def test_parameters_are_bound_as_values(here: Server) -> None:
         "/v1/query", json=ASK | {"sql": sql, "parameters": values}, headers=here.bearer(AccessRole.ANALYST)
     )
     assert reply.status_code == 200
-    assert here.desk.asked[-1].sql == (
+    assert here.queries.asked[-1].sql == (
         "SELECT COUNT(*) FROM births WHERE a > -(-5) AND b = 'it''s' AND c = TRUE AND d = NULL "
         "AND e = CAST('2020-01-31' AS DATE) AND f = 1.5"
     )
@@ -216,7 +216,7 @@ def test_a_parameter_that_is_no_value_is_bad_input(here: Server, value: str) -> 
     content = f'{{"sql": "SELECT COUNT(*) FROM births WHERE a = ?", "epsilon": 1, "parameters": [{value}]}}'
     headers = here.bearer(AccessRole.ANALYST) | {"Content-Type": "application/json"}
     assert here.client.post("/v1/query", content=content.encode(), headers=headers).status_code == 400
-    assert here.desk.asked == []
+    assert here.queries.asked == []
 
 
 def test_whole_numbers_of_other_requests_are_plain_digits(here: Server) -> None:
@@ -231,4 +231,4 @@ def test_whole_numbers_of_other_requests_are_plain_digits(here: Server) -> None:
 def test_amounts_are_written_as_the_published_pattern_says(here: Server, number: str) -> None:
     reply = here.client.post("/v1/query", json=ASK | {"epsilon": number}, headers=here.bearer(AccessRole.ANALYST))
     assert reply.status_code == 400
-    assert here.desk.asked == []
+    assert here.queries.asked == []

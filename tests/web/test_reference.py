@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from incrowd.web.shapes import AskedShape
+from incrowd.web.shapes import QueryShape
 from tests.docs.pages import DOCS
 from tests.web.serving import server
 
@@ -22,7 +22,7 @@ def test_every_route_status_and_field_of_a_question_is_in_the_reference(tmp_path
     statuses = {status for told in routes.values() for status in told["responses"] if status >= "400"}
     rows = [line for line in PAGE.splitlines() if line.startswith("|")]
     assert [status for status in sorted(statuses) if not any(status in row for row in rows)] == []
-    assert [name for name in AskedShape.model_fields if f"| `{name}` |" not in PAGE] == []
+    assert [name for name in QueryShape.model_fields if f"| `{name}` |" not in PAGE] == []
 
 
 def test_no_route_is_documented_that_does_not_exist(tmp_path: Path) -> None:

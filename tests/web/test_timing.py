@@ -37,7 +37,7 @@ def test_what_can_be_more_work_shows_later_whatever_comes_of_it(tmp_path: Path, 
     here = server(tmp_path, Settings(pace=0.2, speed=2_000_000_000))
     headers, start, began = here.bearer(AccessRole.ANALYST), time.monotonic(), here.books.access.now()
     here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
-    assert all(moment >= start + 0.4 for moment in here.desk.shown)
+    assert all(moment >= start + 0.4 for moment in here.queries.shown)
     (event,) = here.books.audit.read(0, 10)
     assert event["at"] >= (began + timedelta(seconds=0.4)).isoformat(timespec="microseconds")
 
@@ -46,5 +46,5 @@ def test_what_can_be_more_work_shows_later_whatever_comes_of_it(tmp_path: Path, 
 def test_what_can_take_too_long_is_refused_before_it_is_asked(tmp_path: Path, pace: float) -> None:
     here = server(tmp_path, Settings(pace=pace))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births endless"}, headers=here.bearer(AccessRole.ANALYST))
-    assert (reply.status_code, reply.json()["kind"], here.desk.asked) == (422, "QuestionRefused", [])
+    assert (reply.status_code, reply.json()["kind"], here.queries.asked) == (422, "QuestionRefused", [])
     assert here.events() == [("query", "refused")]

@@ -84,7 +84,7 @@ def query(options: QueryOptions) -> None:
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.query.publication import publish_answer
-    from incrowd.workflows.query.service import CostEstimate, QueryAnswer, QueryRequest
+    from incrowd.workflows.query.request import CostEstimate, QueryAnswer, QueryRequest
     from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
@@ -104,7 +104,7 @@ def query(options: QueryOptions) -> None:
             _check_folder(options)
             found = desk.ask(asking)
     if options.out is not None and isinstance(found, QueryAnswer):
-        publish_answer(found, desk.ledger, Destination(options.out, options.form))
+        publish_answer(found, desk.budgets.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
     return show_price(found) if isinstance(found, CostEstimate) else show_answer(found, options)
@@ -128,8 +128,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.query.publication import publish_answer
-    from incrowd.workflows.query.request import REPEATED
-    from incrowd.workflows.query.service import BatchAnswer, CostEstimate, QueryBatch
+    from incrowd.workflows.query.request import REPEATED, BatchAnswer, CostEstimate, QueryBatch
     from incrowd.workflows.release.publish import Destination
 
     if options.account is not None:
@@ -141,9 +140,9 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
     asking = QueryBatch(split_questions(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _desk(options, tell) as desk:
-        found: CostEstimate | BatchAnswer = desk.price_batch(asking) if options.price else desk.ask_batch(asking)
+        found: CostEstimate | BatchAnswer = desk.price(asking) if options.price else desk.ask(asking)
     if options.out is not None and isinstance(found, BatchAnswer):
-        publish_answer(found, desk.ledger, Destination(options.out, options.form))
+        publish_answer(found, desk.budgets.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
     if isinstance(found, CostEstimate):
@@ -179,11 +178,11 @@ def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManage
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
-    from incrowd.workflows.query.service import open_desk
+    from incrowd.workflows.query.service import open_queries
 
     policy = read_as(load_policy(options.policy), options.told)
     settings = override(policy.engine, options.engine, options.master, options.remote)
-    return open_desk([policy], options.data, settings=settings, progress=tell)
+    return open_queries([policy], options.data, settings=settings, progress=tell)
 
 
 def terms_of(options: QueryOptions) -> QueryTerms:

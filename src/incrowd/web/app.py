@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 
 from fastapi import FastAPI, Request, Response
@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from incrowd import __version__
+from incrowd.engines.sql.engine import Limits
 from incrowd.errors import IncrowdError, SourceUnavailable
 from incrowd.governance.server_stores import ServerStores, open_books
 from incrowd.web import replies
@@ -22,16 +23,19 @@ from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
 from incrowd.web.logs import AuditLogWriter, note
 from incrowd.web.middleware import RequestMiddleware
-from incrowd.web.routes import access, batches, consent, history, operation, questions
-from incrowd.web.services import QueryBackend, Services
+from incrowd.web.reload import ReloadingQueries
+from incrowd.web.routes import access, consent, operation, queries
+from incrowd.web.services import Services
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.data_subjects import DataSubjectService
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.query.service import QueryService, open_queries
 
 _ABOUT = (
     "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
-_ROUTES = (questions, batches, history, access, operation, consent)
+_ROUTES = (queries, access, operation, consent)
 _QUICK = 8
 """How many prices are told and outcomes kept at once, however many questions are being answered.
 
@@ -50,7 +54,7 @@ VARIABLE = "INCROWD_SERVE"
 
 
 def app(
-    desk: QueryBackend,
+    current: Callable[[], QueryService],
     books: ServerStores,
     settings: Settings,
     close: Callable[[], None] | None = None,
@@ -62,7 +66,8 @@ def app(
     rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
     `close`.
     """
-    slots = None if desk.locks is None else Slots(desk.locks)
+    folder = current().charges.folder
+    slots = None if folder is None else Slots(folder)
     pool, quick = ThreadPool(settings.threads, slots=slots), ThreadPool(_QUICK, _CLOSING)
     server = FastAPI(
         title="incrowd",
@@ -77,7 +82,7 @@ def app(
     limit = ConcurrencyLimit(settings.each, settings.queue)
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        desk, books, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
+        current, books, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
     )
     for group in _ROUTES:
         server.include_router(group.router)
@@ -94,9 +99,8 @@ def app(
 @asynccontextmanager
 async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     """Let the rows be ready before the first question; where they are not, every question is told so."""
-    desk: QueryBackend = server.state.services.desk
     try:
-        desk.load()
+        server.state.services.queries.load()
     except SourceUnavailable as problem:
         note("not available", why=str(problem))
     gc.collect()
@@ -195,25 +199,24 @@ def application() -> FastAPI:
 
 def open_server(order: ServeOrder) -> FastAPI:
     """Open the tables and books of an order and return the application around them, which closes them at its end."""
-    from incrowd.workflows.policy.policy import load_policy
-
     policies = [load_policy(path) for path in order.policies]
-    from incrowd.engines.sql.engine import Limits
-    from incrowd.workflows.query.service import open_desk
-
     books = open_books(policies[0].ledger_address)
+    gated = tuple(policy for policy in policies if policy.gate is not None)
     with ExitStack() as stack:
-        limits = Limits(seconds=order.settings.longest, timed=True)
-        desk: QueryBackend
-        if order.settings.reload:
-            from incrowd.web.reload import ReloadingDesk
+        current = _current(order, policies, stack)
+        subjects = DataSubjectService(gated) if gated else None
+        return app(current, books, order.settings, stack.pop_all().close, subjects)
 
-            watched = ReloadingDesk.watching(
-                order.policies, lambda found: open_desk(found, order.data, limits), order.settings.longest + _LINGER
-            )
-            stack.callback(watched.close)
-            desk = watched
-        else:
-            desk = stack.enter_context(open_desk(policies, order.data, limits))
-        gated = tuple(policy for policy in policies if policy.gate is not None)
-        return app(desk, books, order.settings, stack.pop_all().close, DataSubjectService(gated) if gated else None)
+
+def _current(order: ServeOrder, policies: Sequence[Policy], stack: ExitStack) -> Callable[[], QueryService]:
+    """Open the query service of an order and return what gives the latest one; the stack closes it."""
+
+    def opening(policies: Sequence[Policy]) -> AbstractContextManager[QueryService]:
+        return open_queries(policies, order.data, Limits(seconds=order.settings.longest, timed=True))
+
+    if not order.settings.reload:
+        queries = stack.enter_context(opening(policies))
+        return lambda: queries
+    reloading = ReloadingQueries(order.policies, opening, order.settings.longest + _LINGER)
+    stack.callback(reloading.close)
+    return lambda: reloading.current.queries

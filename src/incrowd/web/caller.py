@@ -14,7 +14,8 @@ from incrowd.errors import AccessDenied
 from incrowd.governance.access.credentials import is_mark
 from incrowd.governance.access.grant import Grant, Permission, User
 from incrowd.governance.audit import Event
-from incrowd.web.services import QueryBackend, Services
+from incrowd.web.services import Services
+from incrowd.workflows.query.service import QueryService
 
 MARK = "x-incrowd-mark"
 _BEARER = HTTPBearer(auto_error=False, description="A token from `incrowd access grant`.")
@@ -47,9 +48,15 @@ class Caller:
         """Who reads what was asked: an analyst under his name; whoever publishes or audits (None) reads all."""
         return None if self.holder.may(Permission.AUDIT) else self.analyst
 
-    def desk(self, services: Services) -> QueryBackend:
-        """Return the desk as he may see it: what is outside his datasets does not exist there."""
-        return services.desk if self.holder.datasets is None else services.desk.within(self.holder.datasets)
+    @property
+    def rate_key(self) -> str:
+        """What all tokens and sessions of one user share in a rate limit."""
+        return f"holder {self.holder.name}"
+
+    def queries(self, services: Services) -> QueryService:
+        """Return the query service as the user may see it: other datasets do not exist there."""
+        datasets = self.holder.datasets
+        return services.queries if datasets is None else services.queries.within(datasets)
 
     def event(self, action: str, outcome: str, **about: object) -> Event:
         """Return the line of the audit log about something that he did."""
@@ -72,8 +79,8 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
     grant = services.books.access.at_hand(token)
     if grant is None:
         grant = await run_in_threadpool(_looked_up, services, token, origin(request))
-    services.requests.require(f"holder {grant.holder.name}")
     caller = Caller(grant, token)
+    services.requests.require(caller.rate_key)
     request.state.told = {"holder": caller.holder.name, "grant": grant.id}
     try:
         _check_way(request, caller, by_page=bearer is None)
@@ -127,11 +134,6 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
     check_page(request)
     if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
         raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
-
-
-def count_more(services: Services, caller: Caller, requests: int) -> None:
-    """Count a request that was let in as so many more, which the next one waits for."""
-    services.requests.owe(f"holder {caller.holder.name}", requests)
 
 
 Reader = Annotated[Caller, Depends(needs(Permission.READ))]

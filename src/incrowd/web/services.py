@@ -1,11 +1,10 @@
-"""Services: what the routes of one server share, handed to each request."""
+"""Services: what the routes of one worker share, handed to each request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -14,15 +13,14 @@ from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimit
 from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.data_subjects import DataSubjectService
-from incrowd.workflows.query.history import HistoryRange
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.service import QueryService
 
 
 @dataclass(frozen=True)
 class Services:
-    """The desk, the books and the limits of one worker; what correctness needs is in the books, on disk."""
+    """The query service, the stores and the limits of one worker; what correctness needs is in the stores, on disk."""
 
-    desk: QueryBackend
+    current: Callable[[], QueryService]
     books: ServerStores
     settings: Settings
     pool: ThreadPool
@@ -36,97 +34,15 @@ class Services:
     logins: RateLimiter
     subjects: DataSubjectService | None = None
 
+    @property
+    def queries(self) -> QueryService:
+        """The query service of the latest version of the data."""
+        return self.current()
+
 
 async def _services(request: Request) -> Services:  # async: no thread is needed for it
-    found: Services = request.app.state.services
-    return found
+    services: Services = request.app.state.services
+    return services
 
 
 Here = Annotated[Services, Depends(_services)]
-
-
-class JsonDocument(Protocol):
-    """A price, an answer or a certificate."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
-
-
-class PlannedQuestion(Protocol):
-    """A question that was planned."""
-
-    @property
-    def steps(self) -> int:
-        """How much work it is at most, from the question and what is declared alone."""
-
-    @property
-    def mark(self) -> str:
-        """What all askings of the same question share."""
-
-    def again(self) -> BegunQuestion | None:
-        """Return the answer that was given before, if it is at hand and paid for; nothing is read or written."""
-
-    def begin(self) -> BegunQuestion:
-        """Charge it and read the rows, or refuse; nobody can see yet what came of it."""
-
-
-class BegunQuestion(Protocol):
-    """A question that was charged and answered, and of which nothing shows yet."""
-
-    @property
-    def finish(self) -> Callable[[], JsonDocument]:
-        """Keep the answer and return it: called once, when its time has come."""
-
-    @property
-    def known(self) -> bool:
-        """Whether no row was read for it."""
-
-
-class QueryBackend(Protocol):
-    """Where questions are answered; safe for many threads."""
-
-    @property
-    def locks(self) -> Path | None:
-        """The folder where all who answer at one ledger on this machine hold locks, if there is one."""
-
-    def price(self, asking: QueryRequest) -> JsonDocument:
-        """Say what a question would cost and how exact its answer would be; reads no row and writes nothing."""
-
-    def prepare(self, asking: QueryRequest) -> PlannedQuestion:
-        """Plan a question, or refuse it; reads no row and writes nothing."""
-
-    def recall(self, asking: QueryRequest) -> PlannedQuestion | None:
-        """Return a question that was planned lately, with no work at all; None tells nothing."""
-
-    def price_batch(self, asking: QueryBatch) -> JsonDocument:
-        """Say what several questions would cost together; reads no row and writes nothing."""
-
-    def prepare_batch(self, asking: QueryBatch) -> PlannedQuestion:
-        """Plan several questions together, or refuse them; reads no row and writes nothing."""
-
-    def schema(self) -> Mapping[str, Any]:
-        """Return the public description of the tables."""
-
-    def budget(self, analyst: str | None) -> Mapping[str, Any]:
-        """Return what is left of each dataset, and what an analyst has spent of it."""
-
-    def releases(self, analyst: str | None = None) -> Sequence[Mapping[str, Any]]:
-        """Return what was released so far and an analyst may read (None: all), each with its id and dataset."""
-
-    def certificate(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
-        """Return the certificate of a release, if the analyst may read it."""
-
-    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> JsonDocument:
-        """Return a page of what an analyst asked, and of what others asked that may be read."""
-
-    def answer(self, id_: str, analyst: str | None = None) -> JsonDocument | None:
-        """Return an answer that was given to the analyst before."""
-
-    def within(self, datasets: Collection[str]) -> QueryBackend:
-        """Return a desk that knows these datasets and the public tables alone."""
-
-    def load(self) -> None:
-        """Read what questions will read, or raise SourceUnavailable."""
-
-    def check(self) -> None:
-        """Raise SourceUnavailable unless the rows can be asked about now."""

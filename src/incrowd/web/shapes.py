@@ -121,7 +121,7 @@ class StatementShape(Shape):
     )
 
 
-class AskedShape(StatementShape):
+class QueryShape(StatementShape):
     """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
 
     epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")

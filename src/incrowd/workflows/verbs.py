@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.profile.profile import TableProfile
-    from incrowd.workflows.query.service import CostEstimate, QueryAnswer
+    from incrowd.workflows.query.request import CostEstimate, QueryAnswer
     from incrowd.workflows.release.publish import Released
     from incrowd.workflows.verify.verify import Verification
 
@@ -116,17 +116,19 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
 
     The same question again gets the same answer and costs the dataset nothing.
     """
-    from incrowd.workflows.query.service import QueryRequest, open_desk
+    from incrowd.workflows.query.request import QueryRequest
+    from incrowd.workflows.query.service import open_queries
 
-    with open_desk([load_policy(policy)], data) as desk:
+    with open_queries([load_policy(policy)], data) as desk:
         return desk.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
 def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> CostEstimate:
     """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
-    from incrowd.workflows.query.service import QueryRequest, open_desk
+    from incrowd.workflows.query.request import QueryRequest
+    from incrowd.workflows.query.service import open_queries
 
-    with open_desk([load_policy(policy)], data) as desk:
+    with open_queries([load_policy(policy)], data) as desk:
         return desk.price(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 

@@ -24,7 +24,8 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
 from incrowd.queries.question import QueryTerms, Question
-from incrowd.workflows.query.service import QueryAnswer, QueryRequest, QueryService
+from incrowd.workflows.query.request import QueryAnswer, QueryRequest
+from incrowd.workflows.query.service import QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
 
@@ -37,11 +38,11 @@ class Watched:
     entries: list[int] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.desk.warehouse, name)
+        return getattr(self.desk.planner.tables, name)
 
     def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
         self.entries.append(entries(self.desk))
-        found = self.desk.warehouse.collect_together(queries, drawn)
+        found = self.desk.planner.tables.collect_together(queries, drawn)
         self.collected.extend(found)
         return found
 
@@ -66,16 +67,16 @@ class Seen:
 
 def entries(desk: QueryService) -> int:
     """Return how many entries the ledger has."""
-    return desk.ledger.chain.head().sequence
+    return desk.budgets.ledger.chain.head().sequence
 
 
 def planned(desk: QueryService, sql: str) -> Measured | Exception:
     """Return how a question is answered, with a delta where groups are not declared; or why it is not."""
     try:
-        question = interpret(sql, desk.catalog)
+        question = interpret(sql, desk.planner.catalog)
         parts = (question,) if isinstance(question, Question) else question.parts
         delta = Fraction(0) if all(part.public_keys for part in parts) else Fraction(1, 10**6)
-        return measure(question, desk.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
+        return measure(question, desk.planner.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         return found
 
@@ -83,9 +84,10 @@ def planned(desk: QueryService, sql: str) -> Measured | Exception:
 def look(desk: QueryService, sql: str, terms: QueryTerms) -> Seen:
     """Ask a question in one world and note everything about it."""
     watched, before = Watched(desk), entries(desk)
+    planner = replace(desk.planner, tables=cast("Warehouse", watched))
     answered, error = None, None
     try:
-        answered = replace(desk, warehouse=cast("Warehouse", watched)).ask(QueryRequest(sql, terms))
+        answered = replace(desk, planner=planner).ask(QueryRequest(sql, terms))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
     now = entries(desk)
@@ -124,7 +126,7 @@ def glimpsed(worlds: Worlds, sql: str) -> Verdict:
     if isinstance(plan, Exception):
         seen = Seen(error=plan)
         return Verdict(seen.kind, tuple(_refused(seen, sql)))
-    both = [tuple(map(desk.warehouse.collect, plan.statistics)) for desk in (worlds.with_victim, worlds.without)]
+    both = [tuple(map(desk.planner.tables.collect, plan.statistics)) for desk in (worlds.with_victim, worlds.without)]
     for collected in both:
         plan.answer(collected, SystemCoins())
     return Verdict("answered", tuple(all_moved(plan, *both)))

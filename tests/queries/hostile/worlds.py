@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from incrowd.engines.sql.engine import Limits
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import QueryService, open_queries
 
 VICTIM = 7731
 CANARIES = ("7731", "canary", "4141414141", "1977-07-31", "73117.731")
@@ -98,7 +98,7 @@ def worlds(folder: Path, unit: str) -> Iterator[Worlds]:
             _write(home / "visits.parquet", _VISITS, [*_VISITED, *(_VICTIM_VISITED if present else [])])
             pq.write_table(_WORDS, home / "words.parquet")
             policy = load_policy(_policy(home, unit))
-            opened.append(stack.enter_context(open_desk([policy], home / "people.parquet", Limits(120, "1GB", 1))))
+            opened.append(stack.enter_context(open_queries([policy], home / "people.parquet", Limits(120, "1GB", 1))))
         yield Worlds(*opened)
 
 

@@ -22,7 +22,7 @@ from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import QueryBatch, QueryRequest
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import QueryService, open_queries
 from incrowd.workflows.verify.verify import verify
 from tests.consents import QUESTIONS, Consented, consented, known_people
 from tests.policies import changed, written
@@ -36,7 +36,7 @@ RICH = changed(QUESTIONS, budget={"epsilon": 10**6, "delta": 0})
 
 @contextmanager
 def desk(made: Consented, data: object = ROWS) -> Iterator[QueryService]:
-    with open_desk([made.policy], data) as opened:
+    with open_queries([made.policy], data) as opened:
         yield opened
 
 
@@ -76,7 +76,7 @@ def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp
 def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
     with desk(made) as opened:
-        together = opened.ask_batch(QueryBatch((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
+        together = opened.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
         alone = opened.ask(QueryRequest(COUNT, MANY)).certificate
     women = sum(row["sex"] == "F" and row["id"] in set(HALF) for row in ROWS.to_pylist())
     found = [first(answer) for answer in together.answers]
@@ -94,8 +94,8 @@ def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp
 def test_a_secret_sample_is_drawn_among_those_who_consented(tmp_path: Path) -> None:
     made = consented(changed(QUESTIONS, budget={"epsilon": 10**6, "delta": "1e-3"}), tmp_path, HALF[:1])
     with desk(made) as opened:
-        admission = admission_to(opened.policies)
-        rows = gated_rows(opened.warehouse, opened.catalog, "people", admission)
+        admission = admission_to(opened.planner.policies)
+        rows = gated_rows(opened.planner.tables, opened.planner.catalog, "people", admission)
         from sqlglot import exp
 
         from incrowd.engines.sql.engine import SampledTable
@@ -108,7 +108,7 @@ def test_a_secret_sample_is_drawn_among_those_who_consented(tmp_path: Path) -> N
         drawn = SampledTable("people", Everything())  # type: ignore[arg-type]
         assert rows.collect(query, drawn)["n"].to_pylist() == [1]
         assert rows.collect(query)["n"].to_pylist() == [1]
-        assert opened.warehouse.collect(query)["n"].to_pylist() == [600]
+        assert opened.planner.tables.collect(query)["n"].to_pylist() == [600]
 
 
 def test_tables_of_the_same_people_are_gated_too_and_public_ones_are_not(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_tables_of_the_same_people_are_gated_too_and_public_ones_are_not(tmp_pat
         "wards": {"source": "../wards.csv", "public": True, "columns": {"ward": {}}},
     }
     policy = load_policy(written(changed(RICH, tables=tables), folder))
-    with open_desk([policy], ROWS) as opened:
+    with open_queries([policy], ROWS) as opened:
         answer = opened.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", MANY)).answer
         assert first(answer) == 3
 
@@ -135,5 +135,5 @@ def test_tables_of_the_same_people_are_gated_too_and_public_ones_are_not(tmp_pat
 def test_what_a_gate_cannot_do_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
     strict = load_policy(written(changed(RICH, dataset__unit__more="refuse"), made.policy.folder))
-    with pytest.raises(InvalidParameter, match="did not consent"), open_desk([strict], ROWS):
+    with pytest.raises(InvalidParameter, match="did not consent"), open_queries([strict], ROWS):
         pass

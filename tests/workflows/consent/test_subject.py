@@ -17,7 +17,7 @@ from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_to
 from incrowd.workflows.consent.subject import subject_report
 from incrowd.workflows.release.publish import release
 from tests.consents import FORM, GATED, consented, known_people
-from tests.web.serving import Browser, FakeDesk, server
+from tests.web.serving import Browser, FakeQueries, server
 
 ROWS = known_people()
 EVERYBODY: list[str] = ROWS["id"].to_pylist()
@@ -67,7 +67,7 @@ def made(tmp_path: Path) -> Any:
 def client_of(made: Any, tmp_path: Path, asked: bool = True) -> Browser:
     books = server(tmp_path / "books").books
     subjects = DataSubjectService((made.policy,)) if asked else None
-    return Browser(app(FakeDesk(), books, Settings(pace=0.0, logins=1000), None, subjects))
+    return Browser(app(FakeQueries().current, books, Settings(pace=0.0, logins=1000), None, subjects))
 
 
 def test_a_page_shows_and_withdraws_under_tokens_that_work_once(made: Any, tmp_path: Path) -> None:

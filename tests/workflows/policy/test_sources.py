@@ -28,7 +28,8 @@ from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, Ledge
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.sources import DatasetFingerprints, FingerprintFile, MarkedSource
-from incrowd.workflows.query.service import QueryRequest, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import open_queries
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -69,10 +70,10 @@ def course(folder: Path, *tables: pa.Table) -> tuple[list[str], list[dict[str, A
     for number, table in enumerate(tables):
         place = folder / "people.parquet"
         pq.write_table(table, place)
-        with open_desk([load_policy(policy)], place) as desk:
+        with open_queries([load_policy(policy)], place) as desk:
             desk.price(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1, 3))))
         found.append(release(place, policy).certificate)
-        with open_desk([load_policy(policy)], place) as desk:
+        with open_queries([load_policy(policy)], place) as desk:
             asked = QueryRequest(
                 f"SELECT COUNT(*) FROM people WHERE age > {number}", QueryTerms(epsilon=Fraction(1, 3))
             )
@@ -111,15 +112,15 @@ def test_a_question_about_rows_that_are_known_leaves_no_trace_in_the_ledger(tmp_
 
 def test_opening_a_desk_binds_no_unit_budget_or_source(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
-    with open_desk([load_policy(policy)], people()) as desk:
-        head = desk.ledger.chain.head()
-        assert desk.budget("ann")["people"]["left"] == {"epsilon": "9", "delta": "0.01"}
+    with open_queries([load_policy(policy)], people()) as desk:
+        head = desk.budgets.ledger.chain.head()
+        assert desk.budgets.report("ann")["people"]["left"] == {"epsilon": "9", "delta": "0.01"}
     wider = changed(policy, budget={"epsilon": 5, "delta": "1e-3"}, dataset__unit={"adjacency": "replace-one"})
-    with open_desk([load_policy(changed(wider, dataset__name="others"))], people()):
+    with open_queries([load_policy(changed(wider, dataset__name="others"))], people()):
         assert ledger_of(tmp_path).chain.head() == head
-    with open_desk([load_policy(wider)], people()) as desk:
+    with open_queries([load_policy(wider)], people()) as desk:
         desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
-    with pytest.raises(IncrowdError, match="one unit of privacy"), open_desk([load_policy(policy)], people()):
+    with pytest.raises(IncrowdError, match="one unit of privacy"), open_queries([load_policy(policy)], people()):
         pytest.fail("it opened")
 
 
@@ -216,13 +217,13 @@ def test_rows_without_their_person_column_are_still_known(tmp_path: Path) -> Non
 
 def test_questions_and_releases_recognize_each_other(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
-    with open_desk([load_policy(policy)], people()) as desk:
+    with open_queries([load_policy(policy)], people()) as desk:
         desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
     with pytest.raises(Refused, match="already known as dataset people"):
         release(people().to_pandas(), changed(policy, dataset__name="others"))
     with (
         pytest.raises(Refused, match="share half or more"),
-        open_desk([load_policy(changed(policy, dataset__name="others"))], people().slice(3)),
+        open_queries([load_policy(changed(policy, dataset__name="others"))], people().slice(3)),
     ):
         pytest.fail("it opened")
 

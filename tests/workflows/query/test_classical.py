@@ -17,7 +17,8 @@ from incrowd.queries.classical.protections import Audited, PerturbedCopy, Protec
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.classical import ask_classical
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 
 STAFF = pa.table(
     {
@@ -46,7 +47,7 @@ def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table 
         "budget": budget or TEACHING,
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
-    with open_desk([load_policy(told)], folder / "staff.parquet") as desk:
+    with open_queries([load_policy(told)], folder / "staff.parquet") as desk:
         yield desk
 
 
@@ -129,10 +130,10 @@ def test_nothing_private_is_answered_beside_classical_answers(tmp_path: Path) ->
         answer = ask_classical(desk, "SELECT COUNT(*) FROM staff WHERE age < 30", SizeControl(5))
         assert answer.value == 10
         assert "tracker" in answer.broken_by
-        assert desk.ledger.standing("staff").totals.unbounded == 1
+        assert desk.budgets.ledger.standing("staff").totals.unbounded == 1
         with pytest.raises(BudgetExceeded):
             desk.ask(QueryRequest("SELECT COUNT(*) FROM staff", QueryTerms(epsilon=Fraction(1))))
-        assert desk.ledger.check().ok
+        assert desk.budgets.ledger.check().ok
 
 
 def test_large_tables_get_no_such_answers(tmp_path: Path) -> None:

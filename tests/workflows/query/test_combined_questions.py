@@ -21,7 +21,7 @@ from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.publication import publish_answer
-from incrowd.workflows.query.service import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting
@@ -50,12 +50,12 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         again = desk.ask(QueryRequest(sql.lower(), paid))
         assert again.repeated
         assert again.answer == answered.answer
-        assert desk.standing("people").totals.charges == 1
-        publish_answer(answered, desk.ledger, Destination(folder / "out", "csv"))
-        found = verify(folder / "out", ledger=desk.ledger, policy=desk.policies[0])
+        assert desk.budgets.status("people").totals.charges == 1
+        publish_answer(answered, desk.budgets.ledger, Destination(folder / "out", "csv"))
+        found = verify(folder / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
         assert found.passed, found
         assert found.complete
-        return folder / "out", desk.policies[0]
+        return folder / "out", desk.planner.policies[0]
 
 
 def test_the_certificate_names_the_question_and_its_parts(published: tuple[Path, Policy]) -> None:
@@ -113,23 +113,25 @@ def _passes(folder: Path, change: Callable[[dict[str, Any]], Any], **held: Any) 
 
 def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
-        before = desk.ledger.chain.head()
+        before = desk.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="asked alone"):
-            desk.ask_batch(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
+            desk.ask(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
             desk.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
         with pytest.raises(InvalidParameter, match="different types"):
             desk.ask(
                 QueryRequest(f"{BY_SEX} UNION ALL SELECT 1, COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1)))
             )
-        assert desk.ledger.chain.head() == before
+        assert desk.budgets.ledger.chain.head() == before
 
 
 def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_of(tmp_path) as desk:
         alone = desk.prepare(QueryRequest(BY_SEX, QueryTerms(epsilon=Fraction(1))))
         both = desk.prepare(QueryRequest(UNION, QueryTerms(epsilon=Fraction(1))))
-        steps = [sum(unit_steps(each, desk.catalog) for each in asked.planned.statistics) for asked in (alone, both)]
+        steps = [
+            sum(unit_steps(each, desk.planner.catalog) for each in asked.planned.statistics) for asked in (alone, both)
+        ]
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
         desk.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))

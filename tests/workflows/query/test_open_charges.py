@@ -15,9 +15,8 @@ from incrowd.errors import LedgerUnavailable
 from incrowd.store.postgres import postgres_at
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.prepared import PendingAnswer, PreparedQuery
 from incrowd.workflows.query.request import QueryAnswer
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import PendingAnswer, PreparedQuery, QueryService, open_queries
 from tests.postgres_tables import ask
 from tests.workflows.query.test_service import ROWS, asking, desk_of, told
 
@@ -49,14 +48,14 @@ def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) 
     with desk_of(tmp_path) as desk:
         begun = desk.prepare(asking()).begin()
         (release,) = open_names(tmp_path)
-        assert not desk.ledger.conclusions(release)
+        assert not desk.budgets.ledger.conclusions(release)
         with desk_of(tmp_path) as other:
             assert isinstance(other, QueryService)
-            assert not desk.ledger.conclusions(release), "the other desk is at work"
+            assert not desk.budgets.ledger.conclusions(release), "the other desk is at work"
         begun.finish()
-        desk.open.settle()
+        desk.charges.settle()
         assert open_names(tmp_path) == []
-        assert len(desk.ledger.conclusions(release)) == 1
+        assert len(desk.budgets.ledger.conclusions(release)) == 1
     assert not list((tmp_path / ".charges").glob("*.open"))
 
 
@@ -73,7 +72,7 @@ def test_what_the_ledger_cannot_be_told_stays_named_until_it_can(
             assert open_names(tmp_path) == [first.certificate.id]
         second = desk.prepare(asking("SELECT COUNT(*) AS n FROM people")).ask()
         for each in (first, second):
-            assert desk.ledger.conclusions(each.certificate.id) == (each.certificate.digest(),)
+            assert desk.budgets.ledger.conclusions(each.certificate.id) == (each.certificate.digest(),)
         assert open_names(tmp_path) == []
 
 
@@ -85,7 +84,7 @@ def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None
         first = begun.finish()
         second = other.ask(asking())
         assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
-        assert sum(entry.kind == "charge" for entry in desk.ledger.entries()) == 1
+        assert sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries()) == 1
     assert not list((tmp_path / ".charges").glob("*.query"))
 
 
@@ -93,8 +92,8 @@ def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
     left = list[PendingAnswer[QueryAnswer]]()
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
-        assert desk.ledger.conclusions(release) == (None,)
-        assert [each.state for each in desk.ledger.unfinished()] == ["nothing came of it"]
+        assert desk.budgets.ledger.conclusions(release) == (None,)
+        assert [each.state for each in desk.budgets.ledger.unfinished()] == ["nothing came of it"]
 
 
 def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) ->
     with desk_of(tmp_path) as desk:
         again = desk.ask(asking())
         assert again.repeated
-        assert desk.ledger.conclusions(release) == (again.certificate.digest(),)
+        assert desk.budgets.ledger.conclusions(release) == (again.certificate.digest(),)
 
 
 @pytest.mark.postgres
@@ -115,8 +114,8 @@ def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_
         file = tmp_path / machine / "policy.yaml"
         file.write_text(json.dumps(told(tmp_path, ledger=postgres, source=str(tmp_path / "people.parquet"))))
         policies.append(load_policy(file))
-    with open_desk(policies[:1]) as desk, open_desk(policies[1:]) as other:
-        assert desk.open.folder != other.open.folder
+    with open_queries(policies[:1]) as desk, open_queries(policies[1:]) as other:
+        assert desk.charges.folder != other.charges.folder
         begun = desk.prepare(asking()).begin()
         for _ in range(2):
             with pytest.raises(QueryInFlight):
@@ -124,7 +123,7 @@ def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_
         assert not other.ask(asking("SELECT COUNT(*) AS n FROM people WHERE age > 50")).repeated
         first, second = begun.finish(), other.ask(asking())
         assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
-        assert sum(entry.kind == "charge" for entry in desk.ledger.entries()) == 2
+        assert sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries()) == 2
 
 
 @pytest.mark.postgres

@@ -19,7 +19,7 @@ from incrowd.queries.check import chance_of
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
 from incrowd.workflows.query.publication import publish_answer
-from incrowd.workflows.query.service import QueryRequest
+from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.query.test_published import forged, step
@@ -35,8 +35,8 @@ def published(folder: Path, sql: str, **terms: str) -> Path:
     columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "bounds": [0, 120]}, "town": {}}
     paid = QueryTerms(epsilon=Fraction(1), **{name: Fraction(value) for name, value in terms.items()})
     with desk_of(folder, columns=columns) as desk:
-        publish_answer(desk.ask(QueryRequest(sql, paid)), desk.ledger, Destination(folder / "out", "csv"))
-        assert verify(folder / "out", ledger=desk.ledger).passed
+        publish_answer(desk.ask(QueryRequest(sql, paid)), desk.budgets.ledger, Destination(folder / "out", "csv"))
+        assert verify(folder / "out", ledger=desk.budgets.ledger).passed
     return folder / "out"
 
 
@@ -75,8 +75,8 @@ def test_what_analysts_write_is_certified_and_planned_again(tmp_path: Path, sql:
     with desk_of(tmp_path, queries={"today": "2025-12-31"}) as desk:
         answered = desk.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(1))))
         assert "CURRENT_DATE" not in answered.certificate.steps[0].sentence
-        publish_answer(answered, desk.ledger, Destination(tmp_path / "out", "csv"))
-        found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
+        publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        found = verify(tmp_path / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
         assert found.passed, found
         again = desk.ask(QueryRequest(sql.lower(), QueryTerms(epsilon=Fraction(1))))
         assert again.repeated
@@ -107,33 +107,33 @@ def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) ->
 def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> None:
     paid = QueryTerms(**{name: Fraction(value) for name, value in terms.items()})
     with desk_of(tmp_path) as desk:
-        desk.ledger.register(desk.bonds["people"].declaration)
-        desk.ledger.carve("people", "gauss", "0.01", "1e-7")
-        before = desk.ledger.chain.head()
+        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
+        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
+        before = desk.budgets.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="rho alone"):
             desk.ask(QueryRequest("SELECT COUNT(*) FROM people", paid, account="gauss"))
-        assert desk.ledger.chain.head() == before
+        assert desk.budgets.ledger.chain.head() == before
 
 
 def test_no_analyst_draws_on_an_account_beyond_his_allowance(tmp_path: Path) -> None:
     asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), "ann", account="gauss")
     with desk_of(tmp_path) as desk:
-        desk.ledger.register(desk.bonds["people"].declaration)
-        desk.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
-        desk.ledger.carve("people", "gauss", "0.01", "1e-7")
-        before = desk.ledger.chain.head()
+        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
+        desk.budgets.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
+        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
+        before = desk.budgets.ledger.chain.head()
         for ask in (desk.ask, desk.price):
             with pytest.raises(Refused, match="out of an allowance"):
                 ask(asked)
-        assert desk.ledger.chain.head() == before
+        assert desk.budgets.ledger.chain.head() == before
         assert desk.ask(replace(asked, analyst=None)).cost == Amount()
 
 
 def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:
     asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), account="gauss")
     with desk_of(tmp_path, queries={"most_epsilon": "0.1"}) as desk:
-        desk.ledger.register(desk.bonds["people"].declaration)
-        desk.ledger.carve("people", "gauss", "0.01", "1e-7")
+        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
+        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
         assert desk.price(asked).cost == Amount()
         with pytest.raises(InvalidParameter, match="name one"):
             desk.price(replace(asked, account=None))

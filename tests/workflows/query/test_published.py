@@ -18,7 +18,7 @@ from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.publication import publish_answer
-from incrowd.workflows.query.service import QueryBatch
+from incrowd.workflows.query.request import QueryBatch
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught
@@ -30,8 +30,8 @@ MANY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, MEDIAN(age) AS m, MODE(sex) AS
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with desk_of(tmp_path) as desk:
-        publish_answer(desk.ask(asking(MANY, "2")), desk.ledger, Destination(tmp_path / "out", "csv"))
-        found = verify(tmp_path / "out", ledger=desk.ledger)
+        publish_answer(desk.ask(asking(MANY, "2")), desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        found = verify(tmp_path / "out", ledger=desk.budgets.ledger)
         assert found.passed, [finding for finding in found.findings if finding.verdict == "failed"]
         assert found.vouched
         assert found.complete
@@ -101,8 +101,8 @@ def test_a_changed_file_is_found_out(folder: Path) -> None:
 def test_the_ledger_knows_the_certificate_that_was_kept_and_the_one_that_was_published(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         answered = desk.ask(asking())
-        published = publish_answer(answered, desk.ledger, Destination(tmp_path / "out", "csv"))
-        assert desk.ledger.conclusions(published.id) == (answered.certificate.digest(), published.digest())
+        published = publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        assert desk.budgets.ledger.conclusions(published.id) == (answered.certificate.digest(), published.digest())
 
 
 @pytest.mark.parametrize("name", ["one", "several"])
@@ -114,15 +114,15 @@ def test_what_an_answer_says_cannot_be_changed_anywhere(tmp_path: Path, name: st
         else:
             paid = QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))
             texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
-            plain = desk.ask_batch(QueryBatch(texts, paid)).certificate.to_json()
+            plain = desk.ask(QueryBatch(texts, paid)).certificate.to_json()
     require_all_caught(plain)
 
 
 def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_path: Path) -> None:
     texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
-        assert desk.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
+        answered = desk.ask(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
+        assert desk.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
     assert [len(steps) > 3 for steps in check.questions_of(certificate.steps)] == [True] * 3
@@ -155,10 +155,10 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
     tmp_path: Path, form: str
 ) -> None:
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
+        answered = desk.ask(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
         assert answered.answers[0].table.num_rows == 0
-        certificate = publish_answer(answered, desk.ledger, Destination(tmp_path / "out", form))
-        found = verify(tmp_path / "out", ledger=desk.ledger, policy=desk.policies[0])
+        certificate = publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", form))
+        found = verify(tmp_path / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
         assert found.verdict == "verified", found.failure
     tables = [part.table for part in AnswerTables(answered.answers).parts]
     ends = [name for name in tables[1].column_names if name.startswith("a")]
@@ -189,5 +189,5 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the
             desk.ask(asking(sql))
         if "CROSS" not in sql:
             with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
-                desk.ask_batch(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
-        assert desk.standing("people").totals.charges == 0
+                desk.ask(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
+        assert desk.budgets.status("people").totals.charges == 0

@@ -22,7 +22,8 @@ from incrowd.queries.language.tables import table_rows
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests.queries.slow import KIN
 from tests.queries.test_work import passed
 
@@ -69,7 +70,7 @@ def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         "budget": {"epsilon": 10**6, "delta": "1e-3"},
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
-    with open_desk([load_policy(content)]) as found:
+    with open_queries([load_policy(content)]) as found:
         yield found
 
 
@@ -78,9 +79,11 @@ def multiset(found: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_rows_are_ready_as_the_tree_makes_them(desk: QueryService) -> None:
-    ready = desk.catalog["visits"]
-    trees = [table_rows(each, Context(desk.catalog, None)).query for each in (ready, replace(ready, ready=False))]
-    first, second = (multiset(desk.warehouse.collect(tree)) for tree in trees)
+    ready = desk.planner.catalog["visits"]
+    trees = [
+        table_rows(each, Context(desk.planner.catalog, None)).query for each in (ready, replace(ready, ready=False))
+    ]
+    first, second = (multiset(desk.planner.tables.collect(tree)) for tree in trees)
     assert first == second
     assert len(first) == ROWS * (PEOPLE + 1)
 
@@ -102,8 +105,10 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(desk: QueryService, numb
 
 
 def check_passed(desk: QueryService, statistics: Sequence[exp.Query]) -> None:
-    assert isinstance(desk.warehouse, Warehouse)
+    assert isinstance(desk.planner.tables, Warehouse)
     for tree in statistics:
-        found = desk.warehouse.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
+        found = (
+            desk.planner.tables.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
+        )
         most = max(passed(json.loads(found[0][1])))
-        assert most * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1)
+        assert most * 20 <= unit_steps(tree, desk.planner.catalog) * (PEOPLE + 1)

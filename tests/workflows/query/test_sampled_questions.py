@@ -15,7 +15,7 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
 from incrowd.queries.question import QueryTerms
-from incrowd.workflows.query.service import QueryRequest
+from incrowd.workflows.query.request import QueryRequest
 from tests.workflows.query.test_service import desk_of
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM people GROUP BY sex"
@@ -55,10 +55,10 @@ def test_a_sample_in_front_of_people_is_refused_before_the_charge(tmp_path: Path
     people = {"name": "people", "unit": {"column": "age", "max_rows": 2}}
     columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "role": "identifier"}}
     with desk_of(tmp_path, dataset=people, columns=columns) as desk:
-        before = desk.ledger.chain.head()
+        before = desk.budgets.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="secret sample"):
             desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", PAID))
-        assert desk.ledger.chain.head() == before
+        assert desk.budgets.ledger.chain.head() == before
 
 
 def test_a_sampled_answer_says_that_its_coins_must_stay_secret(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Ref
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.answers import StoredAnswer
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests.certificates import certificate
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
@@ -47,7 +48,7 @@ def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Itera
     path = folder / "people.parquet"
     if not path.exists():
         pq.write_table(ROWS, path)
-    with open_desk([load_policy(told(folder, **changes))], path, limits) as desk:
+    with open_queries([load_policy(told(folder, **changes))], path, limits) as desk:
         yield desk
 
 
@@ -83,12 +84,12 @@ def test_infinite_numbers_are_sent_as_null() -> None:
 def test_a_price_is_told_without_reading_or_spending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with desk_of(tmp_path) as desk:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
-        before = desk.ledger.chain.head()
+        before = desk.budgets.ledger.chain.head()
         priced = desk.price(asking())
         assert priced.cost == Amount.up(1, 0)
         assert priced.left == {"people": Amount.up(2, "1e-6")}
         assert [each.output for each in priced.expected] == ["n"]
-        assert desk.ledger.chain.head() == before
+        assert desk.budgets.ledger.chain.head() == before
 
 
 def test_an_answer_is_charged_certified_and_near_the_truth(tmp_path: Path) -> None:
@@ -100,8 +101,8 @@ def test_an_answer_is_charged_certified_and_near_the_truth(tmp_path: Path) -> No
         assert answered.cost == Amount.up(2, 0)
         assert answered.certificate.claims[0].kind == "pure differential privacy"
         assert answered.certificate.names_itself()
-        assert desk.certificate(answered.certificate.id) == answered.certificate
-        assert desk.ledger.standing("people").left == Amount.up(1, "1e-6")
+        assert desk.history.certificate(answered.certificate.id) == answered.certificate
+        assert desk.budgets.ledger.standing("people").left == Amount.up(1, "1e-6")
 
 
 def test_the_same_question_again_is_the_same_answer_for_nothing(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_the_same_question_again_is_the_same_answer_for_nothing(tmp_path: Path) 
         assert again.certificate == first.certificate
         assert again.cost == Amount()
         assert desk.price(asking()).repeated
-        assert desk.ledger.standing("people").totals.spent == Amount.up(1, 0)
+        assert desk.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
 
 
 def test_the_same_question_at_another_price_or_version_is_another(tmp_path: Path) -> None:
@@ -126,15 +127,15 @@ def test_the_same_question_at_another_price_or_version_is_another(tmp_path: Path
 
 def test_an_analyst_who_has_not_paid_for_an_answer_pays_his_allowance(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
-        desk.ledger.register(desk.bonds["people"].declaration)
-        desk.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
-        desk.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
+        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
+        desk.budgets.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
+        desk.budgets.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
         desk.ask(asking(analyst="ann"))
         assert desk.ask(asking(analyst="bob")).repeated
-        assert desk.budget("bob")["people"]["spent"]["epsilon"] == "1"
+        assert desk.budgets.report("bob")["people"]["spent"]["epsilon"] == "1"
         with pytest.raises(BudgetExceeded, match="cid's allowance"):
             desk.ask(asking(analyst="cid"))
-        assert desk.ledger.standing("people").totals.spent == Amount.up(1, 0)
+        assert desk.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
 
 
 def test_what_does_not_fit_the_budget_is_refused_before_a_row_is_read(
@@ -154,15 +155,15 @@ def test_the_charge_is_on_disk_before_a_row_is_read_and_stays_if_that_fails(
         spent = list[Decimal]()
 
         def fail(*_: object) -> None:
-            spent.append(desk.ledger.standing("people").totals.spent.epsilon)
+            spent.append(desk.budgets.ledger.standing("people").totals.spent.epsilon)
             raise SourceUnreadable("the rows could not be read.")
 
         monkeypatch.setattr(Warehouse, "collect_together", fail)
         with pytest.raises(SourceUnreadable, match="the charge stays spent"):
             desk.ask(asking())
         assert spent == [1]
-        assert desk.ledger.standing("people").totals.spent.epsilon == 1
-        assert not list(desk.answers.all())
+        assert desk.budgets.ledger.standing("people").totals.spent.epsilon == 1
+        assert not list(desk.history.answers.all())
 
 
 def test_a_question_may_cost_no_more_than_the_policy_says(tmp_path: Path) -> None:
@@ -194,7 +195,10 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
 def test_a_policy_that_cannot_answer_says_what_it_lacks(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
     lacking = {name: value for name, value in told(tmp_path, **changes).items() if value is not None}
     pq.write_table(ROWS, tmp_path / "people.parquet")
-    with pytest.raises(InvalidParameter, match=match), open_desk([load_policy(lacking)], tmp_path / "people.parquet"):
+    with (
+        pytest.raises(InvalidParameter, match=match),
+        open_queries([load_policy(lacking)], tmp_path / "people.parquet"),
+    ):
         pytest.fail("it opened")
 
 
@@ -274,7 +278,7 @@ def test_what_becomes_of_people_with_more_rows_holds_for_questions(
     with desk_of(tmp_path, **changes) as desk:
         asked = desk.ask(asking("SELECT COUNT(*) AS n FROM people", "200"))
         assert asked.answer.rows()[0]["n"] == people  # noise of scale 1 / 200: beyond is a chance of e^(−200)
-        assert asked.certificate.claims[0].unit == desk.policies[0].schema.unit
+        assert asked.certificate.claims[0].unit == desk.planner.policies[0].schema.unit
 
 
 def test_many_threads_never_overspend(tmp_path: Path) -> None:
@@ -293,7 +297,7 @@ def test_many_threads_never_overspend(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert (len(answered), len(refused)) == (5, 7)
-        assert desk.ledger.check().ok
+        assert desk.budgets.ledger.check().ok
 
 
 def test_fewer_groups_a_person_need_less_noise_for_people(tmp_path: Path) -> None:

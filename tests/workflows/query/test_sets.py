@@ -23,7 +23,7 @@ from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.plan_again import asked_again
-from incrowd.workflows.query.service import QueryBatch
+from incrowd.workflows.query.request import QueryBatch
 from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import desk_of
@@ -46,9 +46,9 @@ def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
 ) -> None:
     with desk_of(tmp_path) as desk:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
-        before = desk.ledger.chain.head()
-        priced = desk.price_batch(together(*RANGES))
-        assert desk.ledger.chain.head() == before
+        before = desk.budgets.ledger.chain.head()
+        priced = desk.price(together(*RANGES))
+        assert desk.budgets.ledger.chain.head() == before
     assert priced.cost == Amount.up(1, 0)
     assert len(priced.expected) == len(RANGES)
     assert all(each.half_width is not None and each.half_width < 3.0 * len(RANGES) for each in priced.expected)
@@ -60,9 +60,9 @@ def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delta: str) -> None:
     with desk_of(tmp_path) as desk:
-        answered = desk.ask_batch(together(MEAN, *RANGES, *TABLES, delta=delta))
-        policy = desk.policies[0]
-        assert desk.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
+        answered = desk.ask(together(MEAN, *RANGES, *TABLES, delta=delta))
+        policy = desk.planner.policies[0]
+        assert desk.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     assert len(answered.answers) == 1 + len(RANGES) + len(TABLES)
     assert [column.name for column in answered.answers[0].columns] == ["m"]
     assert float(answered.cost.epsilon) <= 1.0
@@ -89,7 +89,7 @@ def same_plan(certificate: Certificate, policy: Policy) -> bool:
 def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
     """The steps of a set stand before those of other questions; files are in the order in which was asked."""
     with desk_of(tmp_path) as desk:
-        certificate = desk.ask_batch(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
+        certificate = desk.ask(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
     (told,) = [each.sentence for each in walk(certificate.steps) if isinstance(each, AnswerSet)]
     assert told.startswith("6 counting questions (answers 1 and 3 to 7) are answered together from ")
 
@@ -97,7 +97,7 @@ def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
 def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         by_sex, by_age, (total,) = (
-            [row["n"] for row in answer.rows()] for answer in desk.ask_batch(together(*TABLES)).answers
+            [row["n"] for row in answer.rows()] for answer in desk.ask(together(*TABLES)).answers
         )
     assert sum(by_sex) == pytest.approx(total)
     assert sum(by_age) == pytest.approx(total)
@@ -161,7 +161,7 @@ FORGED: list[Callable[[dict[str, Any]], Any]] = [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
     with desk_of(tmp_path_factory.mktemp("set")) as desk:
-        return desk.ask_batch(together(*RANGES)).certificate.to_json(), desk.policies[0]
+        return desk.ask(together(*RANGES)).certificate.to_json(), desk.planner.policies[0]
 
 
 @pytest.mark.parametrize("change", FORGED)
@@ -255,9 +255,9 @@ def test_tables_by_keys_that_do_not_tell_what_is_asked_are_found_by_the_policy(
 @pytest.fixture(scope="module")
 def by_keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
     with desk_of(tmp_path_factory.mktemp("keys")) as desk:
-        return desk.ask_batch(together(*PAIRS)).certificate.to_json(), desk.policies[0]
+        return desk.ask(together(*PAIRS)).certificate.to_json(), desk.planner.policies[0]
 
 
 def test_what_a_set_says_cannot_be_changed_anywhere(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
-        require_all_caught(desk.ask_batch(together(*TABLES[:2], MEAN)).certificate.to_json())
+        require_all_caught(desk.ask(together(*TABLES[:2], MEAN)).certificate.to_json())

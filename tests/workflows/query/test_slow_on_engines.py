@@ -23,7 +23,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests import spark
 from tests.postgres_tables import ask, load
 from tests.queries.slow import ATTACK, KIN, WRITTEN
@@ -81,7 +81,7 @@ def in_postgres(folder: Path, address: str) -> Iterator[tuple[QueryService, Quer
         policy(folder / str(number), source, pushdown=True, table="visits") for number, source in enumerate(sources)
     ]
     with ExitStack() as stack:
-        first, second = (stack.enter_context(open_desk([load_policy(file)])) for file in files)
+        first, second = (stack.enter_context(open_queries([load_policy(file)])) for file in files)
         yield first, second
 
 
@@ -93,7 +93,7 @@ def on_spark(folder: Path) -> Iterator[tuple[QueryService, QueryService]]:
         pq.write_table(table(victim=victim), path)
         files.append(policy(folder / str(victim), str(path)))
     with ExitStack() as stack:
-        opened = (stack.enter_context(open_desk([load_policy(file)], settings=ON_SPARK)) for file in files)
+        opened = (stack.enter_context(open_queries([load_policy(file)], settings=ON_SPARK)) for file in files)
         first, second = opened
         yield first, second
 
@@ -117,7 +117,7 @@ def bound(desk: QueryService, sql: str) -> object:
 def check_bound(desk: QueryService, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
     """Raise AssertionError if more rows pass an operator than the bound on a question's work allows."""
     for tree in desk.prepare(QueryRequest(sql, TERMS)).planned.statistics:
-        assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, desk.catalog) * (PEOPLE + 1), sql
+        assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, desk.planner.catalog) * (PEOPLE + 1), sql
 
 
 @pytest.mark.postgres
@@ -128,7 +128,7 @@ def test_postgresql_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_pa
         assert found[ATTACK][0][0] == "QuestionRefused"
         answered = [sql for sql, (first, _) in found.items() if isinstance(first[0], int)]
         assert len(answered) > 20
-        warehouse = desks[0].warehouse
+        warehouse = desks[0].planner.tables
         assert isinstance(warehouse, PostgresWarehouse)
 
         def passed(tree: exp.Query) -> Iterator[float]:
@@ -164,7 +164,7 @@ def test_spark_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_path: P
     with on_spark(tmp_path) as desks:
         bounds = {sql: [bound(desk, sql) for desk in desks] for sql in SOME}
         assert [sql for sql, (first, second) in bounds.items() if first != second] == []
-        warehouse = desks[0].warehouse
+        warehouse = desks[0].planner.tables
         assert isinstance(warehouse, SparkWarehouse)
         for sql in ON_CLUSTER:
             first, second = (outcome(desk, sql) for desk in desks)

@@ -16,7 +16,7 @@ from incrowd.web.settings import Settings
 from incrowd.web.timing import shown_after
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
-from incrowd.workflows.query.service import QueryService, open_desk
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests.queries.slow import ATTACK, KIN
 
 VICTIM = "7,50,5.0,heart," + "a" * 5000 + "\n"
@@ -51,7 +51,7 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QueryServi
     home = tmp_path_factory.mktemp("slow")
     files = (policy(home / "with", OTHERS + VICTIM * 6), policy(home / "without", OTHERS))
     with ExitStack() as stack:
-        first, second = (stack.enter_context(open_desk([load_policy(file)])) for file in files)
+        first, second = (stack.enter_context(open_queries([load_policy(file)])) for file in files)
         yield first, second
 
 
@@ -75,11 +75,11 @@ def test_bound_time_and_reply_are_the_same_with_and_without_a_person(
 
 
 def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple[QueryService, QueryService]) -> None:
-    spent = [desk.budget(None) for desk in desks]
+    spent = [desk.budgets.report(None) for desk in desks]
     for desk in desks:
         kind, words = outcome(desk, ATTACK)
         assert (kind, "one person could make" in str(words)) == ("QuestionRefused", True)
-    assert [desk.budget(None) for desk in desks] == spent
+    assert [desk.budgets.report(None) for desk in desks] == spent
 
 
 def test_texts_are_read_as_far_as_declared(desks: tuple[QueryService, QueryService]) -> None:
@@ -89,5 +89,5 @@ def test_texts_are_read_as_far_as_declared(desks: tuple[QueryService, QueryServi
         .planned
     )
     (query,) = asked.statistics
-    found = desks[0].warehouse.collect(query).to_pylist()
+    found = desks[0].planner.tables.collect(query).to_pylist()
     assert max(row["_place"] for row in found) <= 210

@@ -17,7 +17,8 @@ from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.errors import InvalidParameter, QuestionFailed, QuestionRefused, Refused, SourceUnreadable
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests import spark
 from tests.postgres_tables import ask, load
 
@@ -46,26 +47,26 @@ def test_spark_answers_as_the_policy_or_the_caller_says(tmp_path: Path, spark_en
     del spark_engine  # the session that is there is used
     pq.write_table(ROWS, tmp_path / "people.parquet")
     settings = Spark(master=spark.MASTER, config=spark.CONFIG)
-    with open_desk([load_policy(told(tmp_path))], tmp_path / "people.parquet", settings=settings) as desk:
+    with open_queries([load_policy(told(tmp_path))], tmp_path / "people.parquet", settings=settings) as desk:
         found = asked(desk)
         assert abs(found["F"] - 1000) < 40
         assert abs(found[None] - 500) < 40
-        before = desk.ledger.chain.head()
+        before = desk.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="leave the rate out"):
             asked(desk, rate=Fraction(1, 2))
-        assert desk.ledger.chain.head() == before, "nothing was charged"
+        assert desk.budgets.ledger.chain.head() == before, "nothing was charged"
 
 
 @pytest.mark.postgres
 def test_a_database_computes_what_is_asked_of_it(tmp_path: Path, postgres: str) -> None:
     source = load(postgres, "people", ROWS)
-    with open_desk([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
-        assert isinstance(desk.warehouse, PostgresWarehouse)
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+        assert isinstance(desk.planner.tables, PostgresWarehouse)
         assert abs(asked(desk)["F"] - 1000) < 40
-        before = desk.ledger.chain.head()
+        before = desk.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="UPPER and LOWER are not computed in PostgreSQL"):
             asked(desk, "SELECT UPPER(sex) AS sex, COUNT(*) AS n FROM people GROUP BY 1")
-        assert desk.ledger.chain.head() == before, "nothing was charged"
+        assert desk.budgets.ledger.chain.head() == before, "nothing was charged"
 
 
 @pytest.mark.postgres
@@ -74,17 +75,17 @@ def test_the_same_rows_in_the_database_have_the_same_budget_under_another_name(t
     for source, name in zip(sources, ("people", "others"), strict=True):
         policy = load_policy(told(tmp_path, source=source, dataset={"name": name}, queries={"pushdown": True}))
         if name == "people":
-            with open_desk([policy]) as desk:
+            with open_queries([policy]) as desk:
                 asked(desk)
         else:
-            with pytest.raises(Refused, match="already known as dataset people"), open_desk([policy]) as desk:
+            with pytest.raises(Refused, match="already known as dataset people"), open_queries([policy]) as desk:
                 asked(desk)
 
 
 @pytest.mark.postgres
 def test_a_question_in_the_database_reads_only_and_fails_without_data(tmp_path: Path, postgres: str) -> None:
     source = load(postgres, "people", ROWS)
-    with open_desk([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
         ask(postgres, "DROP TABLE people")
         with pytest.raises(SourceUnreadable, match="the charge stays spent") as failure:
             asked(desk)
@@ -115,17 +116,20 @@ def test_what_a_database_would_have_to_interpret_is_refused_when_it_is_opened(tm
     texts = ROWS.set_column(1, "age", pa.array([str(age) for age in ROWS["age"].to_pylist()]))
     source = load(postgres, "people", texts)
     policy = load_policy(told(tmp_path, source=source, queries={"pushdown": True}))
-    with pytest.raises(InvalidParameter, match="declared as integer and stored as text"), open_desk([policy]):
+    with pytest.raises(InvalidParameter, match="declared as integer and stored as text"), open_queries([policy]):
         pass
 
 
 def test_pushdown_is_for_databases_and_not_for_spark(tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "people.parquet")
     policy = load_policy(told(tmp_path, source=str(tmp_path / "people.parquet"), queries={"pushdown": True}))
-    with pytest.raises(InvalidParameter, match="all tables are of one PostgreSQL database"), open_desk([policy]):
+    with (
+        pytest.raises(InvalidParameter, match="all tables are of one PostgreSQL database"),
+        open_queries([policy]),
+    ):
         pass
     refused = pytest.raises(InvalidParameter, match="the database computes, not Spark")
-    with refused, open_desk([policy], settings=Spark()):
+    with refused, open_queries([policy], settings=Spark()):
         pass
 
 
@@ -141,8 +145,8 @@ def test_all_passes_of_a_question_see_the_same_rows(
         return fetch(self, *asked)
 
     monkeypatch.setattr(PostgresWarehouse, "_fetch", disturbed)
-    with open_desk([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
         count = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(exp.to_table("people"))
-        first, *others = desk.warehouse.collect_together([count, count, count])
+        first, *others = desk.planner.tables.collect_together([count, count, count])
         assert [first.equals(other) for other in others] == [True, True]
-        assert desk.warehouse.collect(count) != first
+        assert desk.planner.tables.collect(count) != first

@@ -16,7 +16,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.service import QueryBatch, QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.service import QueryService, open_queries
 from tests.postgres_tables import ask, load
 from tests.texts import broken_texts
 
@@ -34,7 +35,7 @@ def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[QuerySer
         "budget": {"epsilon": 10**6},
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
-    with open_desk([load_policy(policy)], source) as desk:
+    with open_queries([load_policy(policy)], source) as desk:
         yield desk
 
 
@@ -43,7 +44,7 @@ def asking(sql: str, rate: Fraction | None = None) -> QueryRequest:
 
 
 def charged(desk: QueryService) -> int:
-    return sum(entry.kind == "charge" for entry in desk.ledger.entries())
+    return sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries())
 
 
 def test_one_cell_that_is_no_text_is_missing_for_every_question(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_rows_that_can_no_longer_be_read_cost_nothing(
         with pytest.raises(SourceUnreadable, match="line"):
             desk.ask(asking(COUNT, rate))
         with pytest.raises(SourceUnreadable, match="line"):
-            desk.ask_batch(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
+            desk.ask(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
         assert charged(desk) == 0
 
 
@@ -110,7 +111,7 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
         ask(postgres, f"CREATE OR REPLACE VIEW people AS SELECT {ending}, age FROM rows")
         with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
             desk.ask(asking(COUNT))
-        monkeypatch.setattr(type(desk.warehouse), "load", lambda *_: None)
+        monkeypatch.setattr(type(desk.planner.tables), "load", lambda *_: None)
         with pytest.raises(QuestionFailed, match=r"broke off.*the charge stays spent") as failure:
             desk.ask(asking(COUNT))
         assert "damaged" not in str(failure.value)

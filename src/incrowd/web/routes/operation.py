@@ -46,7 +46,7 @@ def health(services: Here) -> Response:
     try:
         services.books.access.chain.head()
         services.books.audit.chain.head()
-        services.desk.check()
+        services.queries.check()
     except SourceUnavailable:
         return replies.error(503, "ServerUnavailable", "the data is not available.")
     except IncrowdError:

@@ -1,4 +1,4 @@
-"""Answers that were given, kept beside the ledger: the same question again gets the same answer and reads no row."""
+"""Stored answers, beside the ledger: the same query again gets the same answer, and no row is read for it."""
 
 from __future__ import annotations
 
@@ -28,54 +28,60 @@ T = TypeVar("T")
 
 _NAME = "answers"
 _KIND, _NAMING = "answer", "release"
-"""An entry that holds an answer is long; whoever comes next checks the short one after it, which names its release."""
+"""An entry with an answer is long; the next writer checks the short one after it instead, which names its release."""
 _REMEMBERED, _SHORT = 256, 200_000
-"""How many answers are remembered, and how long such an answer is at most."""
+"""How many answers are remembered, and how long one of them is at most, in characters."""
 _INFINITE = ("NaN", "Infinity")
-"""Numbers that are no JSON; where an answer holds these letters otherwise, no harm is done by writing it anew."""
+"""Numbers that JSON does not have; an answer that holds these letters otherwise is written anew, to the same text."""
 EVERYONE = "*"
-"""Who asked an answer that is for everyone; no analyst can have this name."""
+"""The asker of an answer that is for everyone; no analyst can have this name."""
 
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """An answer as it was given, with its certificate and the number of the charge that paid for it."""
+    """An answer as it was given, with its certificate and the number of its charge."""
 
     answer: str
-    """As JSON text: numbers with a point have no unique form in an entry; a list, where several were paid as one."""
+    """As JSON text, because numbers with a point have no unique form in an entry; the answers to a batch are a list."""
     certificate: Certificate
     charge: int
     asker: str = ""
-    """The analyst whose question it was, or `EVERYONE`; empty where it was kept without one."""
+    """The analyst who asked, or `EVERYONE`; empty where it was stored without one."""
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """The answer, or those to several questions that were paid for as one."""
+        """The answer, or those to a batch."""
         read = json.loads(self.answer)
         return tuple(map(Answer.from_json, read if isinstance(read, list) else [read]))
 
     def paid_for(self, analyst: str | None) -> bool:
-        """Return whether it costs an asker nothing more: it is for everyone, or his own."""
+        """Return whether it costs an analyst nothing more: it is for everyone, or their own."""
         return analyst is None or self.asker in ("", EVERYONE, analyst)
+
+    @property
+    def datasets(self) -> set[str]:
+        """The datasets that the answer is about."""
+        dataset = self.certificate.dataset
+        return {dataset.name, *(dataset.together_with or ())}
 
     @property
     def listed(self) -> dict[str, Any]:
         """The answer in a list of releases."""
         dataset = self.certificate.dataset
-        told = {"id": self.certificate.id, "created": self.certificate.created, "dataset": dataset.name}
-        return told | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
+        listed = {"id": self.certificate.id, "created": self.certificate.created, "dataset": dataset.name}
+        return listed | ({"together with": list(dataset.together_with)} if dataset.together_with else {})
 
     @property
     def several(self) -> bool:
-        """Whether several questions were asked as one."""
+        """Whether it answers a batch."""
         return self.answer.startswith("[")
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The text of each question in its normal form, as the certificate tells it."""
-        made = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
-        asked = each_question(questions_of(self.certificate.steps))
-        return made or tuple(step.question for steps in asked for step in steps if isinstance(step, Understand))
+        """The text of each query in its normal form, from the certificate."""
+        combined = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
+        parts = each_question(questions_of(self.certificate.steps))
+        return combined or tuple(step.question for steps in parts for step in steps if isinstance(step, Understand))
 
     @cached_property
     def texts(self) -> AnswerTexts:
@@ -149,43 +155,43 @@ class Answers:
         """Open the store that belongs to the ledger at an address, or make it."""
         return cls(Chain.create(sibling_address(ledger, _NAME), _NAME, newest=1))
 
-    def find(self, question: str) -> StoredAnswer | None:
-        """Return the answer to a question, by its mark, if it was given before."""
-        found = self.remembered(question)
-        if found is not None:
-            return found
-        body = self.chain.read(lambda reader: reader.value(("question", question)))
-        return None if body is None else self._noted(question, StoredAnswer.of(body))
+    def find(self, query_id: str) -> StoredAnswer | None:
+        """Return the answer to a query, if it is stored."""
+        stored = self.remembered(query_id)
+        if stored is not None:
+            return stored
+        body = self.chain.read(lambda reader: reader.value(("question", query_id)))
+        return None if body is None else self._remember(query_id, StoredAnswer.of(body))
 
-    def remembered(self, question: str) -> StoredAnswer | None:
-        """Return an answer that this process found or gave lately: what was given once is given for good."""
-        return self._recent.get(question)
+    def remembered(self, query_id: str) -> StoredAnswer | None:
+        """Return an answer that this process stored or found lately; a stored answer never changes."""
+        return self._recent.get(query_id)
 
-    def _noted(self, question: str, found: StoredAnswer) -> StoredAnswer:
-        return self._recent.put(question, found) if len(found.answer) <= _SHORT else found
+    def _remember(self, query_id: str, stored: StoredAnswer) -> StoredAnswer:
+        return self._recent.put(query_id, stored) if len(stored.answer) <= _SHORT else stored
 
     def named(self, release: str) -> StoredAnswer | None:
         """Return an answer by the id of its certificate."""
-        question = self.chain.read(lambda reader: reader.value(("release", release)))
-        return None if question is None else self.find(str(question))
+        query_id = self.chain.read(lambda reader: reader.value(("release", release)))
+        return None if query_id is None else self.find(str(query_id))
 
-    def keep(self, question: str, kept: StoredAnswer) -> StoredAnswer:
-        """Keep an answer, unless the same question was answered in the meantime: then return the earlier answer."""
-        body = {"answer": kept.answer, "certificate": kept.plain_certificate, "charge": kept.charge}
-        body |= {"asker": kept.asker} if kept.asker else {}
+    def store(self, query_id: str, new: StoredAnswer) -> StoredAnswer:
+        """Store an answer, unless the same query was answered in the meantime: then return the earlier answer."""
+        body = {"answer": new.answer, "certificate": new.plain_certificate, "charge": new.charge}
+        body |= {"asker": new.asker} if new.asker else {}
 
         def write(writer: Writer) -> StoredAnswer:
-            found = writer.value(("question", question))
-            if found is not None:
-                return StoredAnswer.of(found)
-            writer.append(_KIND, {"question": question}, {("question", question): body})
-            writer.append(_NAMING, {"question": question}, {("release", kept.certificate.id): question})
-            return kept
+            earlier = writer.value(("question", query_id))
+            if earlier is not None:
+                return StoredAnswer.of(earlier)
+            writer.append(_KIND, {"question": query_id}, {("question", query_id): body})
+            writer.append(_NAMING, {"question": query_id}, {("release", new.certificate.id): query_id})
+            return new
 
-        return self._noted(question, self.chain.transact(write))
+        return self._remember(query_id, self.chain.transact(write))
 
     def listed(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return who asked for each answer, and the answer in short, the earliest first; each is read once."""
+        """Return the asker of each answer and its line in a list of releases, the earliest first."""
         with self._lock:
             for link in self.chain.links(self._listed_until):
                 self._listed.extend((stored.asker, stored.listed) for stored in _stored(link))
@@ -198,13 +204,13 @@ class Answers:
             yield from _stored(link)
 
 
-def question_mark(told: Mapping[str, Any]) -> str:
-    """Return the mark of a question: everything that must agree for it to be the same question.
+def query_digest(content: Mapping[str, Any]) -> str:
+    """Return the id of a query: a digest of everything that equal queries share.
 
-    >>> question_mark({"text": "SELECT COUNT(*) FROM t", "epsilon": "1"}) == question_mark({"text": "x"})
+    >>> query_digest({"text": "SELECT COUNT(*) FROM t", "epsilon": "1"}) == query_digest({"text": "x"})
     False
     """
-    return digest("incrowd question 1", told)
+    return digest("incrowd question 1", content)
 
 
 def _stored(link: ChainEntry) -> Iterator[StoredAnswer]:

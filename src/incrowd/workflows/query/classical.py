@@ -57,21 +57,21 @@ def ask_classical(desk: QueryService, sql: str, protection: Protection) -> Class
     differentially private was ever released from it.  All else is refused: one exact answer beside noisy ones undoes
     what they guarantee.
     """
-    plain = plain_question(sql, desk.catalog)
-    relation = replace(desk.catalog[plain.table], ready=False)
+    plain = plain_question(sql, desk.planner.catalog)
+    relation = replace(desk.planner.catalog[plain.table], ready=False)
     dataset = str(relation.dataset)
     _check_apart(desk, dataset)
-    if any(policy.gate is not None for policy in desk.policies if policy.name == dataset):
+    if any(policy.gate is not None for policy in desk.planner.policies if policy.name == dataset):
         raise Refused("classical answers are for teaching and know no consent: take a policy without a purpose.")
     if isinstance(protection, Audited):
         _check_auditable(plain, relation)
-    book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)
-    asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
-    desk.warehouse.load([_all_rows(relation)])
-    payer = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
-    with concluding(desk.ledger, asked.plan, payer):
-        performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
-        desk.ledger.conclude(performed.entry, _UNCERTIFIED)
+    book = next(policy.ledger_address for policy in desk.planner.policies if policy.name == dataset)
+    asked = _Classical(plain, relation, protection, desk.budgets.ledger.secret, book)
+    desk.planner.tables.load([_all_rows(relation)])
+    payer = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.budgets.bonds[dataset],))
+    with concluding(desk.budgets.ledger, asked.plan, payer):
+        performed = perform(asked.plan, desk.planner.tables, desk.budgets.ledger, payer)
+        desk.budgets.ledger.conclude(performed.entry, _UNCERTIFIED)
     answer: ClassicalAnswer | Refused = performed.output
     if isinstance(answer, Refused):
         raise answer
@@ -115,7 +115,7 @@ class _Classical:
 
 
 def _check_apart(desk: QueryService, dataset: str) -> None:
-    standing = desk.standing(dataset)
+    standing = desk.budgets.status(dataset)
     budget, totals = standing.terms.budget, standing.totals
     if budget is None or budget.unbounded is None or budget.limit.epsilon > 0 or totals.charges > totals.unbounded:
         raise Refused(

@@ -1,31 +1,36 @@
-"""History: what somebody asked and paid for, the latest first, as the ledger and the kept answers tell it.
+"""History: the queries that an analyst asked and paid for, the latest first, from the ledger and the stored answers.
 
-Of what was charged and has no kept answer, one thing is told whatever became of it: a question that is being answered
-and one that failed look the same, so that nobody learns here, before its time, how it went.
+A charge without a stored answer has one description, whatever became of it.  A query that is being answered and one
+that failed look the same, so that nobody learns here, before its time, how it went.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
+from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.certificate import Certificate
 from incrowd.store.chain_entry import ChainEntry
+from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
+from incrowd.workflows.query.budgets import Budgets
+from incrowd.workflows.query.request import BatchAnswer, QueryAnswer
 
 ANSWERED = "answered"
 NOT_KEPT = "no answer is kept: it is being answered, or nothing came of it, or it was written to files"
 _LOOKS = 10
-"""For each entry that is wanted, so many are looked at: those that are not the reader's own may be nobody's to read."""
+"""Entries that are read for each one on a page: others' entries may not be readable."""
 _PAYMENTS = ("charge", "repeat")
 
 
 @dataclass(frozen=True)
 class HistoryRange:
-    """Which entries are wanted: so many before the one numbered `before`; with `others`, what others asked, too."""
+    """Which entries to return: at most `limit` before the one numbered `before`; with `others`, those of others too."""
 
     limit: int = 50
     before: int | None = None
@@ -34,7 +39,7 @@ class HistoryRange:
 
 @dataclass(frozen=True)
 class ChargedQuery:
-    """A question, or several paid for as one: when, for how much, and what is kept of the answer.
+    """A query or a batch that was paid for: when, how much, and the stored answer.
 
     `number` is the ledger's entry that paid, `spent` what the payer had spent of each dataset right after it, and
     `left` what was left of the first dataset then.  Texts and columns are those of the certificate.
@@ -47,53 +52,53 @@ class ChargedQuery:
     spent: Mapping[str, Mapping[str, str]]
     own: bool
     repeated: bool
-    kept: StoredAnswer | None
+    stored: StoredAnswer | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        certificate = None if self.kept is None else self.kept.certificate
+        certificate = None if self.stored is None else self.stored.certificate
         left = None if certificate is None or self.repeated else certificate.accounting.left
         return {
             "number": self.number,
             "id": self.id,
             "at": self.at,
-            "questions": [] if self.kept is None else list(self.kept.questions),
+            "questions": [] if self.stored is None else list(self.stored.questions),
             "columns": [] if certificate is None else list(certificate.schema.released),
             "cost": self.cost,
             "spent": self.spent,
             "left": None if left is None else {"epsilon": left.epsilon, "delta": left.delta},
             "own": self.own,
             "repeated": self.repeated,
-            "state": NOT_KEPT if self.kept is None else ANSWERED,
+            "state": NOT_KEPT if self.stored is None else ANSWERED,
         }
 
 
 @dataclass(frozen=True)
 class HistoryPage:
-    """Past questions, the latest first; `next` is where the next page begins, None at the end."""
+    """Past queries, the latest first; `next` is where the next page begins, None at the end."""
 
     entries: tuple[ChargedQuery, ...]
     next: int | None
-    budget: Mapping[str, Any]
+    budgets: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        told = [each.to_json() for each in self.entries]
-        return {"history": told, "next": self.next, "datasets": dict(self.budget)}
+        entries = [entry.to_json() for entry in self.entries]
+        return {"history": entries, "next": self.next, "datasets": dict(self.budgets)}
 
 
 class PaymentIndex:
     """Which entries of a ledger are payments, and whose; each entry is read once."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+        self._ledger = ledger
         self._lock = Lock()  # guards all below: each entry is read once, and in order
         self._read_until = 0
         self._numbers: dict[str | None, list[int]] = {}
         self._repeats: set[tuple[str | None, str]] = set()  # who paid for which release that another had paid for
 
     def of(self, analyst: str | None) -> list[int]:
-        """Return the numbers of what an analyst paid (None: what was paid for everyone), the earliest first."""
+        """Return the numbers of an analyst's payments (None: those for everyone), the earliest first."""
         with self._lock:
             self._read_new()
             return list(self._numbers.get(analyst, ()))
@@ -105,22 +110,22 @@ class PaymentIndex:
             return sorted(number for numbers in self._numbers.values() for number in numbers)
 
     def paid_again(self, analyst: str | None, release: str) -> bool:
-        """Whether somebody paid for a release that another had paid for before."""
+        """Return whether an analyst paid for a release that another had paid for before."""
         with self._lock:
             self._read_new()
             return (analyst, release) in self._repeats
 
-    def links(self, numbers: Collection[int]) -> list[ChainEntry]:
-        """Return the entries with these numbers."""
-        return self.ledger.chain.read(lambda reader: [reader.links(number - 1, 1)[0] for number in numbers])
+    def entry(self, number: int) -> ChainEntry:
+        """Return the entry with this number."""
+        return self._ledger.chain.read(lambda reader: reader.links(number - 1, 1)[0])
 
     def read(self) -> None:
-        """Read what is new; the first time that is the whole ledger, at about 50 µs an entry."""
+        """Read new entries; the first time that is the whole ledger, at about 50 µs an entry."""
         with self._lock:
             self._read_new()
 
     def _read_new(self) -> None:
-        for entry in self.ledger.entries(self._read_until):
+        for entry in self._ledger.entries(self._read_until):
             self._read_until = entry.sequence
             if entry.kind in _PAYMENTS:
                 self._numbers.setdefault(entry.body["analyst"], []).append(entry.sequence)
@@ -128,59 +133,91 @@ class PaymentIndex:
                 self._repeats.add((entry.body["analyst"], entry.body["release"]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AnswerHistory:
-    """Payments and kept answers, and which of them are whose; `datasets` are those that may be seen at all."""
+    """The answers about some datasets, who paid for them, and who may read them."""
 
-    payments: PaymentIndex
+    policies: tuple[Policy, ...]
+    budgets: Budgets
     answers: Answers
-    datasets: Collection[str]
+    payments: PaymentIndex
 
-    def page(
-        self, analyst: str | None, page: HistoryRange, readable: Callable[[StoredAnswer], bool]
-    ) -> tuple[tuple[ChargedQuery, ...], int | None]:
-        """Return a page of what an analyst asked, and of what others asked if it is readable; and where the next is."""
-        numbers = self.payments.all() if page.others else self.payments.of(analyst)
-        earlier = [each for each in reversed(numbers) if page.before is None or each < page.before]
-        looked = earlier[: page.limit * _LOOKS if page.others else page.limit]
-        found: list[ChargedQuery] = []
+    def within(self, datasets: Collection[str]) -> AnswerHistory:
+        """Return the history of these datasets alone."""
+        policies = tuple(policy for policy in self.policies if policy.name in datasets)
+        return replace(self, policies=policies, budgets=self.budgets.within(datasets))
+
+    def page(self, analyst: str | None, range_: HistoryRange, *, reads_all: bool = False) -> HistoryPage:
+        """Return a page of an analyst's queries (None: those for everyone), the latest first.
+
+        With `others` it also holds queries of others, where the policies name the analyst or `reads_all` is set.
+        """
+        reader = None if reads_all else analyst
+        others = range_.others and (reads_all or bool(self._read_by(analyst)))
+        numbers = self.payments.all() if others else self.payments.of(analyst)
+        earlier = [number for number in reversed(numbers) if range_.before is None or number < range_.before]
+        entries = list[ChargedQuery]()
         last = None
-        for number in looked:
-            found += self._past(number, analyst, readable)
+        for number in earlier[: range_.limit * _LOOKS if others else range_.limit]:
             last = number
-            if len(found) == page.limit:
+            if (entry := self._entry(number, analyst, reader)) is not None:
+                entries.append(entry)
+            if len(entries) == range_.limit:
                 break
-        return tuple(found), last if last is not None and last != earlier[-1] else None
+        following = last if last is not None and last != earlier[-1] else None
+        return HistoryPage(tuple(entries), following, self.budgets.report(analyst))
 
-    def given(self, id_: str, analyst: str | None) -> StoredAnswer | None:
-        """Return a kept answer, if it was given to everyone, or to this analyst, who paid for it."""
-        kept = self.answers.named(id_)
-        if kept is None or not datasets_of(kept) <= set(self.datasets):
+    def answer(self, id_: str, analyst: str | None = None) -> QueryAnswer | BatchAnswer | None:
+        """Return a stored answer at no cost to an analyst who was given it before; None to everybody else."""
+        stored = self.answers.named(id_)
+        if stored is None or not stored.datasets <= self._datasets:
             return None
-        paid = kept.asker in (EVERYONE, analyst) or self.payments.paid_again(analyst, id_)
-        return kept if paid else None
+        if stored.asker not in (EVERYONE, analyst) and not self.payments.paid_again(analyst, id_):
+            return None
+        left = self.budgets.remaining(stored.datasets)
+        answer = BatchAnswer(stored.answers, stored.certificate, Amount(), left, repeated=True)
+        return answer if stored.several else answer.alone
 
-    def _past(
-        self, number: int, analyst: str | None, readable: Callable[[StoredAnswer], bool]
-    ) -> Iterator[ChargedQuery]:
-        (link,) = self.payments.links([number])
-        release, payer = link.body["release"], link.body["analyst"]
-        own = payer == analyst
-        if not {part["dataset"] for part in link.body["parts"]} <= set(self.datasets):
-            return
-        kept = self.answers.named(release)
-        if not own and (kept is None or link.kind == "repeat" or not readable(kept)):
-            return
-        cost = {part["dataset"]: _cost(part) for part in link.body["parts"]}
-        yield ChargedQuery(
-            number, release, link.at, cost, _spent(link) if own else {}, own, link.kind == "repeat", kept
-        )
+    def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
+        """Return the certificate of an answer; for an analyst, if they may read the query."""
+        stored = self.answers.named(id_)
+        return stored.certificate if stored is not None and self.readable(stored, analyst) else None
 
+    def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
+        """Return a line for each answer, the earliest first; for an analyst, those that they may read."""
+        return [
+            line
+            for asker, line in self.answers.listed()
+            if self._may_read(asker, {line["dataset"], *line.get("together with", ())}, analyst)
+        ]
 
-def datasets_of(kept: StoredAnswer) -> set[str]:
-    """Return the datasets that a kept answer tells about."""
-    dataset = kept.certificate.dataset
-    return {dataset.name, *(dataset.together_with or ())}
+    def readable(self, stored: StoredAnswer, analyst: str | None) -> bool:
+        """Return whether an analyst may read a query: it is for everyone, their own, or the policies name them."""
+        return self._may_read(stored.asker, stored.datasets, analyst)
+
+    def _may_read(self, asker: str, datasets: set[str], analyst: str | None) -> bool:
+        return analyst is None or asker in (EVERYONE, analyst) or datasets <= self._read_by(analyst)
+
+    def _read_by(self, analyst: str | None) -> set[str]:
+        """Return the datasets of which an analyst may read the queries of others."""
+        sections = {policy.name: policy.section.queries for policy in self.policies}
+        return {name for name, queries in sections.items() if queries is not None and analyst in queries.readers}
+
+    @property
+    def _datasets(self) -> set[str]:
+        return {policy.name for policy in self.policies}
+
+    def _entry(self, number: int, analyst: str | None, reader: str | None) -> ChargedQuery | None:
+        """Return the query of a payment, or None if it is about other datasets, or others' and not readable."""
+        entry = self.payments.entry(number)
+        release, own, repeated = entry.body["release"], entry.body["analyst"] == analyst, entry.kind == "repeat"
+        if not {part["dataset"] for part in entry.body["parts"]} <= self._datasets:
+            return None
+        stored = self.answers.named(release)
+        if not own and (stored is None or repeated or not self.readable(stored, reader)):
+            return None
+        cost = {part["dataset"]: _cost(part) for part in entry.body["parts"]}
+        return ChargedQuery(number, release, entry.at, cost, _spent(entry) if own else {}, own, repeated, stored)
 
 
 def _cost(part: Mapping[str, Any]) -> dict[str, str]:
@@ -189,8 +226,8 @@ def _cost(part: Mapping[str, Any]) -> dict[str, str]:
     return {"epsilon": part["epsilon"], "delta": part["delta"]}
 
 
-def _spent(link: ChainEntry) -> dict[str, Any]:
+def _spent(entry: ChainEntry) -> dict[str, Any]:
     """Return what the payer had spent of each dataset right after an entry, as the entry sets it."""
-    sets = {tuple(json.loads(key)): value for key, value in link.sets.items()}
-    own = {key[1]: value for key, value in sets.items() if key[0] == "analyst" and key[2] == link.body["analyst"]}
+    sets = {tuple(json.loads(key)): value for key, value in entry.sets.items()}
+    own = {key[1]: value for key, value in sets.items() if key[0] == "analyst" and key[2] == entry.body["analyst"]}
     return {root: {name: value[name] for name in ("epsilon", "delta")} for root, value in own.items()}

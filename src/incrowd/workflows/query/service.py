@@ -1,397 +1,277 @@
-"""Desk: where questions are asked; it prices them without a row, charges them, answers them, and remembers answers."""
+"""The query service: it estimates the cost of queries without a row, charges them, answers them, and stores answers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from incrowd.accounting.budget import Amount
-from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.status import BudgetStatus
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
-from incrowd.engines.sql.engine import Limits, QueryTables
-from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
-from incrowd.queries.answer_work import answer_steps
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.combined_measurement import measure
-from incrowd.queries.language.interpretation import interpret
+from incrowd.engines.sql.engine import Limits
+from incrowd.errors import LedgerUnavailable, SourceUnavailable
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.language.understanding import understand
-from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile
-from incrowd.workflows.query.answers import EVERYONE, Answers, LruCache, StoredAnswer, question_mark
-from incrowd.workflows.query.batches import numbered, plan_together, refusing, understand_each
+from incrowd.workflows.policy.sources import FingerprintFile
+from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
+from incrowd.workflows.query.budgets import Budgets, cost_to_first, highest_cost
 from incrowd.workflows.query.description import describe_catalog
 from incrowd.workflows.query.gated import admission_to, gated_rows
-from incrowd.workflows.query.history import AnswerHistory, HistoryPage, HistoryRange, PaymentIndex, datasets_of
-from incrowd.workflows.query.open_charges import OpenCharges, open_charges
-from incrowd.workflows.query.prepared import PendingAnswer, PlannedQuery, PreparedQuery
-from incrowd.workflows.query.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
-from incrowd.workflows.query.request import (
-    BatchAnswer,
-    CostEstimate,
-    QueryAnswer,
-    QueryBatch,
-    QueryEstimate,
-    QueryRequest,
-)
-from incrowd.workflows.query.tables import available, declared_units, open_tables
+from incrowd.workflows.query.history import AnswerHistory, PaymentIndex
+from incrowd.workflows.query.open_charges import OpenCharges, QueryInFlight, open_charges
+from incrowd.workflows.query.planning import PlannedQuery, QueryPlanner, Request
+from incrowd.workflows.query.request import BatchAnswer, CostEstimate, QueryAnswer, QueryBatch, QueryRequest
+from incrowd.workflows.query.tables import available, open_tables
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
 
-if TYPE_CHECKING:
-    from sqlglot import exp
-
-__all__ = ["BatchAnswer", "CostEstimate", "QueryAnswer", "QueryBatch", "QueryRequest", "QueryService", "open_desk"]
-_PLANS, _BATCHES = 256, 4
-T = TypeVar("T")
+T = TypeVar("T", bound=QueryAnswer | BatchAnswer)
+RETRY = 0.05
+"""Seconds after which is looked again for an answer that another process or thread is making."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryService:
-    """Tables, a ledger and the answers given so far; safe for many threads, and for many processes at one ledger."""
+    """Answers queries about some tables; safe for many threads, and for many processes with one ledger.
 
-    policies: tuple[Policy, ...]
-    catalog: Catalog
-    warehouse: QueryTables
-    ledger: Ledger
-    answers: Answers
-    bonds: Mapping[str, DatasetBinding]
-    open: OpenCharges
-    payments: PaymentIndex
-    plans: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_PLANS))
-    batches: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_BATCHES))
+    The answers that were given are in its `history`, what they cost and what remains in its `budgets`.
+    """
 
-    @property
-    def locks(self) -> Path | None:
-        """The folder where all desks of this ledger on this machine hold locks, if there is one."""
-        return self.open.folder
+    planner: QueryPlanner
+    budgets: Budgets
+    history: AnswerHistory
+    charges: OpenCharges
 
-    def price(self, asking: QueryRequest) -> CostEstimate:
-        """Say what a question costs and how good its answer would be; no row is read and nothing is written.
+    def within(self, datasets: Collection[str]) -> QueryService:
+        """Return a service that knows these datasets and the public tables alone: all else does not exist there."""
+        return replace(
+            self,
+            planner=self.planner.within(datasets),
+            budgets=self.budgets.within(datasets),
+            history=self.history.within(datasets),
+        )
 
-        What others asked whom this one may not read is priced as if it were new.
+    def schema(self) -> dict[str, Any]:
+        """Return the tables that may be queried: columns, domains and units, as declared."""
+        return describe_catalog(self.planner.catalog)
+
+    def price(self, request: Request) -> CostEstimate:
+        """Estimate the cost of a query or a batch and its accuracy; no row is read and nothing is written.
+
+        A query of others that the analyst may not read is estimated as if it were new: nobody learns what others asked.
         """
-        return self._priced(asking, self._plan(asking))
+        planned = self.planner.plan(request)
+        stored = self.history.answers.find(planned.query_id)
+        repeated = stored is not None and self.history.readable(stored, request.analyst)
+        cost = Amount() if repeated or request.account is not None else highest_cost(planned.guarantees.values())
+        estimates = planned.estimates()
+        return CostEstimate(
+            "; ".join(estimate.question for estimate in estimates),
+            tuple(planned.guarantees),
+            cost,
+            self.budgets.remaining(planned.guarantees, cost),
+            tuple(column for estimate in estimates for column in estimate.expected),
+            repeated,
+            tuple(query.sql(dialect="duckdb", pretty=True) for query in planned.statistics),
+            planned.notes,
+            tuple(estimates[place] for place in planned.places) if isinstance(request, QueryBatch) else (),
+        )
 
-    def price_batch(self, asking: QueryBatch) -> CostEstimate:
-        """Say what several questions cost together, and how good their answers would be."""
-        planned = self._plan_batch(asking)
-        each = planned.prices()
-        return replace(self._priced(asking, planned), each=tuple(each[at] for at in planned.places))
+    @overload
+    def ask(self, request: QueryRequest) -> QueryAnswer: ...
+    @overload
+    def ask(self, request: QueryBatch) -> BatchAnswer: ...
+    def ask(self, request: Request) -> QueryAnswer | BatchAnswer:
+        """Charge a query or a batch, read the rows, add noise, certify and store; or return the stored answer."""
+        return self.prepare(request).ask()
 
-    def _priced(self, asking: QueryRequest | QueryBatch, planned: PlannedQuery) -> CostEstimate:
-        kept = self.answers.find(planned.mark)
-        repeated = kept is not None and self._readable(kept, asking.analyst)  # nobody learns what others asked
-        cost = Amount() if repeated or asking.account is not None else highest_price(planned.guarantees.values())
-        left = {name: self._left(name, cost) for name in planned.guarantees}
-        prices = planned.prices()
-        expected = tuple(column for each in prices for column in each.expected)
-        question, texts = "; ".join(each.question for each in prices), plan_of(planned.statistics)
-        return CostEstimate(question, tuple(planned.guarantees), cost, left, expected, repeated, texts, planned.notes)
+    @overload
+    def prepare(self, request: QueryRequest) -> PreparedQuery[QueryAnswer]: ...
+    @overload
+    def prepare(self, request: QueryBatch) -> PreparedQuery[BatchAnswer]: ...
+    def prepare(self, request: Request) -> PreparedQuery[Any]:
+        """Plan a query or a batch, or refuse it; no row is read and nothing is written."""
+        return PreparedQuery(self, request, self.planner.plan(request))
 
-    def ask(self, asking: QueryRequest) -> QueryAnswer:
-        """Answer a question: charge it, read the rows, add noise, certify; or give the answer that was given before."""
-        return self.prepare(asking).ask()
+    def recall(self, request: QueryRequest) -> PreparedQuery[QueryAnswer] | None:
+        """Return a query whose plan is remembered, with no work at all; None tells nothing."""
+        planned = self.planner.recall(request)
+        return None if planned is None else PreparedQuery(self, request, planned)
 
-    def ask_batch(self, asking: QueryBatch) -> BatchAnswer:
-        """Answer several questions that were planned together, for one charge; or give the answers given before."""
-        return self.prepare_batch(asking).ask()
+    def load(self) -> None:
+        """Read all that queries and the history read, as a server does before the first request.
 
-    def prepare(self, asking: QueryRequest) -> PreparedQuery[QueryAnswer]:
-        """Plan a question, or refuse it; no row is read and nothing is written."""
-        return PreparedQuery(self, asking, self._plan(asking), lambda answered: answered.alone)
+        Raise SourceUnavailable where rows cannot be read.
+        """
+        context = Context(self.planner.catalog, None)
+        relations = [relation for relation in self.planner.catalog.relations if relation.askable]
+        with available():
+            self.planner.tables.load([table_rows(relation, context).query for relation in relations])
+        with suppress(LedgerUnavailable):  # whoever reads the history is told
+            self.history.payments.read()
 
-    def recall(self, asking: QueryRequest) -> PreparedQuery[QueryAnswer] | None:
-        """Return a question that was planned here lately, with no work at all; None tells nothing."""
-        planned = self.plans.get(self._key(asking))
-        return None if planned is None else PreparedQuery(self, asking, planned, lambda answered: answered.alone)
-
-    def prepare_batch(self, asking: QueryBatch) -> PreparedQuery[BatchAnswer]:
-        """Plan several questions together, or refuse them; no row is read and nothing is written."""
-        planned = self._plan_batch(asking)
-        return PreparedQuery(self, asking, planned, lambda answered: answered.placed(planned.places))
+    def check(self) -> None:
+        """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
+        with available():
+            self.planner.tables.check()
 
     def begin(self, prepared: PreparedQuery[T]) -> PendingAnswer[T]:
-        """Charge a question that was planned at this desk and read the rows; nobody can see yet what came of it.
+        """Charge a query that was planned here and read the rows; nobody can see its answer yet.
 
-        What is new, or others asked, needs an allowance.  An answer that was given before is found, and nothing done;
-        while somebody else is answering the same question, QueryInFlight is raised.
+        A new query, or one of another analyst, needs an allowance.  For a stored answer nothing is charged or read.
+        While the same query is being answered elsewhere, QueryInFlight is raised.
         """
-        asking, planned = prepared.asking, prepared.planned
+        analyst, planned, answers = prepared.request.analyst, prepared.planned, self.history.answers
         with ExitStack() as stack:
-            kept = self.answers.remembered(planned.mark)
-            if kept is None:
-                stack.enter_context(self.open.alone(planned.mark))
-                kept = self.answers.find(planned.mark)
-            if asking.analyst is not None and (kept is None or not kept.paid_for(asking.analyst)):
-                self._allowed(asking.analyst, planned.policies)
-            if kept is not None:
-                return self.known(prepared, kept)
+            stored = answers.remembered(planned.query_id)
+            if stored is None:
+                # Alone before the look into the store: else two could find nothing there, and both charge.
+                stack.enter_context(self.charges.alone(planned.query_id))
+                stored = answers.find(planned.query_id)
+            if analyst is not None and (stored is None or not stored.paid_for(analyst)):
+                self.budgets.require_allowance(analyst, planned.policies)
+            if stored is not None:
+                return self.repeat(prepared, stored)
             return self._new(prepared, stack.pop_all())
 
-    def known(self, prepared: PreparedQuery[T], kept: StoredAnswer) -> PendingAnswer[T]:
-        """Give an answer that was given before."""
-        return PendingAnswer(partial(self._again, kept, prepared), known=True)
+    def repeat(self, prepared: PreparedQuery[T], stored: StoredAnswer) -> PendingAnswer[T]:
+        """Give a stored answer again."""
+        return PendingAnswer(partial(self._again, prepared, stored), known=True)
+
+    def _again(self, prepared: PreparedQuery[T], stored: StoredAnswer) -> T:
+        analyst = prepared.request.analyst
+        if stored.asker not in (EVERYONE, analyst):  # else it was paid for already
+            self.budgets.ledger.repeat(stored.charge, analyst)
+        left = self.budgets.remaining(prepared.planned.guarantees)
+        answer = BatchAnswer(stored.answers, stored.certificate, Amount(), left, repeated=True, texts=stored.texts)
+        return prepared.reply(answer)
 
     def _new(self, prepared: PreparedQuery[T], alone: ExitStack) -> PendingAnswer[T]:
-        """Charge and read; `alone` is closed when the question is answered, or cannot be."""
-        asking, planned = prepared.asking, prepared.planned
+        """Charge and read; `alone` is closed when the query is answered, or cannot be."""
+        request, planned, ledger = prepared.request, prepared.planned, self.budgets.ledger
         with alone as stack:
             try:
                 with available():
-                    self.warehouse.load(planned.statistics)  # what cannot be read costs nothing
+                    self.planner.tables.load(planned.statistics)  # what cannot be read costs nothing
             except SourceUnavailable:
-                if asking.account is None:  # refused as what others asked is, for which no row is read
-                    declared = [self.bonds[name].declaration for name in planned.guarantees]
-                    self.ledger.preview(planned.guarantees, asking.analyst, declared)
+                if request.account is None:  # refused as a query of others is, for which no row is read
+                    self.budgets.preview(planned.guarantees, request.analyst)
                 raise
             admission = admission_to(planned.policies)
             plan = planned.plan.gated(None if admission is None else admission.gate)
             first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
-            rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
-            bonds = tuple(self.bonds[name] for name in planned.guarantees)
-            payer = ChargeTarget(
-                first.name, stated.fresh_id(), asking.analyst, asking.account, planned.guarantees, bonds
+            rows = gated_rows(self.planner.tables, self.planner.catalog, first.name, admission)
+            bonds = tuple(self.budgets.bonds[name] for name in planned.guarantees)
+            target = ChargeTarget(
+                first.name, stated.fresh_id(), request.analyst, request.account, planned.guarantees, bonds
             )
-            stack.enter_context(self.open.named(payer.release))
-            stack.enter_context(concluding(self.ledger, plan, payer))
-            performed = perform(plan, rows, self.ledger, payer)
+            stack.enter_context(self.charges.named(target.release))
+            stack.enter_context(concluding(ledger, plan, target))
+            performed = perform(plan, rows, ledger, target)
             later = stack.pop_all()
 
         def finish() -> T:
             with later:
                 others, columns = planned.policies[1:], Columns((), tuple(performed.output.schema.names))
                 dataset = dataset_of(first, None, tuple(policy.name for policy in others))  # told by its version
-                return self._kept(prepared, performed, certify(payer.release, stated, performed, dataset, columns))
+                return self._store(prepared, performed, certify(target.release, stated, performed, dataset, columns))
 
         return PendingAnswer(finish)
 
-    def _kept(self, prepared: PreparedQuery[T], performed: ExecutedPlan, certificate: Certificate) -> T:
-        """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
-        asking, planned = prepared.asking, prepared.planned
-        answers = performed.output.answers
+    def _store(self, prepared: PreparedQuery[T], performed: ExecutedPlan, certificate: Certificate) -> T:
+        """Store an answer and conclude its charge; if the same was answered meanwhile, that answer is given."""
+        request, planned, answers = prepared.request, prepared.planned, performed.output.answers
         texts = [answer.to_text() for answer in answers]
-        written = f"[{','.join(texts)}]" if isinstance(asking, QueryBatch) else texts[0]
-        new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
-        kept = self.answers.keep(planned.mark, new)
-        self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
-        given = answers if kept is new else kept.answers
-        stood = {standing.dataset: standing.left for standing in performed.entry.standings}
-        left = {name: stood[self.bonds[name].root] for name in planned.guarantees}
-        paid = spent_by(performed.entry)
-        return prepared.reply(BatchAnswer(given, kept.certificate, paid, left, texts=kept.texts))
+        text = f"[{','.join(texts)}]" if isinstance(request, QueryBatch) else texts[0]
+        new = StoredAnswer(text, certificate, performed.entry.sequence, request.analyst or EVERYONE)
+        stored = self.history.answers.store(planned.query_id, new)
+        self.charges.conclude(performed.entry, certificate.digest() if stored is new else None)
+        return prepared.reply(
+            BatchAnswer(
+                answers if stored is new else stored.answers,
+                stored.certificate,
+                cost_to_first(performed.entry),
+                self.budgets.remaining_after(performed.entry, planned.guarantees),
+                texts=stored.texts,
+            )
+        )
 
-    def schema(self) -> dict[str, Any]:
-        """Return what may be asked about: tables, columns, domains and units, as declared."""
-        return describe_catalog(self.catalog)
 
-    def budget(self, analyst: str | None) -> dict[str, Any]:
-        """Return how the datasets stand, for an analyst with what he has spent and may spend."""
-        return {policy.name: self._standing(policy.name, analyst) for policy in self.policies}
+@dataclass(frozen=True, eq=False)
+class PreparedQuery(Generic[T]):
+    """A query or a batch that was planned and will be answered."""
 
-    def releases(self, analyst: str | None = None) -> list[dict[str, Any]]:
-        """Return the certificates of all answers in short, the earliest first; for an analyst, those he may read."""
-        return [
-            told
-            for asker, told in self.answers.listed()
-            if self._may_read(asker, {told["dataset"], *told.get("together with", ())}, analyst)
-        ]
-
-    def certificate(self, id_: str, analyst: str | None = None) -> Certificate | None:
-        """Return the certificate of an answer; for an analyst, if he may read what was asked."""
-        kept = self.answers.named(id_)
-        return kept.certificate if kept is not None and self._readable(kept, analyst) else None
-
-    def history(self, analyst: str | None, page: HistoryRange, *, reads_all: bool = False) -> HistoryPage:
-        """Return what an analyst asked and paid for (None: what was asked for everyone), the latest first.
-
-        With `others` it also tells what others asked, as far as the policies name the analyst, or `reads_all`.
-        """
-        reader = None if reads_all else analyst
-        allowed = page if reads_all or self._named(analyst) else replace(page, others=False)
-        entries, last = self._archive.page(analyst, allowed, lambda kept: self._readable(kept, reader))
-        return HistoryPage(entries, last, self.budget(analyst))
-
-    def answer(self, id_: str, analyst: str | None = None) -> QueryAnswer | BatchAnswer | None:
-        """Return an answer that was kept, for nothing, to whoever was given it before; None to everybody else."""
-        kept = self._archive.given(id_, analyst)
-        if kept is None:
-            return None
-        left = {name: self._left(name, Amount()) for name in datasets_of(kept)}
-        found = BatchAnswer(kept.answers, kept.certificate, Amount(), left, repeated=True)
-        return found if kept.several else found.alone
-
-    def within(self, datasets: Collection[str]) -> QueryService:
-        """Return a desk that knows these datasets and the public tables alone: all else does not exist there."""
-        relations = (each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets)
-        policies = tuple(policy for policy in self.policies if policy.name in datasets)
-        return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
-
-    def load(self) -> None:
-        """Read all that questions and the history read, as a server does before the first of them comes.
-
-        Raise SourceUnavailable where rows cannot be read.
-        """
-        context, relations = Context(self.catalog, None), [each for each in self.catalog.relations if each.askable]
-        with available():
-            self.warehouse.load([table_rows(relation, context).query for relation in relations])
-        with suppress(LedgerUnavailable):  # whoever wants the history is told
-            self.payments.read()
-
-    def check(self) -> None:
-        """Raise SourceUnavailable if a source is known to be unreadable, or is no longer what it was."""
-        with available():
-            self.warehouse.check()
-
-    def standing(self, dataset: str) -> BudgetStatus:
-        """Return how a dataset stands; one of which nothing was charged yet, as its policy declares it."""
-        return self.ledger.standing(self.bonds[dataset].declaration)
-
-    def _again(self, kept: StoredAnswer, prepared: PreparedQuery[T]) -> T:
-        asking = prepared.asking
-        if kept.asker not in (EVERYONE, asking.analyst):  # else it was paid for already
-            self.ledger.repeat(kept.charge, asking.analyst)
-        left = {name: self._left(name, Amount()) for name in prepared.planned.guarantees}
-        found = BatchAnswer(kept.answers, kept.certificate, Amount(), left, repeated=True, texts=kept.texts)
-        return prepared.reply(found)
-
-    def _plan(self, asking: QueryRequest) -> PlannedQuery:
-        """Return how a question is answered; the same question is planned once."""
-        return self.plans.get_or_make(self._key(asking), lambda: self._planned(asking))
-
-    def _plan_batch(self, asking: QueryBatch) -> PlannedQuery:
-        """Return how several questions are answered; planned once for each asker: it takes time that others see."""
-        return self.batches.get_or_make((self._key(asking), asking.analyst), lambda: self._planned_batch(asking))
-
-    def _key(self, asking: QueryRequest | QueryBatch) -> Hashable:
-        datasets = tuple(policy.name for policy in self.policies)
-        return replace(asking, analyst=None), asking.analyst is None, datasets
-
-    def _planned(self, asking: QueryRequest) -> PlannedQuery:
-        check_account(asking)
-        question = interpret(asking.sql, self.catalog, self._max_groups)
-        policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
-        if not policies:
-            raise Refused("this question reads public tables only: nobody needs protection from its answer.")
-        measured = measure(question, policies[0].schema.unit, asking.terms)
-        guarantees = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
-        if asking.account is None:
-            check_most(self.policies, guarantees, asking.analyst)
-        units = max(map(declared_units, policies))
-        steps = self._answerable(measured.statistics, sampled=asking.terms.rate is not None) * units
-        steps += answer_steps(measured, units)
-        mark = self._mark({"text": question.text}, asking, policies)
-        notes = caps_of([part.question for part in measured.measurements])
-
-        def prices() -> tuple[QueryEstimate, ...]:
-            return (QueryEstimate(question.text, measured.expected),)
-
-        return PlannedQuery(measured.plan, prices, measured.statistics, notes, guarantees, policies, mark, steps)
-
-    def _planned_batch(self, asking: QueryBatch) -> PlannedQuery:
-        found = understand_each(asking.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
-        first = {question.text: number for number, question in reversed(list(enumerate(found, start=1)))}
-        numbers = sorted(first.values())
-        policy = next(policy for policy in self.policies if policy.name in found[0].datasets)
-        questions = {each: found[each - 1] for each in numbers}
-        planned = plan_together(questions, policy.schema.unit, asking.terms, self.catalog)
-        guarantees = {policy.name: planned.plan.guarantee}
-        check_most(self.policies, guarantees, asking.analyst)
-        steps = 0
-        for place, queries in planned.passes:
-            with nullcontext() if place is None else numbered(numbers[place]):
-                steps += self._answerable(queries)
-        with refusing("all questions together"):
-            steps = check_work(steps) * declared_units(policy) + answer_steps(planned, declared_units(policy))
-        mark = self._mark({"texts": [each.text for each in questions.values()]}, asking, (policy,))
-        places = tuple(numbers.index(first[question.text]) for question in found)
-
-        def prices() -> tuple[QueryEstimate, ...]:
-            return tuple(map(QueryEstimate, (each.text for each in planned.questions), planned.expected))
-
-        statistics = tuple(query for _, queries in planned.passes for query in queries)
-        return PlannedQuery(planned.plan, prices, statistics, planned.notes, guarantees, (policy,), mark, steps, places)
-
-    def _answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
-        """Refuse what the place where the rows are does not compute, before anything is charged.
-
-        Return how many steps one unit of privacy causes at most.
-        """
-        for query in queries:
-            self.warehouse.require(query, sampled=sampled)
-        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
-
-    def _mark(self, told: dict[str, Any], asking: QueryRequest | QueryBatch, policies: Sequence[Policy]) -> str:
-        versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
-        terms = {"terms": asking.terms.to_json(), "versions": versions, "account": asking.account}
-        return question_mark(told | terms | {"max_groups": self._max_groups})
+    service: QueryService
+    request: Request
+    planned: PlannedQuery
 
     @property
-    def _archive(self) -> AnswerHistory:
-        return AnswerHistory(self.payments, self.answers, tuple(policy.name for policy in self.policies))
+    def steps(self) -> int:
+        """How much work it is at most, for as many units as the policies declare."""
+        return self.planned.steps
 
     @property
-    def _max_groups(self) -> int | None:
-        """The fewest groups that some policy lets one person take part in; it holds for all questions of this desk."""
-        told = [policy.section.queries.max_groups for policy in self.policies if policy.section.queries is not None]
-        return min((each for each in told if each is not None), default=None)
+    def query_id(self) -> str:
+        """What equal queries share."""
+        return self.planned.query_id
 
-    def _allowed(self, analyst: str, policies: Sequence[Policy]) -> None:
-        """Refuse an analyst without an allowance, where the policy does not say that none is needed."""
-        for policy in policies:
-            if policy.section.queries is not None and policy.section.queries.open:
-                continue
-            if self.ledger.analyst(self.bonds[policy.name].declaration, analyst)[1] is None:
-                raise Refused(
-                    f"{analyst} has no allowance for {policy.name}. Ask its owner for one (incrowd ledger grant "
-                    "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
-                )
+    def again(self) -> PendingAnswer[T] | None:
+        """Return the stored answer, if this process remembers it and no allowance is needed for it."""
+        stored = self.service.history.answers.remembered(self.query_id)
+        return (
+            None if stored is None or not stored.paid_for(self.request.analyst) else self.service.repeat(self, stored)
+        )
 
-    def _readable(self, kept: StoredAnswer, analyst: str | None) -> bool:
-        return self._may_read(kept.asker, datasets_of(kept), analyst)
+    def begin(self) -> PendingAnswer[T]:
+        """Charge it and read the rows, or find the stored answer."""
+        return self.service.begin(self)
 
-    def _may_read(self, asker: str, datasets: set[str], analyst: str | None) -> bool:
-        """Return whether an analyst may read what was asked: for everyone, by himself, or where he is named."""
-        return analyst is None or asker in (EVERYONE, analyst) or datasets <= self._named(analyst)
+    def ask(self) -> T:
+        """Answer it and conclude its charge; where the same is being answered elsewhere, wait for that answer."""
+        while True:
+            try:
+                answer = self.begin().finish()
+            except QueryInFlight:
+                time.sleep(RETRY)
+            else:
+                self.service.charges.settle()
+                return answer
 
-    def _named(self, analyst: str | None) -> set[str]:
-        """Return the datasets of which an analyst reads what others asked."""
-        told = {policy.name: policy.section.queries for policy in self.policies}
-        return {name for name, queries in told.items() if queries is not None and analyst in queries.readers}
+    def reply(self, answer: BatchAnswer) -> T:
+        """Return the answers to what was measured as the answer to the request."""
+        reply: Any = answer.placed(self.planned.places) if isinstance(self.request, QueryBatch) else answer.alone
+        return reply  # type: ignore[no-any-return]
 
-    def _left(self, dataset: str, cost: Amount) -> Amount | None:
-        left = self.standing(dataset).left
-        return left.minus(cost) if left is not None and cost.within(left) else None
 
-    def _standing(self, dataset: str, analyst: str | None) -> dict[str, Any]:
-        standing = self.standing(dataset)
-        told: dict[str, Any] = {"unit": str(standing.terms.unit), "left": standing.left and standing.left.to_json()}
-        if analyst is not None:
-            own, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
-            told |= {"spent": own.to_json(), "allowance": allowance and allowance.to_json()}
-        return told
+@dataclass(frozen=True, eq=False)
+class PendingAnswer(Generic[T]):
+    """An answer that exists, and that nobody can see yet: neither here nor in the list of releases."""
+
+    finish: Callable[[], T]
+    """Certify it, store it and return it; to be called once, by any thread."""
+    known: bool = False
+    """Whether it was stored before: no row was read for it."""
 
 
 @contextmanager
-def open_desk(
+def open_queries(
     policies: Sequence[Policy],
     data: object = None,
     limits: Limits | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Iterator[QueryService]:
-    """Open a desk for the tables of some policies that share a ledger; settings name another engine than they do."""
-    with open_tables(policies, data, limits, settings, progress) as found:
+    """Open a service for the tables of policies that share a ledger; settings name another engine than they do."""
+    with open_tables(policies, data, limits, settings, progress) as opened:
         answers = Answers.beside(policies[0].ledger_address)
-        with open_charges(FingerprintFile.of(policies[0]).path.parent, found.ledger, answers) as own:
-            rest = (found.ledger, answers, found.bonds, own, PaymentIndex(found.ledger))
-            yield QueryService(found.policies, found.catalog, found.warehouse, *rest)
+        with open_charges(FingerprintFile.of(policies[0]).path.parent, opened.ledger, answers) as charges:
+            budgets = Budgets(opened.policies, opened.ledger, opened.bonds)
+            history = AnswerHistory(opened.policies, budgets, answers, PaymentIndex(opened.ledger))
+            planner = QueryPlanner(opened.policies, opened.catalog, opened.warehouse)
+            yield QueryService(planner, budgets, history, charges)

@@ -24,8 +24,8 @@ from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
-from incrowd.workflows.query.request import REPEATED, UNASKED, coverage
-from incrowd.workflows.query.service import QueryRequest, QueryService, open_desk
+from incrowd.workflows.query.request import REPEATED, UNASKED, QueryRequest, coverage
+from incrowd.workflows.query.service import QueryService, open_queries
 
 _TERMS = ("epsilon", "delta", "error", "rate", "rho")
 _FIELDS = ("sql", *_TERMS, "analyst", "account")
@@ -72,17 +72,18 @@ def show(asked: PageRequest) -> PageContent | Redirect:
     if opening.result is None:
         content["unopened"] = not opening.running
         return PageContent(content, commands=_lines(asked, file.name), job=foremost(work, opening))
-    desk: QueryService = opening.result
-    content |= {"tables": desk.schema()["tables"], "standing": desk.budget(None)[policy.name]}
-    content["history"] = _history(desk.answers, policy)
+    service: QueryService = opening.result
+    answers = service.history.answers
+    content |= {"tables": service.schema()["tables"], "standing": service.budgets.report(None)[policy.name]}
+    content["history"] = _history(answers, policy)
     pictures = {}
-    stored = desk.answers.named(asked.value("answer")) if asked.value("answer") else None
+    stored = answers.named(asked.value("answer")) if asked.value("answer") else None
     if stored is not None and _about(stored, policy):
         answer = stored.answers[0]
         content["answer"] = _answer(answer, stored, again=bool(asked.value("again")))
         pictures["picture"] = _picture(answer)
     elif asked.value("sql") and (work is None or not work.running):
-        content |= _priced(asked, desk, policy)
+        content |= _priced(asked, service, policy)
     return PageContent(content, pictures, _lines(asked, file.name), foremost(work))
 
 
@@ -91,8 +92,8 @@ def _opening(asked: PageRequest, file: PolicyFile) -> Job:
     policy = file.policy
 
     def work(tell: Tell) -> QueryService:
-        with open_desk([policy], progress=_Follower(tell)) as desk:
-            return desk  # its rows are closed again: it tells prices, for which none is read
+        with open_queries([policy], progress=_Follower(tell)) as service:
+            return service  # its rows are closed again: it tells prices, for which none is read
 
     key = f"desk {file.path} {policy.hash} {rows_state(policy)}"
     return asked.jobs.known(key) or asked.job(key, "Opening the table", work)
@@ -127,10 +128,10 @@ def _what(asked: PageRequest) -> str:
     return json.dumps([asked.value(name) for name in _FIELDS])
 
 
-def _priced(asked: PageRequest, desk: QueryService, policy: Policy) -> dict[str, Any]:
+def _priced(asked: PageRequest, service: QueryService, policy: Policy) -> dict[str, Any]:
     """Return what a question costs, or why it is not answered; no row is read for it."""
     try:
-        found = desk.price(_asking(asked))
+        found = service.price(_asking(asked))
     except IncrowdError as problem:
         return {"problem": str(problem)}
     price = found.to_json() | {
@@ -153,19 +154,19 @@ def ask(asked: PageRequest) -> Redirect:
     file = asked.policy_file()
     policy, asking = file.policy, _asking(asked)
     if asked.value("free"):
-        with open_desk([policy]) as desk:
-            if asking.analyst is not None or not desk.price(asking).repeated:
+        with open_queries([policy]) as service:
+            if asking.analyst is not None or not service.price(asking).repeated:
                 raise Refused("this was not asked before: look at its price first. Nothing was spent.")
-            answered = desk.ask(asking)
+            answered = service.ask(asking)
         return asked.to("console", answer=answered.certificate.id, again="1")
 
     def work(tell: Tell) -> Any:
         follower = _Follower(tell)
-        with open_desk([policy], progress=follower) as desk:
+        with open_queries([policy], progress=follower) as service:
             follower.end()
-            return desk.ask(asking)
+            return service.ask(asking)
 
-    pay(asked, policy, _what(asked), "QueryRequest", work)
+    pay(asked, policy, _what(asked), "Answering the query", work)
     given = {name: asked.value(name) for name in _FIELDS if asked.value(name)}
     return asked.to("console", paid=asked.value("key"), **given)
 

@@ -1,0 +1,259 @@
+"""Queries, batches and their cost estimates; tables, budgets, history, releases and certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.concurrency import run_in_threadpool
+
+from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.queries.declarations import declaration_answer, may_be_declaration
+from incrowd.queries.language.parameters import Parameter, bind_parameters
+from incrowd.queries.language.reading import is_explain
+from incrowd.queries.question import QueryTerms
+from incrowd.web import replies
+from incrowd.web.answering import JsonDocument, Prepared, QueryTask, ReadyDocument, reply_to
+from incrowd.web.caller import Asker, Caller, Reader
+from incrowd.web.services import Here, Services
+from incrowd.web.shapes import (
+    BatchShape,
+    BudgetShape,
+    DateShape,
+    HistoryShape,
+    NumberShape,
+    ParameterShape,
+    PlainInt,
+    QueryShape,
+    ReleasesShape,
+    Shape,
+    StatementShape,
+    failures,
+)
+from incrowd.workflows.query.history import HistoryRange
+from incrowd.workflows.query.planning import numbered
+from incrowd.workflows.query.request import QueryBatch, QueryRequest
+
+router = APIRouter()
+_QUERIES: dict[str, Any] = {
+    "tags": ["queries"],
+    "responses": {200: {"model": dict[str, Any]}, **failures(422, 504)},
+}
+_FACTS: dict[str, Any] = {"tags": ["what is known"]}
+_PER_REQUEST = 16
+"""How many queries of a batch are planned for what one request counts against the rate."""
+
+
+@router.post("/v1/query", summary="Ask", **_QUERIES)
+async def query(asked: QueryShape, caller: Asker, services: Here) -> Response:
+    """Charge a query, then answer it with noise; a repetition takes as long as an answer."""
+    declared = await _declared(asked, caller, services)
+    if declared is not None:
+        return declared
+    with services.limit.hold(caller.holder.name):
+        return await reply_to(_task("query", asked, caller, services))
+
+
+@router.post("/v1/price", summary="Price", **_QUERIES)
+async def price(asked: QueryShape, caller: Reader, services: Here) -> Response:
+    """Estimate the cost of a query and the accuracy of its answer; no row is read and nothing is charged."""
+    return await _declared(asked, caller, services) or await reply_to(_task("price", asked, caller, services))
+
+
+@router.post("/v1/batch", summary="Ask several", **_QUERIES)
+async def query_batch(asked: BatchShape, caller: Asker, services: Here) -> Response:
+    """Charge several queries as one, then answer each with noise; the same ones again get the same answers.
+
+    A refusal names the query that it is about by its number, and then none is asked.
+    """
+    return await _reply_to_batch("query_batch", asked, caller, services)
+
+
+@router.post("/v1/batch/price", summary="Price several", **_QUERIES)
+async def price_batch(asked: BatchShape, caller: Reader, services: Here) -> Response:
+    """Estimate the cost of several queries together and the accuracy of each answer; nothing is charged."""
+    return await _reply_to_batch("price_batch", asked, caller, services)
+
+
+async def _declared(asked: QueryShape, caller: Caller, services: Services) -> Response | None:
+    """Return the reply to SHOW TABLES and the like, which are about declarations; None to a query about rows."""
+    if not may_be_declaration(asked.sql):
+        return None
+
+    def answer() -> Response | None:
+        try:
+            found = declaration_answer(bound(asked), caller.queries(services).schema())
+        except IncrowdError as problem:
+            return replies.refusal(problem)
+        return None if found is None else replies.as_json(found.to_json())
+
+    return await run_in_threadpool(answer)
+
+
+def _task(action: str, asked: QueryShape, caller: Caller, services: Services) -> QueryTask:
+    only_price, sql = is_explain(asked.sql)
+    only_price, queries = only_price or action == "price", caller.queries(services)
+
+    def request() -> QueryRequest:
+        delta = Fraction(0) if asked.delta is None else asked.delta
+        terms = QueryTerms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
+        return QueryRequest(bound(asked, sql), terms, caller.analyst, asked.account)
+
+    def prepare() -> Prepared:
+        new = request()
+        return ReadyDocument(lambda: queries.price(new)) if only_price else queries.prepare(new)
+
+    def recall() -> Prepared | None:
+        return None if only_price or asked.parameters or "?" in sql else queries.recall(request())
+
+    about = _offer(asked, "epsilon", "delta", "error", "rate", "rho") | _question(_text(asked), services)
+    pool = services.quick if action == "price" else services.pool
+    return QueryTask(action, caller, services, pool, prepare, about, recall)
+
+
+async def _reply_to_batch(action: str, asked: BatchShape, caller: Caller, services: Services) -> Response:
+    """Return the reply in its time.  Planning many queries is work: it is limited, and counts as several requests."""
+
+    def prepare() -> Prepared:
+        terms = QueryTerms(asked.epsilon, Fraction(0) if asked.delta is None else asked.delta)
+        batch, queries = QueryBatch(_bound_batch(asked), terms, caller.analyst), caller.queries(services)
+        if action == "query_batch":
+            return queries.prepare(batch)
+        estimate = queries.price(batch)
+        return ReadyDocument(lambda: estimate)
+
+    services.requests.owe(caller.rate_key, (len(asked.questions) - 1) // _PER_REQUEST)
+    about = _offer(asked, "epsilon", "delta") | {"questions": str(len(asked.questions))}
+    about |= _question("; ".join(map(_text, asked.questions)), services)
+    with services.limit.hold(caller.holder.name):
+        return await reply_to(QueryTask(action, caller, services, services.pool, prepare, about))
+
+
+def _bound_batch(asked: BatchShape) -> tuple[str, ...]:
+    statements = list[str]()
+    for number, statement in enumerate(asked.questions, start=1):
+        with numbered(number):
+            statements.append(bound(statement))
+    return tuple(statements)
+
+
+def bound(asked: StatementShape, sql: str | None = None) -> str:
+    """Return a statement with its parameters in place, as literals of the parsed tree."""
+    parameters = [_value(parameter) for parameter in asked.parameters or ()]
+    return bind_parameters(asked.sql if sql is None else sql, parameters)
+
+
+def _value(parameter: ParameterShape) -> Parameter:
+    match parameter:
+        case NumberShape():
+            return Decimal(parameter.number) if "." in parameter.number else int(parameter.number)
+        case DateShape():
+            try:
+                return date.fromisoformat(parameter.date)
+            except ValueError:
+                raise InvalidParameter("a parameter is a date that is not in the calendar: write 2020-12-31.") from None
+    return parameter
+
+
+def _offer(asked: Shape, *names: str) -> dict[str, Any]:
+    """Return what the audit log holds of the terms."""
+    return {name: str(value) for name, value in asked.model_dump(include=set(names)).items() if value is not None}
+
+
+def _text(asked: StatementShape) -> str:
+    """Return a statement and its parameters as one text."""
+    return asked.sql + ("" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}")
+
+
+def _question(text: str, services: Services) -> dict[str, Any]:
+    """Return what the audit log holds of a query: a fingerprint, unless the operator chose to log its text."""
+    return {"question": text if services.settings.show_questions else services.books.audit.mark(text)}
+
+
+@router.get("/v1/history", summary="History", responses={200: {"model": HistoryShape}, **failures(504)}, **_FACTS)
+async def history(
+    caller: Reader,
+    services: Here,
+    before: Annotated[PlainInt | None, Query(ge=1, le=2**53)] = None,
+    limit: Annotated[PlainInt, Query(ge=1, le=200)] = 50,
+    others: bool = False,
+) -> Response:
+    """Return a page of the caller's queries, the latest first, with texts, costs and what remained.
+
+    With `others` it also holds queries of others, for analysts whom the policy names, auditors, curators and owners.
+    """
+    range_, reads_all = HistoryRange(limit, before, others), caller.reader is None
+
+    def page() -> JsonDocument:
+        return caller.queries(services).history.page(caller.analyst, range_, reads_all=reads_all)
+
+    return await _reply_with("history", page, caller, services, others=str(others).lower())
+
+
+@router.get(
+    "/v1/answers/{number}",
+    summary="Answer",
+    responses={200: {"model": dict[str, Any]}, **failures(404, 504)},
+    **_FACTS,
+)
+async def answer(number: str, caller: Asker, services: Here) -> Response:
+    """Return an answer that the caller was given before, or that is for everyone; no charge, and no row is read."""
+
+    def stored() -> JsonDocument:
+        document = caller.queries(services).history.answer(number, caller.analyst)
+        if document is None:
+            raise replies.NotFound
+        return document
+
+    return await _reply_with("answer", stored, caller, services)
+
+
+async def _reply_with(
+    action: str, find: Callable[[], JsonDocument], caller: Caller, services: Services, **about: str
+) -> Response:
+    """Find a document while the caller's queries go on, and reply with it after the pace of one."""
+
+    def prepare() -> ReadyDocument:
+        document = find()
+        return ReadyDocument(lambda: document)
+
+    with services.limit.hold(caller.holder.name):
+        return await reply_to(QueryTask(action, caller, services, services.quick, prepare, about))
+
+
+@router.get("/v1/schema", summary="Tables", responses=failures(), **_FACTS)
+def schema(caller: Reader, services: Here) -> dict[str, Any]:
+    """Return the tables that may be queried, as they are declared; no row was read for it."""
+    return caller.queries(services).schema()
+
+
+@router.get("/v1/budget", summary="Budget", responses=failures(), **_FACTS)
+def budget(caller: Reader, services: Here) -> BudgetShape:
+    """Return what remains of each dataset, and what the caller has spent of it and may spend."""
+    return BudgetShape(datasets=caller.queries(services).budgets.report(caller.analyst))
+
+
+@router.get("/v1/releases", summary="Releases", responses=failures(), **_FACTS)
+def releases(caller: Reader, services: Here) -> ReleasesShape:
+    """Return the releases of the caller's datasets; for an analyst, those that they asked for or may read."""
+    lines = services.queries.history.releases(caller.reader)
+    return ReleasesShape(releases=[line for line in lines if caller.holder.may_use(_datasets(line["dataset"], line))])
+
+
+@router.get("/v1/certificates/{number}", summary="Certificate", responses=failures(404), **_FACTS)
+def certificate(number: str, caller: Reader, services: Here) -> Response:
+    """Return the certificate of a release, as `incrowd verify` reads it."""
+    found = services.queries.history.certificate(number, caller.reader)
+    plain = {} if found is None else found.to_json()
+    if plain and not caller.holder.may_use(_datasets(plain["dataset"]["name"], plain["dataset"])):
+        services.books.audit.write(caller.event("certificate", "denied"))
+        plain = {}
+    return replies.as_json(plain) if plain else replies.refusal(replies.NotFound())
+
+
+def _datasets(first: str, line: Mapping[str, Any]) -> list[str]:
+    return [first, *line.get("together with", ())]

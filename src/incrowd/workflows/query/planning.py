@@ -1,0 +1,231 @@
+"""Planning: a query, or a batch of them, understood and measured; no row is read and nothing is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.guarantee import Guarantee
+from incrowd.core.unit import Unit
+from incrowd.engines.sql.engine import QueryTables
+from incrowd.errors import IncrowdError, InvalidParameter, Refused
+from incrowd.queries.answer_work import answer_steps
+from incrowd.queries.batch import Batch, batch
+from incrowd.queries.catalog import Catalog
+from incrowd.queries.combined_measurement import measure
+from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.measurement import QuestionPlan
+from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.work import check_work, unit_steps
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.query.answers import LruCache, query_digest
+from incrowd.workflows.query.budgets import check_account, check_highest_cost
+from incrowd.workflows.query.request import QueryBatch, QueryEstimate, QueryRequest
+from incrowd.workflows.query.tables import declared_units
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Request = QueryRequest | QueryBatch
+_PLANS, _BATCHES = 256, 4
+"""How many plans are remembered: one of a batch is large."""
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query or a batch that is understood and measured, with its guarantee to each dataset.
+
+    `estimates` tells how exact the answer to each query will be, `statistics` what is read of the rows, `notes` what
+    else is said beforehand, `steps` how much work it is at most.  Equal queries of a batch are answered once: `places`
+    tells for each query of the request which answer it has.
+    """
+
+    plan: QuestionPlan
+    estimates: Callable[[], tuple[QueryEstimate, ...]]
+    statistics: tuple[exp.Query, ...]
+    notes: tuple[str, ...]
+    guarantees: Mapping[str, Guarantee]
+    policies: tuple[Policy, ...]
+    query_id: str
+    steps: int
+    places: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPlanner:
+    """Plans queries about the tables of some policies, each query once."""
+
+    policies: tuple[Policy, ...]
+    catalog: Catalog
+    tables: QueryTables
+    plans: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_PLANS))
+    batches: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_BATCHES))
+
+    def within(self, datasets: Collection[str]) -> QueryPlanner:
+        """Return a planner that knows these datasets and the public tables alone."""
+        relations = [each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets]
+        policies = tuple(policy for policy in self.policies if policy.name in datasets)
+        return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
+
+    def plan(self, request: Request) -> PlannedQuery:
+        """Return the plan of a query or a batch, or refuse it.
+
+        A batch is planned once for each analyst: planning it takes time, which would show others that it was asked.
+        """
+        if isinstance(request, QueryBatch):
+            key = self._key(request), request.analyst
+            return self.batches.get_or_make(key, lambda: self._plan_batch(request))
+        return self.plans.get_or_make(self._key(request), lambda: self._plan(request))
+
+    def recall(self, request: QueryRequest) -> PlannedQuery | None:
+        """Return the plan of a query if it is remembered."""
+        return self.plans.get(self._key(request))
+
+    def _key(self, request: Request) -> Hashable:
+        """Return everything that a plan depends on, which of an analyst is only whether there is one."""
+        datasets = tuple(policy.name for policy in self.policies)
+        return replace(request, analyst=None), request.analyst is None, datasets
+
+    def _plan(self, request: QueryRequest) -> PlannedQuery:
+        check_account(request)
+        question = interpret(request.sql, self.catalog, self._max_groups)
+        policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
+        if not policies:
+            raise Refused("this question reads public tables only: nobody needs protection from its answer.")
+        measured = measure(question, policies[0].schema.unit, request.terms)
+        guarantees = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
+        if request.account is None:
+            check_highest_cost(self.policies, guarantees, request.analyst)
+        units = max(map(declared_units, policies))
+        steps = self._require_answerable(measured.statistics, sampled=request.terms.rate is not None) * units
+        steps += answer_steps(measured, units)
+        caps = dict.fromkeys(part.question.caps.sentence for part in measured.measurements)
+
+        def estimates() -> tuple[QueryEstimate, ...]:
+            return (QueryEstimate(question.text, measured.expected),)
+
+        return PlannedQuery(
+            measured.plan,
+            estimates,
+            measured.statistics,
+            tuple(filter(None, caps)),
+            guarantees,
+            policies,
+            self._query_id({"text": question.text}, request, policies),
+            steps,
+        )
+
+    def _plan_batch(self, request: QueryBatch) -> PlannedQuery:
+        understood = understand_all(request.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
+        first = {question.text: number for number, question in reversed(list(enumerate(understood, start=1)))}
+        numbers = sorted(first.values())
+        policy = next(policy for policy in self.policies if policy.name in understood[0].datasets)
+        questions = {number: understood[number - 1] for number in numbers}
+        planned = plan_together(questions, policy.schema.unit, request.terms, self.catalog)
+        guarantees = {policy.name: planned.plan.guarantee}
+        check_highest_cost(self.policies, guarantees, request.analyst)
+        texts = {"texts": [question.text for question in questions.values()]}
+
+        def estimates() -> tuple[QueryEstimate, ...]:
+            return tuple(map(QueryEstimate, (each.text for each in planned.questions), planned.expected))
+
+        return PlannedQuery(
+            planned.plan,
+            estimates,
+            tuple(query for _, queries in planned.passes for query in queries),
+            planned.notes,
+            guarantees,
+            (policy,),
+            self._query_id(texts, request, (policy,)),
+            self._batch_steps(planned, numbers, policy),
+            tuple(numbers.index(first[question.text]) for question in understood),
+        )
+
+    def _batch_steps(self, planned: Batch, numbers: Sequence[int], policy: Policy) -> int:
+        """Return how much work a batch is at most, or refuse it and name the query that is too much."""
+        steps, units = 0, declared_units(policy)
+        for place, queries in planned.passes:
+            with nullcontext() if place is None else numbered(numbers[place]):
+                steps += self._require_answerable(queries)
+        with refusing("all questions together"):
+            return check_work(steps) * units + answer_steps(planned, units)
+
+    def _require_answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
+        """Refuse what the engine does not compute; return how many steps one unit of privacy causes at most."""
+        for query in queries:
+            self.tables.require(query, sampled=sampled)
+        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
+
+    def _query_id(self, texts: dict[str, Any], request: Request, policies: Sequence[Policy]) -> str:
+        versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}
+        terms = {"terms": request.terms.to_json(), "versions": versions, "account": request.account}
+        return query_digest(texts | terms | {"max_groups": self._max_groups})
+
+    @property
+    def _max_groups(self) -> int | None:
+        """The fewest groups that some policy lets one person contribute to; it holds for all queries."""
+        sections = [policy.section.queries for policy in self.policies]
+        limits = [queries.max_groups for queries in sections if queries is not None and queries.max_groups is not None]
+        return min(limits, default=None)
+
+
+def numbered(number: int) -> AbstractContextManager[None]:
+    """Say of which question a refusal is.
+
+    >>> with numbered(2):
+    ...     raise InvalidParameter("there is no such table.")
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: question 2: there is no such table.
+    """
+    return refusing(f"question {number}")
+
+
+@contextmanager
+def refusing(subject: str) -> Iterator[None]:
+    """Say what a refusal is about."""
+    try:
+        yield
+    except IncrowdError as problem:
+        raise type(problem)(f"{subject}: {problem}") from None
+
+
+def understand_all(texts: Sequence[str], understand: Callable[[str], Question]) -> list[Question]:
+    """Return the queries of a batch as they are understood, if all of them are about one dataset."""
+    questions = list[Question]()
+    for number, text in enumerate(texts, start=1):
+        with numbered(number):
+            questions.append(understand(text))
+            if len(questions[-1].datasets) != 1 or questions[-1].datasets != questions[0].datasets:
+                raise Refused("questions that are paid for as one are all about one dataset, the same for all.")
+    if not questions:
+        raise InvalidParameter("a batch needs at least one question.")
+    return questions
+
+
+def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
+    """Plan different queries together, by their numbers.
+
+    A refusal names the query that would be refused alone, unless all of them would be for the same reason.
+    """
+    try:
+        return batch(list(questions.values()), unit, terms, catalog)
+    except IncrowdError as problem:
+        refusals = {number: _refusal(question, unit, terms) for number, question in questions.items()}
+        if any(refusal is None or str(refusal) != str(problem) for refusal in refusals.values()):
+            for number, refusal in refusals.items():
+                with numbered(number):
+                    if refusal is not None:
+                        raise refusal from None
+        raise
+
+
+def _refusal(question: Question, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
+    """Return why a query is refused alone, or None."""
+    try:
+        batch([question], unit, terms)
+    except IncrowdError as problem:
+        return problem
+    return None
