@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.store.chain_entry import NOTHING_BEFORE, RUNNING, Anchor, link, text_of
-from incrowd.store.seal import Seal
+from incrowd.store.chain_entry import NOTHING_BEFORE, RUNNING, Anchor, Seal, link, text_of
 
 START = Anchor("c0ffee", 0, NOTHING_BEFORE)
 SEAL = Seal("c0ffee", b"a secret")

@@ -7,9 +7,8 @@ from sqlalchemy import text
 
 from incrowd.errors import LedgerCorrupted
 from incrowd.store.chain import Chain
-from incrowd.store.chain_entry import Key
+from incrowd.store.chain_entry import Key, Seal
 from incrowd.store.index import RING, Pointer, sealed_rows
-from incrowd.store.seal import Seal
 from tests.ledgers import tampering
 
 KEYS: list[Key] = [("b", "x"), ("a",), ("é", "ß"), ("a", "b"), ("Z",), ("a", "b", "c"), ("~",)]

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry
+from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, NoTally, Seal, Tally
 from incrowd.store.database import Conflict, Database, Transaction, database_at
 from incrowd.store.group_commit import CommitQueue, QueuedChange
-from incrowd.store.seal import Seal
-from incrowd.store.tally import NoTally, Tally
 from incrowd.store.transaction import NEWEST, Reader, Writer, check_totals, checked, reader_of
 
 T = TypeVar("T")

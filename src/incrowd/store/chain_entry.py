@@ -1,14 +1,19 @@
-"""Link: one entry of a chain, bound by its hash to all entries before it."""
+"""One entry of a chain: bound by its hash to all entries before it, with the running totals up to it.
+
+Every hash is keyed by a secret that the first entry holds: without it, nobody can edit a row and make it look right.
+"""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Protocol
 
-from incrowd.core.codec import canonical
+from incrowd.core.codec import canonical, text_digest
 from incrowd.errors import InvalidParameter
-from incrowd.store.seal import Seal
 
 VERSION = 3
 DOMAIN = "incrowd chain 3"
@@ -16,6 +21,43 @@ NOTHING_BEFORE = "0" * 64
 
 Key = tuple[str, ...]
 Texts = tuple[str, str]
+Sums = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Seal:
+    """How the entries of one chain are sealed.
+
+    >>> Seal("c0ffee", b"secret").of("a domain", {}) == Seal("c0ffee", b"guess").of("a domain", {})
+    False
+    """
+
+    chain: str
+    secret: bytes = field(default=b"", repr=False)
+
+    def of(self, domain: str, content: Any) -> str:
+        """Return the keyed hash of some content, for one purpose."""
+        return self.of_text(domain, canonical(content))
+
+    def of_text(self, domain: str, text: str) -> str:
+        """Return the keyed hash of content whose canonical text is known."""
+        return hmac.digest(self._key, text_digest(domain, text).encode(), "sha256").hex()
+
+    @cached_property
+    def _key(self) -> bytes:
+        return sha256(b"seal " + self.secret).digest()
+
+
+def secret_of(body: Any) -> bytes:
+    """Return the secret that the first entry of a chain holds; none where the entry is damaged.
+
+    >>> secret_of({"secret": "4142"}), secret_of({"secret": "?"})
+    (b'AB', b'')
+    """
+    try:
+        return bytes.fromhex(body["secret"])
+    except (KeyError, TypeError, ValueError):
+        return b""
 
 
 @dataclass(frozen=True)
@@ -120,3 +162,42 @@ def text_of(key: Key) -> str:
 
 
 RUNNING = text_of(("running",))
+
+
+class Tally(Protocol):
+    """What is summed over a chain."""
+
+    @property
+    def under(self) -> Key:
+        """The beginning of the keys whose values add up to the totals."""
+
+    def total(self, values: Mapping[Key, Any]) -> Sums:
+        """Return the totals of these values: those of all keys that begin with `under`."""
+
+    def after(self, totals: Sums, link: ChainEntry) -> Sums:
+        """Return the totals after one more entry, from what it says happened."""
+
+    def few(self, totals: Sums) -> bool:
+        """Whether so few values are summed that they can be added up again at every charge."""
+
+
+class NoTally:
+    """Nothing is summed: entries are bound to each other and keyed, and no more.
+
+    >>> NoTally().total({("notes",): 1})
+    {}
+    """
+
+    under: Key = ("",)
+
+    def total(self, _values: Mapping[Key, Any]) -> Sums:
+        """Return no totals."""
+        return {}
+
+    def after(self, totals: Sums, _link: ChainEntry) -> Sums:
+        """Return no totals."""
+        return totals
+
+    def few(self, _totals: Sums) -> bool:
+        """Return that there is nothing to add up."""
+        return False

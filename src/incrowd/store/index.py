@@ -13,11 +13,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from incrowd.errors import LedgerCorrupted
-from incrowd.store.seal import Seal
+from incrowd.store.chain_entry import Seal
 
 if TYPE_CHECKING:
-    from incrowd.store.database import Transaction
-    from incrowd.store.tables import Tables
+    from incrowd.store.database import Tables, Transaction
 
 DOMAIN = "incrowd index 3"
 _COLUMNS = ("key", "sequence", "following", "seal")

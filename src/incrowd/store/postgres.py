@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import URL, Engine, NullPool, create_engine, event, inspect, make_url, text
@@ -13,9 +15,7 @@ from sqlalchemy import Connection as Session
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable
-from incrowd.store.advisory import AdvisoryHolds
-from incrowd.store.database import Conflict, Transaction, explained
-from incrowd.store.tables import StoreDialect, Tables
+from incrowd.store.database import Conflict, StoreDialect, Tables, Transaction, explained
 
 _CONNECT_SECONDS = 10
 _SESSION = (
@@ -23,6 +23,12 @@ _SESSION = (
     "SET lock_timeout = '60s'",
     "SET client_encoding = 'UTF8'",
 )
+_KEEPALIVE = (
+    "SET tcp_keepalives_idle = 10",
+    "SET tcp_keepalives_interval = 5",
+    "SET tcp_keepalives_count = 3",
+)
+"""A machine that vanished is noticed within half a minute, and its locks are free."""
 _SERVER = ("fsync", "full_page_writes")  # cannot be set by a client, so they are asked for
 _DIALECT = StoreDialect(number="BIGINT", bytewise='TEXT COLLATE "C"', by_key="")
 _MAKING = 0x696E63726F7764  # the advisory lock of those who create tables
@@ -111,9 +117,9 @@ class Postgres:
                     connection.exec_driver_sql(statement)
                 fill(PostgresTransaction(connection))
 
-    def holds(self, chain: str) -> AdvisoryHolds:
+    def holds(self, chain: str) -> AdvisoryLocks:
         """Return what can be held alone among all machines that work with this database."""
-        return AdvisoryHolds(self, chain)
+        return AdvisoryLocks(self, chain)
 
     def explain(self, error: Exception) -> LedgerUnavailable:
         """Say what a driver's error means for the ledger."""
@@ -138,6 +144,73 @@ class Postgres:
                         "charges. Switch it on."
                     )
         connection.commit()
+
+
+class AdvisoryLocks:
+    """Names locked through one session that stays open, beside the chain that `chain` names.
+
+    Should the session break, the server frees all its names; the next name is locked through a new session.
+    """
+
+    def __init__(self, database: Postgres, chain: str) -> None:
+        self._database = database
+        self._chain = chain
+        self._lock = Lock()  # one thread at a time uses the session, and its names are checked and taken in one step
+        # The server lets a session take a lock twice.  Threads of one process may not.
+        self._names: set[int] = set()
+        self.session: Session | None = None
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[bool]:
+        """Lock a name until the end of the block, and return whether that was possible."""
+        key = int.from_bytes(hashlib.sha256(f"{self._chain} {name}".encode()).digest()[:8], "big", signed=True)
+        if not self._take(key):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._free(key)
+
+    def close(self) -> None:
+        """Release everything."""
+        with self._lock:
+            self._hang_up()
+
+    def _take(self, key: int) -> bool:
+        with self._lock, explained(self._database.explain, SQLAlchemyError):
+            if key in self._names:
+                return False
+            try:
+                taken = self._try(key)
+            except SQLAlchemyError:  # the server hung up since the last name: once more, with a new session
+                self._hang_up()
+                taken = self._try(key)
+            if taken:
+                self._names.add(key)
+            return taken
+
+    def _try(self, key: int) -> bool:
+        if self.session is None:
+            self.session = self._database.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            for statement in _KEEPALIVE:
+                self.session.execute(text(statement))
+        return bool(self.session.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": key}))
+
+    def _free(self, key: int) -> None:
+        with self._lock:
+            self._names.discard(key)
+            try:
+                if self.session is not None:
+                    self.session.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": key})
+            except SQLAlchemyError:  # without a session nothing is locked
+                self._hang_up()
+
+    def _hang_up(self) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            with suppress(SQLAlchemyError):
+                session.close()
 
 
 def postgres_at(address: str, name: str) -> Postgres:

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMissing, LedgerUnavailable
-from incrowd.store.database import Transaction, explained
+from incrowd.store.database import StoreDialect, Tables, Transaction, explained
 from incrowd.store.disk import force
 from incrowd.store.sqlite_sessions import FileVersion, FileWatch, Sessions, WriteTurn
-from incrowd.store.tables import StoreDialect, Tables
 
 _PATIENCE = 60.0  # seconds to wait for other writers
 _RETRY = 0.0005

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from incrowd.core.codec import parsed
 from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
-from incrowd.store.chain_entry import RUNNING, VERSION, Anchor, ChainEntry, Key, Texts, link, text_of
+from incrowd.store.chain_entry import RUNNING, VERSION, Anchor, ChainEntry, Key, Seal, Texts, link, secret_of, text_of
+from incrowd.store.database import EntryRow
 from incrowd.store.index import Index
-from incrowd.store.seal import Seal, secret_of
-from incrowd.store.tables import EntryRow
 
 if TYPE_CHECKING:
-    from incrowd.store.database import Transaction
-    from incrowd.store.tables import Tables
-    from incrowd.store.tally import Sums, Tally
+    from incrowd.store.chain_entry import Sums, Tally
+    from incrowd.store.database import Tables, Transaction
 
 NEWEST = 32
 """How many entries at the end are usually checked again before anything is written after them."""

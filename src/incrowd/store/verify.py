@@ -9,11 +9,20 @@ from typing import Any
 
 from incrowd.errors import IncrowdError
 from incrowd.store.chain import Chain
-from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, Key, text_of
+from incrowd.store.chain_entry import (
+    NOTHING_BEFORE,
+    VERSION,
+    Anchor,
+    ChainEntry,
+    Key,
+    Seal,
+    Sums,
+    Tally,
+    secret_of,
+    text_of,
+)
+from incrowd.store.database import EntryRow
 from incrowd.store.index import sealed_rows
-from incrowd.store.seal import Seal, secret_of
-from incrowd.store.tables import EntryRow
-from incrowd.store.tally import Sums, Tally
 from incrowd.store.transaction import Reader, follows, read_row
 
 _BATCH = 500

@@ -132,7 +132,8 @@ def test_a_dead_machine_blocks_no_question(postgres: str) -> None:
     with closing(gone), closing(other), gone.alone("a question") as first:
         with other.alone("a question") as second:
             assert (first, second) == (True, False)
-        ask(postgres, f"SELECT pg_terminate_backend({gone.sessions[0].scalar(text('SELECT pg_backend_pid()'))})")
+        assert gone.session is not None
+        ask(postgres, f"SELECT pg_terminate_backend({gone.session.scalar(text('SELECT pg_backend_pid()'))})")
         free = False
         while not free:  # the server ends a session when it comes to it
             with other.alone("a question") as free:

@@ -8,8 +8,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.status import Totals
-from incrowd.store.chain_entry import ChainEntry, Key
-from incrowd.store.tally import Sums
+from incrowd.store.chain_entry import ChainEntry, Key, Sums
 
 _FEW = 32
 """The totals of so many datasets are added up again at every charge; of more, `incrowd ledger check` does it."""
