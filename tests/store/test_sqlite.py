@@ -133,7 +133,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(sqlite: str, conte
     path_of(sqlite).parent.mkdir()
     path_of(sqlite).write_bytes(content)
     for door in (Chain.open, Chain.create):
-        with pytest.raises(LedgerCorrupted, match="damaged or is no ledger"):
+        with pytest.raises(LedgerCorrupted, match="damaged, or not a ledger"):
             door(sqlite, "notes")
     assert path_of(sqlite).read_bytes() == content
 

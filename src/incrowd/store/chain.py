@@ -19,7 +19,7 @@ T = TypeVar("T")
 _ATTEMPTS = 50
 _BATCH = 500
 _REMEMBERED = 256
-"""How much of what was found is remembered until something is written."""
+"""How many results are remembered until something is written."""
 
 
 def _now() -> datetime:
@@ -57,7 +57,7 @@ class ChainMemory:
 
 @dataclass(frozen=True)
 class Chain:
-    """The chain in a database; hold one for as long as you like, no transaction stays open.
+    """The chain in a database; no transaction stays open between calls.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -71,20 +71,20 @@ class Chain:
     clock: Callable[[], datetime] = _now
     tally: Tally = field(default_factory=NoTally)
     newest: int = NEWEST
-    """So many entries at the end are checked again before anything is written after them."""
+    """How many of the last entries are checked before anything is written after them."""
     queue: CommitQueue = field(default_factory=CommitQueue, repr=False, compare=False)
     memory: ChainMemory = field(default_factory=ChainMemory, repr=False, compare=False)
 
     @classmethod
     def create(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
-        """Make the chain unless it is there already, and open it; of several makers at once exactly one makes it."""
+        """Create the chain unless it exists, and open it; of several processes at once exactly one creates it."""
         chain = cls(database_at(address, name), tally=tally or NoTally())
         chain.database.create(lambda connection: _begin(chain, connection))
         return cls.open(address, name, tally, newest)
 
     @classmethod
     def open(cls, address: str, name: str, tally: Tally | None = None, newest: int = NEWEST) -> Chain:
-        """Open a chain that must be there; a damaged one opens too, to be checked, but does no work.
+        """Open a chain that must exist; a damaged one opens too, to be checked, but refuses all else.
 
         From now on it must stay the same file: one that takes its place is refused.
         """
@@ -93,11 +93,11 @@ class Chain:
         return chain
 
     def read(self, work: Callable[[Reader], T]) -> T:
-        """Return what `work` finds in one state of the chain."""
+        """Return the result of `work` on one state of the chain."""
         with self.database.reading() as connection:
-            reader = checked(self._reader(connection), self.database.shown)
+            reader = checked(self._reader(connection), self.database.address)
             self.memory.last = reader.head.sequence
-            return work(replace(reader, found=self.memory.values(reader.head)))
+            return work(replace(reader, cached=self.memory.values(reader.head)))
 
     def remember(self, key: Hashable, work: Callable[[Reader], T]) -> T:
         """Return the result of `work`, which `key` names, or its last result if nothing was written since."""
@@ -120,20 +120,20 @@ class Chain:
     def transact(self, work: Callable[[Writer], T]) -> T:
         """Run `work` alone at the end of the chain and commit what it added before returning.
 
-        Works of several threads that wait at once are committed together, one after the other.  If the database undoes
-        the transaction because it met another one, `work` runs again from the start; after any other failure nothing
-        was added, or the outcome is unknown and an error says so: either way nothing is returned.
+        Changes of several threads that wait at once are committed together.  If the database undoes the transaction
+        because of another one, `work` runs again from the start.  After any other failure nothing was added, or the
+        outcome is unknown: either way an error is raised.
         """
         result: T = self.queue.run(work, self._commit)
         return result
 
     def inspect(self, work: Callable[[Reader], T]) -> T:
-        """Return what `work` finds in one state of the chain, even if the chain is damaged."""
+        """Return the result of `work` on one state of the chain, even if the chain is damaged."""
         with self.database.reading() as connection:
             return work(self._reader(connection))
 
     def before(self) -> int:
-        """Return the number of some entry that was there before this call: what comes now has a higher one."""
+        """Return the number of an entry that existed before this call: later ones have higher numbers."""
         return self.memory.last or self.head().sequence
 
     def head(self) -> Anchor:
@@ -147,11 +147,11 @@ class Chain:
             after = batch[-1].sequence
 
     def time(self, reader: Reader) -> str:
-        """Return the time, as entries are stamped with it: never earlier than the newest entry, whatever the clock."""
-        return self.time_after(*(each.at for each in reader.newest))
+        """Return the time for the next entry: never earlier than the newest one, even if the clock went back."""
+        return self.time_after(*(entry.at for entry in reader.newest))
 
     def time_after(self, *stamps: str) -> str:
-        """Return the time as entries are stamped with it, never earlier than these."""
+        """Return the time in the form of entries, never earlier than these."""
         now = self.clock().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         return max([now, *stamps])
 
@@ -170,7 +170,7 @@ class Chain:
     def _commit_once(self, changes: list[QueuedChange]) -> None:
         with self.database.writing() as connection:
             self.queue.take_waiting(changes)  # those that came while this one waited for the database
-            reader = checked(self._reader(connection), self.database.shown, self.newest)
+            reader = checked(self._reader(connection), self.database.address, self.newest)
             check_totals(reader, self.tally)
             writer = Writer(reader, self.time(reader), self.tally)
             for change in changes:
@@ -181,14 +181,14 @@ class Chain:
         return self.read(lambda reader: reader.links(after, _BATCH))
 
     def _reader(self, connection: Transaction) -> Reader:
-        return reader_of(connection, self.database.tables, self.database.shown)
+        return reader_of(connection, self.database.tables, self.database.address)
 
 
 def _begin(chain: Chain, connection: Transaction) -> None:
     """Write the first entry: it gives the chain a random name, and a secret that is never published.
 
-    Certificates publish the name and hashes of entries.  The secret keys whatever an entry says about rows, so that a
-    published hash lets nobody test a guess of them.
+    Certificates publish the name and hashes of entries.  The secret keys these hashes, so that nobody can test a guess
+    about rows against them.
     """
     tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
     secret = secrets.token_bytes(32)

@@ -26,7 +26,7 @@ Sums = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Seal:
-    """How the entries of one chain are sealed.
+    """The key of the hashes of one chain.
 
     >>> Seal("c0ffee", b"secret").of("a domain", {}) == Seal("c0ffee", b"guess").of("a domain", {})
     False
@@ -62,7 +62,7 @@ def secret_of(body: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A place in a chain, to be kept outside of it: a copy of the chain that lost or rewrote this place is found out.
+    """A place in a chain, kept outside of it to detect a chain that lost or rewrote this place.
 
     >>> Anchor.from_json({"chain": "c0ffee", "sequence": 3, "hash": "ab"}).sequence
     3
@@ -80,17 +80,17 @@ class Anchor:
     def from_json(cls, plain: Mapping[str, Any]) -> Anchor:
         """Read what `to_json` wrote."""
         match plain:
-            case {"chain": str(chain), "sequence": int(sequence), "hash": str(found)} if sequence > 0:
-                return cls(chain, sequence, found)
+            case {"chain": str(chain), "sequence": int(sequence), "hash": str(hash_)} if sequence > 0:
+                return cls(chain, sequence, hash_)
         raise InvalidParameter("an anchor has a chain, a sequence number above 0 and a hash.")
 
 
 @dataclass(frozen=True)
 class ChainEntry:
-    """One entry: what happened (`kind`, `body`), and the value of each key that it `sets`.
+    """One entry: an event (`kind`, `body`), and the value of each key that it `sets`.
 
-    The value of a key is what the last entry that sets it says; so running totals live inside the chain.  Every entry
-    also carries the totals of the whole chain, under a key of their own.
+    The last entry that sets a key gives its value, so running totals are in the chain itself.  Every entry also holds
+    the totals of the whole chain, under a key of their own.
     """
 
     chain: str
@@ -109,17 +109,17 @@ class ChainEntry:
 
     @property
     def totals(self) -> Mapping[str, Any] | None:
-        """The totals of the chain up to this entry; None in a row that is not an entry."""
+        """The totals of the chain up to this entry; None in a damaged row."""
         totals = self.sets.get(RUNNING)
         return totals if isinstance(totals, dict) else None
 
     @property
     def own(self) -> dict[str, Any]:
-        """The values that this entry sets, without the totals that it carries."""
+        """The values that this entry sets, without the totals."""
         return {key: value for key, value in self.sets.items() if key != RUNNING}
 
     def intact(self, seal: Seal, texts: Texts | None = None) -> bool:
-        """Whether the hash is that of the content; false also for content that no entry can have.
+        """Return whether the hash is that of the content; false also for content that no entry can have.
 
         `texts` are the canonical texts of body and sets, where they are known.
         """
@@ -138,7 +138,7 @@ class ChainEntry:
         return canonical(self.body), canonical(self.sets)
 
     def _hash(self, seal: Seal, texts: Texts) -> str:
-        """Return the keyed hash of the canonical text of all but the hash, which is put together from its parts."""
+        """Return the keyed hash of the canonical text of all fields but the hash."""
         plain = {name: canonical(getattr(self, name)) for name in ("at", "chain", "kind", "previous", "sequence")}
         parts = {**plain, "body": texts[0], "sets": texts[1]}
         text = ",".join(f'"{name}":{parts[name]}' for name in sorted(parts))
@@ -165,24 +165,24 @@ RUNNING = text_of(("running",))
 
 
 class Tally(Protocol):
-    """What is summed over a chain."""
+    """The running totals that every entry holds, to be checked against all entries before it."""
 
     @property
     def under(self) -> Key:
-        """The beginning of the keys whose values add up to the totals."""
+        """The first part of the keys whose values add up to the totals."""
 
     def total(self, values: Mapping[Key, Any]) -> Sums:
         """Return the totals of these values: those of all keys that begin with `under`."""
 
     def after(self, totals: Sums, link: ChainEntry) -> Sums:
-        """Return the totals after one more entry, from what it says happened."""
+        """Return the totals after one more entry, from its body."""
 
     def few(self, totals: Sums) -> bool:
-        """Whether so few values are summed that they can be added up again at every charge."""
+        """Return whether the values are few enough to be added up again at every charge."""
 
 
 class NoTally:
-    """Nothing is summed: entries are bound to each other and keyed, and no more.
+    """No totals: entries are only bound to each other.
 
     >>> NoTally().total({("notes",): 1})
     {}
@@ -191,13 +191,10 @@ class NoTally:
     under: Key = ("",)
 
     def total(self, _values: Mapping[Key, Any]) -> Sums:
-        """Return no totals."""
         return {}
 
     def after(self, totals: Sums, _link: ChainEntry) -> Sums:
-        """Return no totals."""
         return totals
 
     def few(self, _totals: Sums) -> bool:
-        """Return that there is nothing to add up."""
         return False

@@ -1,4 +1,4 @@
-"""Database: where the tables of a chain live, and what must hold before anything is written there."""
+"""Database: where the three tables of a chain are stored, and what must hold before anything is written there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StoreDialect:
 
 @dataclass(frozen=True)
 class Tables:
-    """The names of the tables of one chain; everything but `entries` can be derived again from `entries`."""
+    """The names of the tables of one chain; all but `entries` can be recomputed from `entries`."""
 
     name: str
 
@@ -52,25 +52,41 @@ class Tables:
 
     @property
     def latest(self) -> str:
-        """The table that tells which entry last set each key."""
+        """The table of the entry that last set each key."""
         return f"{self.name}_latest"
 
     @property
     def head(self) -> str:
-        """The table, of one row, that tells where the chain ends."""
+        """The table, of one row, that says where the chain ends."""
         return f"{self.name}_head"
 
     @property
     def all(self) -> tuple[str, str, str]:
-        """The tables, in the order in which they are made.
+        """The tables, in the order in which they are created.
 
         >>> Tables("ledger").all
         ('ledger_entries', 'ledger_latest', 'ledger_head')
         """
         return self.entries, self.latest, self.head
 
+    def forbidden(self, end: str) -> list[tuple[str, str, str]]:
+        """Return the changes that triggers stop: entries only grow after `end`, and nothing moves backwards.
+
+        Each is a kind of change, a table, and the condition under which it is stopped.
+        """
+        entries, latest, head = self.all
+        return [
+            ("UPDATE", entries, "true"),
+            ("DELETE", entries, "true"),
+            ("DELETE", latest, "true"),
+            ("DELETE", head, "true"),
+            ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
+            ("UPDATE", latest, "NEW.sequence < OLD.sequence OR NEW.key <> OLD.key"),
+            ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
+        ]
+
     def creation(self, dialect: StoreDialect) -> tuple[str, str, str]:
-        """Return the statements that make the tables."""
+        """Return the statements that create the tables."""
         number, bytewise = dialect.number, dialect.bytewise
         return (
             (
@@ -98,31 +114,28 @@ class Transaction(Protocol):
 
 
 class NamedLocks(Protocol):
-    """Names of which each is held by one at a time among all who share a database; safe for many threads.
-
-    What somebody held is let go when he is gone.
-    """
+    """Locks by name among all processes that share a database; those of a dead process are free."""
 
     def alone(self, name: str) -> AbstractContextManager[bool]:
-        """Hold a name until the end of the block, and tell whether that was possible: it is not waited for."""
+        """Lock a name until the end of the block without waiting, and return whether that was possible."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
 
 
 class Database(Protocol):
-    """A place for one chain that commits durably or says that it cannot."""
+    """A place for one chain that commits durably, or raises."""
 
     @property
-    def shown(self) -> str:
-        """The address as it may be shown: without a password."""
+    def address(self) -> str:
+        """The address for messages: without a password."""
 
     @property
     def tables(self) -> Tables:
         """The tables of the chain."""
 
     def bound(self) -> Database:
-        """Return the same place, bound to what is there now: a file that takes its place later is refused."""
+        """Return the same place, bound to the present file: one that takes its place later is refused."""
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Open a transaction that sees one state of the chain and changes nothing."""
@@ -134,16 +147,16 @@ class Database(Protocol):
         """Return a value that changes with every change; None where that is not known without waiting."""
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
-        """Make the tables and fill them, all or nothing, unless there is something at the address already."""
+        """Create the tables and fill them, all or nothing, unless something is at the address already."""
 
-    def holds(self, chain: str) -> NamedLocks:
-        """Return what can be held alone among all who work with the chain of this name; to be closed at the end."""
+    def locks(self, chain: str) -> NamedLocks:
+        """Return locks among all processes that work with this chain; the caller closes them."""
 
 
 def database_at(address: str, name: str) -> Database:
     """Return the place of the chain called `name` at an address; nothing is opened yet.
 
-    >>> database_at("sqlite:////tmp/ledger.sqlite", "ledger").shown
+    >>> database_at("sqlite:////tmp/ledger.sqlite", "ledger").address
     '/tmp/ledger.sqlite'
     """
     if not re.fullmatch(r"[a-z][a-z_]{0,30}", name):
@@ -164,7 +177,7 @@ def database_at(address: str, name: str) -> Database:
 
 @contextmanager
 def explained(explain: Callable[[Exception], LedgerUnavailable], driver: type[Exception]) -> Iterator[None]:
-    """Turn what a driver raises inside into an error that says what to do."""
+    """Turn an error of a driver into one that says what to do."""
     try:
         yield
     except (driver, OSError) as error:
@@ -172,7 +185,7 @@ def explained(explain: Callable[[Exception], LedgerUnavailable], driver: type[Ex
 
 
 def sibling_address(ledger: str, name: str) -> str:
-    """Return the address of the book called `name` that belongs to the ledger at an address.
+    """Return the address of the store called `name` beside the ledger at an address.
 
     >>> sibling_address("sqlite:////srv/.incrowd/ledger.sqlite", "access")
     'sqlite:////srv/.incrowd/ledger.access.sqlite'

@@ -1,8 +1,8 @@
-"""Index: which entry last set each key, kept so that damage shows, also where a key is missing.
+"""Index: which entry last set each key, in a form that shows damage, also where a key is missing.
 
-Every row names the key that follows it and bears a seal over its own content.  So a row that changed is known by its
-seal, and that a key was never set is proved by the row before it, which names a later key as the next one.  A flipped
-bit can therefore not make the ledger forget a dataset.  The rows form a ring that begins and ends at the empty key.
+Every row names the key that follows it and holds a seal over its own content.  The seal shows a change of the row.  The
+row before a key that was never set proves that, because it names a later key as the next one.  So a flipped bit cannot
+make the ledger forget a dataset.  The rows form a ring that begins and ends at the empty key.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class Index:
         self._insert(Pointer(RING, 1, RING))
 
     def find(self, key: str) -> int | None:
-        """Return the number of the entry that last set a key, or None if that it never was set is proved."""
-        found = self._at_or_before(key)
-        return found.sequence if found.key == key else None
+        """Return the number of the entry that last set a key, or None if it was provably never set."""
+        pointer = self._at_or_before(key)
+        return pointer.sequence if pointer.key == key else None
 
     def between(self, first: str, beyond: str) -> dict[str, int]:
         """Return all keys from `first` on and before `beyond`, proved complete."""
         rows = self._rows('WHERE "key" >= :first AND "key" < :beyond ORDER BY "key"', first=first, beyond=beyond)
-        found = [self._sealed(row) for row in rows]
+        pointers = [self._sealed(row) for row in rows]
         before = self._at_or_before(first)
-        ring = found if found and found[0] == before else [before, *found]
+        ring = pointers if pointers and pointers[0] == before else [before, *pointers]
         broken = any(one.following != other.key for one, other in pairwise(ring))
         if broken or RING < ring[-1].following < beyond:
             raise _damaged()
-        return {pointer.key: pointer.sequence for pointer in found}
+        return {pointer.key: pointer.sequence for pointer in pointers}
 
     def point(self, key: str, sequence: int) -> None:
         """Let a key point at a later entry; a new key is put between its neighbors."""
-        found = self._at_or_before(key)
-        if found.key == key:
-            self._update(replace(found, sequence=sequence))
+        pointer = self._at_or_before(key)
+        if pointer.key == key:
+            self._update(replace(pointer, sequence=sequence))
         else:
-            self._insert(Pointer(key, sequence, found.following))
-            self._update(replace(found, following=key))
+            self._insert(Pointer(key, sequence, pointer.following))
+            self._update(replace(pointer, following=key))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows as they are, unchecked, in the order of their keys."""
@@ -84,10 +84,10 @@ class Index:
 
     def _at_or_before(self, key: str) -> Pointer:
         rows = self._rows('WHERE "key" <= :at ORDER BY "key" DESC LIMIT 1', at=key)
-        found = self._sealed(rows[0] if rows else None)
-        if found.key != key and not found.proves_absence(key):
+        pointer = self._sealed(rows[0] if rows else None)
+        if pointer.key != key and not pointer.proves_absence(key):
             raise _damaged()
-        return found
+        return pointer
 
     def _rows(self, which: str, **values: str) -> Sequence[tuple[Any, ...]]:
         query = f'SELECT "key", sequence, following, seal FROM {self.tables.latest} {which}'  # noqa: S608 - our own
@@ -96,9 +96,9 @@ class Index:
     def _sealed(self, row: Any) -> Pointer:
         match row:
             case (str(key), int(sequence), str(following), str(seal)):
-                found = Pointer(key, sequence, following)
-                if found.row(self.seal)["seal"] == seal:
-                    return found
+                pointer = Pointer(key, sequence, following)
+                if pointer.row(self.seal)["seal"] == seal:
+                    return pointer
         raise _damaged()
 
     def _insert(self, pointer: Pointer) -> None:
@@ -128,6 +128,6 @@ def sealed_rows(seal: Seal, index: Mapping[str, int]) -> list[dict[str, Any]]:
 
 def _damaged() -> LedgerCorrupted:
     return LedgerCorrupted(
-        "the index of the ledger is damaged: it does not tell for sure what was spent. Run incrowd ledger check, and "
+        "the index of the ledger is damaged, so the amount spent is not certain. Run incrowd ledger check, and "
         "restore the ledger from a backup."
     )

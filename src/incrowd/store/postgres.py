@@ -41,9 +41,8 @@ class PostgresTransaction:
     session: Session
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
-        """Run one statement and return its rows, if it has some."""
-        found = self.session.execute(text(statement), values)
-        return [tuple(row) for row in found] if found.returns_rows else []
+        result = self.session.execute(text(statement), values)
+        return [tuple(row) for row in result] if result.returns_rows else []
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,16 @@ class Postgres:
     name: str
 
     @property
-    def shown(self) -> str:
-        """The address without its password."""
+    def address(self) -> str:
         return self.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
     @property
     def tables(self) -> Tables:
-        """The tables of the chain."""
         return Tables(self.name)
 
     @cached_property
     def engine(self) -> Engine:
-        """The door to the server, closed again after every transaction."""
+        """The connection to the server, closed after every transaction."""
         try:
             engine = create_engine(
                 self.url,
@@ -80,12 +77,10 @@ class Postgres:
         return engine
 
     def bound(self) -> Postgres:
-        """Return itself: a server is known by its address."""
         return self
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that sees one state of the chain."""
         with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             with connection.begin():
@@ -95,8 +90,8 @@ class Postgres:
     def writing(self) -> Iterator[Transaction]:
         """Open a serializable transaction, alone at the head of the chain.
 
-        The lock is taken before the transaction's snapshot, because LOCK TABLE, unlike SELECT FOR UPDATE, takes none:
-        so whoever waited sees what the one before wrote, and a crowd of writers queues up instead of failing in turn.
+        LOCK TABLE, unlike SELECT FOR UPDATE, takes no snapshot.  So a writer that waited for it sees what the last one
+        wrote, and many writers queue up instead of failing in turn.
         """
         with self._explained(), self.engine.connect() as connection, connection.begin():
             connection.execute(text(f"LOCK TABLE {self.tables.head} IN EXCLUSIVE MODE"))
@@ -106,7 +101,7 @@ class Postgres:
         """Return None: only the server knows whether its tables changed."""
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
-        """Make the tables in one transaction: of two makers one wins, and the other finds the tables."""
+        """Create the tables in one transaction: of two processes one wins, and the other finds the tables."""
         with self._explained(), self.engine.connect() as connection:
             connection.execution_options(isolation_level="READ COMMITTED")
             with connection.begin():
@@ -117,17 +112,16 @@ class Postgres:
                     connection.exec_driver_sql(statement)
                 fill(PostgresTransaction(connection))
 
-    def holds(self, chain: str) -> AdvisoryLocks:
-        """Return what can be held alone among all machines that work with this database."""
+    def locks(self, chain: str) -> AdvisoryLocks:
         return AdvisoryLocks(self, chain)
 
     def explain(self, error: Exception) -> LedgerUnavailable:
-        """Say what a driver's error means for the ledger."""
+        """Return what a driver's error means for the ledger."""
         state = getattr(getattr(error, "orig", None), "sqlstate", None)
         if state in ("40001", "40P01"):
-            return Conflict(f"the ledger at {self.shown} is busy. Try again.")
+            return Conflict(f"the ledger at {self.address} is busy. Try again.")
         kind = LedgerMissing if state in _NO_TABLES else LedgerUnavailable
-        return kind(f"the ledger at {self.shown} {_trouble(state)} Nothing is released without it.")
+        return kind(f"the ledger at {self.address} {_trouble(state)} Nothing is released without it.")
 
     def _explained(self) -> AbstractContextManager[None]:
         return explained(self.explain, SQLAlchemyError)
@@ -137,11 +131,11 @@ class Postgres:
             for statement in _SESSION:
                 cursor.execute(statement)
             for setting in _SERVER:
-                (found,) = cursor.execute(f"SHOW {setting}").fetchone()
-                if found != "on":
+                (actual,) = cursor.execute(f"SHOW {setting}").fetchone()
+                if actual != "on":
                     raise LedgerUnavailable(
-                        f"the server of the ledger at {self.shown} runs with {setting} = {found}: a crash could lose "
-                        "charges. Switch it on."
+                        f"the server of the ledger at {self.address} runs with {setting} = {actual}: a crash could "
+                        "lose charges. Switch it on."
                     )
         connection.commit()
 
@@ -223,7 +217,7 @@ def postgres_at(address: str, name: str) -> Postgres:
 
 
 _NO_TABLES = ("42P01", "3F000")
-"""The states of a server that has no such table or schema."""
+"""States of a server without such a table or schema."""
 
 
 def _trouble(state: str | None) -> str:
@@ -244,31 +238,20 @@ def _trouble(state: str | None) -> str:
 
 
 def _guards(tables: Tables) -> list[str]:
-    """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
-    entries, latest, head = tables.all
-    refuse, end = f"{entries}_refuse()", f"{entries}_end()"
-    last = f"SELECT coalesce(max(sequence), 0) FROM {entries}"  # noqa: S608 - our own table
-    forbidden = [
-        ("UPDATE", entries, "true"),
-        ("DELETE", entries, "true"),
-        ("DELETE", latest, "true"),
-        ("DELETE", head, "true"),
-        ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
-        ("UPDATE", latest, "NEW.sequence < OLD.sequence OR NEW.key <> OLD.key"),
-        ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
-    ]
-    shout = "BEGIN RAISE EXCEPTION 'a chain only grows at its end'; END"
-    functions = [
-        f"CREATE FUNCTION {refuse} RETURNS trigger LANGUAGE plpgsql AS $$ {shout} $$",
+    """Return triggers against careless changes; the hashes are against deliberate ones."""
+    refuse, end = f"{tables.entries}_refuse()", f"{tables.entries}_end()"
+    last = f"SELECT coalesce(max(sequence), 0) FROM {tables.entries}"  # noqa: S608 - our own table
+    fail = "BEGIN RAISE EXCEPTION 'a chain only grows at its end'; END"
+    return [
+        f"CREATE FUNCTION {refuse} RETURNS trigger LANGUAGE plpgsql AS $$ {fail} $$",
         f"CREATE FUNCTION {end} RETURNS bigint LANGUAGE sql AS $$ {last} $$",
+        *(
+            f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} "
+            f"FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION {refuse}"
+            for change, table, condition in tables.forbidden(end)
+        ),
+        *(
+            f"CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION {refuse}"
+            for table in tables.all
+        ),
     ]
-    rows = [
-        f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} "
-        f"FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION {refuse}"
-        for change, table, when in forbidden
-    ]
-    whole = [
-        f"CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table} EXECUTE FUNCTION {refuse}"
-        for table in (entries, latest, head)
-    ]
-    return [*functions, *rows, *whole]

@@ -1,4 +1,4 @@
-"""Receipts: which tokens were used, and the reports behind each entry of a chain; in the transaction of the chain."""
+"""Reports of a survey, and the tokens that were used for them, in the transaction of a chain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportStore:
-    """Two tables beside a chain: tokens, kept by their text and so without order or time, and batches of reports."""
+    """Two tables beside a chain: used tokens, by their text and so without order or time, and batches of reports."""
 
     connection: Transaction
     name: str
@@ -40,11 +40,11 @@ class ReportStore:
 
     def mark(self, token: str) -> str | None:
         """Return the mark of what a token was used for, empty if none was kept; None if it was not used."""
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT coalesce(mark, '') FROM {self.tokens} WHERE token = :token",  # noqa: S608 - our own table
             {"token": token},
         )
-        return str(found[0][0]) if found else None
+        return str(rows[0][0]) if rows else None
 
     def use(self, token: str, mark: str | None) -> None:
         """Write down that a token was used, with a mark of its report or alone."""

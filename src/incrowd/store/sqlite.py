@@ -1,10 +1,8 @@
-"""A chain in one SQLite file: made whole or not at all, flushed at every commit.
+"""A chain in one SQLite file: created whole or not at all, flushed at every commit.
 
-Whoever holds a chain remembers which file it is, and looks before and after each transaction whether that file is still
-in its place: one that vanished or was replaced is noticed.  A few sessions with it stay open between transactions, and
-forget then what they read.  A symbolic link in its place is refused, for it can point elsewhere tomorrow.
-It keeps a rollback journal rather than a write-ahead log: then one file is all there is to copy, and a copy is never
-half of the truth.
+A chain remembers which file it was opened with, and checks before and after each transaction that this file is still in
+its place.  A few sessions stay open between transactions, and forget what they read.  A symbolic link is refused: it can
+point elsewhere tomorrow.  The file has a rollback journal, not a write-ahead log, so that a copy of it is complete.
 """
 
 from __future__ import annotations
@@ -40,22 +38,20 @@ class SQLiteTransaction:
     session: sqlite3.Connection
 
     def execute(self, statement: str, values: Mapping[str, Any] | None = None) -> Sequence[tuple[Any, ...]]:
-        """Run one statement and return its rows, if it has some."""
         return self.session.execute(statement, values or {}).fetchall()
 
 
 @dataclass(frozen=True)
 class OneMachine:
-    """A file is used on one machine, where whoever works on the same knows it by locks on files."""
+    """Locks that everyone gets: a file is used on one machine, whose processes lock files instead."""
 
     @contextmanager
     def alone(self, name: str) -> Iterator[bool]:
-        """Let everyone go on."""
         del name
         yield True
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: nothing is locked."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +63,24 @@ class SQLite:
     mode: str = "rw"  # never create a file just by opening it
     turn: WriteTurn = field(default_factory=WriteTurn, repr=False, compare=False)
     file: tuple[int, int] | None = None
-    """The device and the number of the file that was there when the chain was opened."""
+    """Device and number of the file with which the chain was opened."""
     readers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
     writers: Sessions = field(default_factory=Sessions, repr=False, compare=False)
     watch: FileWatch = field(default_factory=FileWatch, repr=False, compare=False)
 
     def bound(self) -> SQLite:
-        """Return the same place, bound to the file that is there now."""
         return SQLite(self.path, self.name, self.mode, file=self._file())
 
     @property
-    def shown(self) -> str:
-        """The path of the file."""
+    def address(self) -> str:
         return str(self.path)
 
     @property
     def tables(self) -> Tables:
-        """The tables of the chain."""
         return Tables(self.name)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that sees one state of the chain."""
         with (
             explained(self.explain, sqlite3.Error),
             self._transaction(_begin_reading, self._connect, self.readers) as connection,
@@ -109,7 +101,7 @@ class SQLite:
         return version if version is None or version[2:4] == self.file else None
 
     def create(self, fill: Callable[[Transaction], None]) -> None:
-        """Make the file beside its place and link it there: of two makers one wins, and the other finds the file."""
+        """Create the file beside its place and link it there: of two processes one wins, the other finds the file."""
         beside = SQLite(self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}"), self.name, mode="rwc")
         with explained(self.explain, sqlite3.Error):
             if self.path.exists() or self.path.is_symlink():
@@ -127,47 +119,46 @@ class SQLite:
             finally:
                 beside.path.unlink(missing_ok=True)
 
-    def holds(self, chain: str) -> OneMachine:
-        """Return what lets everyone go on: a file is used on one machine."""
+    def locks(self, chain: str) -> OneMachine:
         del chain
         return OneMachine()
 
     def explain(self, error: Exception) -> LedgerUnavailable:
-        """Say what a driver's error means for the ledger."""
+        """Return what a driver's error means for the ledger."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return LedgerCorrupted(
-                f"the ledger {self.shown} is damaged or is no ledger: SQLite cannot read it. Nothing is released; "
+                f"the ledger {self.address} is damaged, or not a ledger: SQLite cannot read it. Nothing is released; "
                 "restore the file from a backup and compare it with the last certificate (incrowd ledger check)."
             )
         if code == sqlite3.SQLITE_CANTOPEN and _is_missing(self.path):
             return LedgerMissing(
-                f"there is no ledger at {self.shown}. If it existed, restore it from a backup; a new one would forget "
-                "what was spent."
+                f"there is no ledger at {self.address}. If it existed, restore it from a backup; a new one would "
+                "forget what was spent."
             )
         return LedgerUnavailable(self._without(_trouble(code, error)))
 
     def _without(self, trouble: str) -> str:
-        return f"the ledger {self.shown} {trouble} Nothing is released without it."
+        return f"the ledger {self.address} {trouble} Nothing is released without it."
 
     def _file(self) -> tuple[int, int] | None:
-        """Return which file stands at the path, or None if there is none; a symbolic link is refused."""
+        """Return which file is at the path, or None; a symbolic link is refused."""
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except OSError:
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             raise LedgerUnavailable(
-                f"the ledger {self.shown} is a symbolic link, which can point at another ledger tomorrow. Nothing is "
+                f"the ledger {self.address} is a symbolic link, which can point at another ledger tomorrow. Nothing is "
                 "released; name the file itself."
             )
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def _require_same(self) -> None:
         """Raise if another file took the place of the one that was opened, or none is there any more."""
         if self.file is not None and self._file() != self.file:
             raise LedgerUnavailable(
-                f"the ledger {self.shown} was replaced by another file while it was in use: what was charged to the "
+                f"the ledger {self.address} was replaced by another file while it was in use: what was charged to the "
                 "old one is not in it. Nothing is released; put the old file back, or check the new one against the "
                 "last certificate (incrowd ledger check) and start again."
             )
@@ -225,11 +216,13 @@ class SQLite:
 
     def _make_durable(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA fullfsync = 1")
-        for setting, wanted in _DURABLE.items():
-            connection.execute(f"PRAGMA {setting} = {wanted}")
-            (found,) = connection.execute(f"PRAGMA {setting}").fetchone()
-            if found != wanted:
-                raise LedgerUnavailable(f"SQLite refuses the setting {setting} = {wanted} for the ledger {self.shown}.")
+        for setting, required in _DURABLE.items():
+            connection.execute(f"PRAGMA {setting} = {required}")
+            (actual,) = connection.execute(f"PRAGMA {setting}").fetchone()
+            if actual != required:
+                raise LedgerUnavailable(
+                    f"SQLite refuses the setting {setting} = {required} for the ledger {self.address}."
+                )
 
 
 def _begin_reading(session: sqlite3.Connection) -> None:
@@ -263,7 +256,7 @@ def sqlite_at(address: str, name: str) -> SQLite:
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether nothing is there; a folder that may not be read is no proof of that."""
+    """Return whether nothing is there; a folder that may not be read proves nothing."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -290,25 +283,15 @@ def _trouble(code: int, cause: Any) -> str:
 
 
 def _make_private(path: Path) -> None:
-    """Make an empty file that its owner alone may read: a book holds secrets, hashes of passwords, and answers."""
+    """Create an empty file that its owner alone may read: a store holds secrets, hashes of passwords, and answers."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _guards(tables: Tables) -> list[str]:
-    """Return triggers that stop a careless hand: entries only grow at the end, and nothing moves backwards."""
-    entries, latest, head = tables.all
-    end = f"(SELECT coalesce(max(sequence), 0) FROM {entries})"  # noqa: S608 - our own table
-    forbidden = [
-        ("UPDATE", entries, "1"),
-        ("DELETE", entries, "1"),
-        ("DELETE", latest, "1"),
-        ("DELETE", head, "1"),
-        ("INSERT", entries, f"NEW.sequence <> {end} + 1"),
-        ("UPDATE", latest, "NEW.sequence < OLD.sequence OR NEW.key <> OLD.key"),
-        ("UPDATE", head, "NEW.sequence <= OLD.sequence OR NEW.chain <> OLD.chain"),
-    ]
+    """Return triggers against careless changes; the hashes are against deliberate ones."""
+    end = f"(SELECT coalesce(max(sequence), 0) FROM {tables.entries})"  # noqa: S608 - our own table
     return [
-        f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} WHEN {when} "
+        f"CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table} WHEN {condition} "
         "BEGIN SELECT RAISE(ABORT, 'a chain only grows at its end'); END"
-        for change, table, when in forbidden
+        for change, table, condition in tables.forbidden(end)
     ]

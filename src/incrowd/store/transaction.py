@@ -1,4 +1,4 @@
-"""What one transaction sees of a chain, and what it adds."""
+"""Reader and Writer: what one transaction sees of a chain, and what it adds."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _ENTRY = ", ".join(EntryRow._fields)
 
 @dataclass(frozen=True)
 class Reader:
-    """One state of a chain; whatever it reads was checked against its hash."""
+    """One state of a chain; every entry that it reads is checked against its hash."""
 
     connection: Transaction
     tables: Tables
     head: Anchor
     seal: Seal
     newest: tuple[ChainEntry, ...] = ()
-    found: dict[str, Any] | None = None
-    """Values that were read before at the same head, which is bound to every entry; none where something is written."""
+    cached: dict[str, Any] | None = None
+    """Values that were read before at the same head, which is bound to every entry; None where something is written."""
 
     @property
     def index(self) -> Index:
@@ -45,26 +45,26 @@ class Reader:
 
     @cached_property
     def recent(self) -> dict[str, int]:
-        """Which of the newest entries last set each of the keys that they set."""
-        return {key: each.sequence for each in self.newest for key in each.own}
+        """The number of the last of the newest entries that sets each of their keys."""
+        return {key: entry.sequence for entry in self.newest for key in entry.own}
 
     def value(self, key: Key) -> Any:
-        """Return what the last entry that sets a key says, or None if no entry does."""
+        """Return the value in the last entry that sets a key, or None if no entry does."""
         text = text_of(key)
-        if self.found is not None and text in self.found:
-            return self.found[text]
+        if self.cached is not None and text in self.cached:
+            return self.cached[text]
         number = self.index.find(text)
         value = None if number is None and text not in self.recent else self._setting(number or 0, text)
-        if self.found is not None and len(self.found) < _FOUND:
-            self.found[text] = value
+        if self.cached is not None and len(self.cached) < _FOUND:
+            self.cached[text] = value
         return value
 
     def values(self, under: Key) -> dict[Key, Any]:
         """Return the values of all keys that begin with `under` and go on, in the order of their text."""
         first = text_of(under)[:-1] + ","
         beyond = first[:-1] + "-"  # the character after the comma
-        found = self.index.between(first, beyond)
-        return {tuple(json.loads(text)): self._setting(number, text) for text, number in found.items()}
+        numbers = self.index.between(first, beyond)
+        return {tuple(json.loads(text)): self._setting(number, text) for text, number in numbers.items()}
 
     def links(self, after: int, limit: int) -> list[ChainEntry]:
         """Return up to `limit` entries that follow the one numbered `after`."""
@@ -72,17 +72,17 @@ class Reader:
 
     def rows(self, after: int, limit: int) -> list[EntryRow]:
         """Return the bare rows of entries, unchecked."""
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT {_ENTRY} FROM {self.tables.entries} "  # noqa: S608 - our own table
             "WHERE sequence > :after ORDER BY sequence LIMIT :most",
             {"after": after, "most": limit},
         )
-        return [EntryRow(*row) for row in found]
+        return [EntryRow(*row) for row in rows]
 
     def _setting(self, number: int, text: str) -> Any:
-        for found in self.links(number - 1, 1) if number >= self.recent.get(text, 1) else ():
-            if found.sequence == number and text in found.sets:
-                return found.sets[text]
+        for entry in self.links(number - 1, 1) if number >= self.recent.get(text, 1) else ():
+            if entry.sequence == number and text in entry.sets:
+                return entry.sets[text]
         raise LedgerCorrupted(
             f"entry {number} of the ledger is missing, or is another one than it was, or not the last of its kind. Run "
             "incrowd ledger check, and restore the ledger from a backup."
@@ -91,7 +91,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Writer:
-    """A chain held alone: what it read stays true, reads see what was already added, `flush` writes it all."""
+    """The only writer of a chain: what it read stays true, reads see what it added, `flush` writes all of it."""
 
     reader: Reader
     at: str
@@ -146,23 +146,23 @@ class Writer:
         return _totals_of(newest[-1]) if newest else self.tally.total({})
 
 
-def reader_of(connection: Transaction, tables: Tables, shown: str) -> Reader:
-    """Return what is seen of a chain, nothing of it checked yet but its version."""
-    head = _head_of(connection, tables, shown)
+def reader_of(connection: Transaction, tables: Tables, address: str) -> Reader:
+    """Return a reader of a chain of which only the version is checked yet."""
+    head = _head_of(connection, tables, address)
     bare = Reader(connection, tables, head, Seal(head.chain))
     first = next((_read_once(row, head.chain) for row in bare.rows(0, 1)), None)
     return bare if first is None else replace(bare, seal=Seal(head.chain, secret_of(first.body)))
 
 
-def checked(reader: Reader, shown: str, newest: int = 1) -> Reader:
-    """Return the reader if the chain really ends where it says, and its newest entries are what was written."""
+def checked(reader: Reader, address: str, newest: int = 1) -> Reader:
+    """Return the reader if the chain ends where its head says, and its newest entries are intact."""
     first = max(1, reader.head.sequence - newest + 1)
     links = reader.links(first - 1, newest + 1)
-    numbers = [each.sequence for each in links]
+    numbers = [entry.sequence for entry in links]
     if numbers != list(range(first, reader.head.sequence + 1)) or links[-1].anchor != reader.head:
         raise LedgerCorrupted(
-            f"the ledger at {shown} does not end with entry {reader.head.sequence}, as its head says: entries were cut "
-            "off, added or changed. Run incrowd ledger check, and restore the ledger from a backup."
+            f"the ledger at {address} does not end with entry {reader.head.sequence}, as its head says: entries were "
+            "cut off, added or changed. Run incrowd ledger check, and restore the ledger from a backup."
         )
     for one, other in pairwise(links):
         if one.hash != other.previous:
@@ -171,7 +171,7 @@ def checked(reader: Reader, shown: str, newest: int = 1) -> Reader:
 
 
 def check_totals(reader: Reader, tally: Tally) -> None:
-    """Raise unless the totals that the newest entries carry follow from each other, and from what the index finds."""
+    """Raise unless the totals of the newest entries follow from each other, and from the values in the index."""
     last = reader.newest[-1]
     for one, other in pairwise(reader.newest):
         if not _follow_once(one, other, tally):
@@ -183,11 +183,11 @@ def check_totals(reader: Reader, tally: Tally) -> None:
 
 _PAIRS = 256
 _paired: dict[tuple[str, str, type], None] = {}
-"""Entries, by their hashes, that were held against the one before them: what these two say cannot change."""
+"""Pairs of entries, by their hashes, whose totals were checked: two entries with these hashes cannot change."""
 
 
 def _follow_once(one: ChainEntry, other: ChainEntry, tally: Tally) -> bool:
-    """Whether the totals that two entries carry follow from each other; of the same two it is found out once."""
+    """Return whether the totals of two entries follow from each other; the same two are checked once."""
     pair = one.hash, other.hash, type(tally)
     if pair not in _paired:
         if not follows(other, one, tally.after(_totals_of(one), other)):
@@ -198,7 +198,7 @@ def _follow_once(one: ChainEntry, other: ChainEntry, tally: Tally) -> bool:
 
 
 def follows(new: ChainEntry, before: ChainEntry | None, totals: Sums) -> bool:
-    """Whether the totals of an entry follow from the entry before it; time never runs backwards."""
+    """Return whether the totals of an entry follow from the entry before it, and its time is not earlier."""
     in_time = before is None or new.at >= before.at
     return in_time and new.totals == dict(totals)
 
@@ -214,22 +214,22 @@ def _off(bad: ChainEntry) -> LedgerCorrupted:
     )
 
 
-def _head_of(connection: Transaction, tables: Tables, shown: str) -> Anchor:
-    """Return the place where a chain says it ends; one of another version is refused, never taken for an empty one."""
+def _head_of(connection: Transaction, tables: Tables, address: str) -> Anchor:
+    """Return the recorded end of a chain; another version is refused, and never counts as absent."""
     versions = [row[0] for row in connection.execute(f"SELECT version FROM {tables.head}")]  # noqa: S608 - our own
     if versions and isinstance(versions[0], int) and versions[0] != VERSION:
         raise UnsupportedVersion(
-            f"the ledger at {shown} has version {versions[0]}; this incrowd reads version {VERSION} only. Use the "
+            f"the ledger at {address} has version {versions[0]}; this incrowd reads version {VERSION} only. Use the "
             "version of incrowd that wrote it."
         )
     match connection.execute(f"SELECT chain, sequence, hash FROM {tables.head}"):  # noqa: S608 - our own table
         case [(str(chain), int(sequence), str(hash_))] if versions == [VERSION]:
             return Anchor(chain, sequence, hash_)
-    raise LedgerCorrupted(f"the ledger at {shown} has lost its head: restore it from a backup.")
+    raise LedgerCorrupted(f"the ledger at {address} has lost its head: restore it from a backup.")
 
 
 def read_row(row: EntryRow, chain: str) -> ChainEntry | None:
-    """Return the entry in a row, or None if the row holds no canonical entry.  The hash is not checked."""
+    """Return the entry in a row, or None if its text is not canonical.  The hash is not checked."""
     try:
         body, sets = parsed(row.body), parsed(row.sets)
     except InvalidParameter:
@@ -241,13 +241,13 @@ def read_row(row: EntryRow, chain: str) -> ChainEntry | None:
 
 _SHORT = 20_000
 _read_once = lru_cache(maxsize=64)(read_row)
-"""A row with the very same content holds the same entry: it is read once."""
+"""Equal rows hold the same entry: each is parsed once."""
 
 
 _MADE, _MADE_LONG = 256, 8
 _made: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
 _made_long: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
-"""The last entries that this process wrote, by their hashes: a row that is the very same is not parsed to check it."""
+"""The last entries that this process wrote, by their hashes: an equal row need not be parsed to be checked."""
 
 
 def _note_made(row: EntryRow, seal: Seal, new: ChainEntry) -> None:
@@ -256,10 +256,10 @@ def _note_made(row: EntryRow, seal: Seal, new: ChainEntry) -> None:
     _forget_oldest(made, most)
 
 
-def _forget_oldest(kept: dict[Any, Any], most: int) -> None:
-    if len(kept) > most:
-        for old in list(kept)[:-most]:
-            kept.pop(old, None)
+def _forget_oldest(cache: dict[Any, Any], most: int) -> None:
+    if len(cache) > most:
+        for oldest in list(cache)[:-most]:
+            cache.pop(oldest, None)  # another thread may have forgotten it
 
 
 def _is_short(row: EntryRow) -> bool:
@@ -267,7 +267,7 @@ def _is_short(row: EntryRow) -> bool:
 
 
 def _intact(row: EntryRow, seal: Seal) -> ChainEntry:
-    """Return the entry in a row, or raise; the last rows with the very same content are checked once."""
+    """Return the entry in a row, or raise if it was changed; equal rows are checked once."""
     short = _is_short(row)
     made = (_made if short else _made_long).get(row.hash) if isinstance(row.hash, str) else None
     if made is not None and made[:2] == (row, seal):
@@ -276,13 +276,13 @@ def _intact(row: EntryRow, seal: Seal) -> ChainEntry:
 
 
 def _check(row: EntryRow, seal: Seal) -> ChainEntry:
-    found = read_row(row, seal.chain)
-    if found is None or not found.intact(seal, (row.body, row.sets)):
+    entry = read_row(row, seal.chain)
+    if entry is None or not entry.intact(seal, (row.body, row.sets)):
         raise LedgerCorrupted(
             f"entry {row.sequence} of the ledger was changed: its hash does not match its content. "
             "Run incrowd ledger check, and restore the ledger from a backup."
         )
-    return found
+    return entry
 
 
 _short_once, _long_once = lru_cache(maxsize=256)(_check), lru_cache(maxsize=4)(_check)

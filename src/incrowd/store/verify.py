@@ -33,7 +33,7 @@ Derive = Callable[[ChainEntry, Values], Mapping[Key, Any]]
 
 @dataclass(frozen=True)
 class ChainReport:
-    """What a check found: how many entries are in order, and the first one that is not."""
+    """The result of a check: how many entries are in order, and the first one that is not."""
 
     head: Anchor
     entries: int
@@ -42,7 +42,7 @@ class ChainReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the chain is in order."""
+        """Whether no problem was found."""
         return self.finding is None
 
 
@@ -127,12 +127,12 @@ class _Replay:
         return self._compare(rows)
 
     def _compare(self, rows: Sequence[Mapping[str, Any]]) -> tuple[int, str] | None:
-        found = {row["key"]: row for row in rows}
+        actual = {row["key"]: row for row in rows}
         for row in sealed_rows(self.seal, self.index):
-            if found.pop(row["key"], None) != row:
+            if actual.pop(row["key"], None) != row:
                 bad = row["sequence"]
                 return bad, f"entry {bad} was the last to set {row['key'] or 'nothing'}; the index says otherwise."
-        if found:
+        if actual:
             return self.end, f"entry {self.end} is the last one; the index names keys that no entry up to it sets."
         return None
 
@@ -167,7 +167,7 @@ def _batch(reader: Reader, after: int) -> tuple[Sequence[EntryRow], Anchor, Sequ
 
 
 def _by_sequence(anchors: Iterable[Anchor]) -> dict[int, list[Anchor]]:
-    found: dict[int, list[Anchor]] = {}
+    by_sequence: dict[int, list[Anchor]] = {}
     for anchor in anchors:
-        found.setdefault(anchor.sequence, []).append(anchor)
-    return found
+        by_sequence.setdefault(anchor.sequence, []).append(anchor)
+    return by_sequence

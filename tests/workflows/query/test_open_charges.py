@@ -128,7 +128,7 @@ def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_
 
 @pytest.mark.postgres
 def test_a_dead_machine_blocks_no_question(postgres: str) -> None:
-    gone, other = (postgres_at(postgres, "ledger").holds("a ledger") for _ in range(2))
+    gone, other = (postgres_at(postgres, "ledger").locks("a ledger") for _ in range(2))
     with closing(gone), closing(other), gone.alone("a question") as first:
         with other.alone("a question") as second:
             assert (first, second) == (True, False)
@@ -144,7 +144,7 @@ def test_a_dead_machine_blocks_no_question(postgres: str) -> None:
 
 @pytest.mark.postgres
 def test_threads_of_one_process_hold_a_name_one_after_the_other(postgres: str) -> None:
-    holds = postgres_at(postgres, "ledger").holds("a ledger")
+    holds = postgres_at(postgres, "ledger").locks("a ledger")
     with closing(holds), holds.alone("a question") as first:
         with holds.alone("a question") as second:
             assert (first, second) == (True, False)

@@ -137,7 +137,7 @@ def open_charges(beside: Path, ledger: Ledger, answers: Answers) -> Iterator[Ope
     killed process leaves of them stays open.  Costs can be estimated all the same.
     """
     own = _own_files(beside / _FOLDER, ledger, answers)
-    with closing(ledger.chain.database.holds(ledger.id)) as locks:
+    with closing(ledger.chain.database.locks(ledger.id)) as locks:
         if own is None:
             yield OpenCharges(StringIO(), locks, ledger)
             return
