@@ -27,9 +27,9 @@ from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
+from incrowd.workflows.query.tables import admission_to, gated_rows
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests import spark
 from tests.consents import FORM, QUESTIONS, Consented, consented, known_people

@@ -128,7 +128,8 @@ def test_a_card_folds_groups_that_nobody_declared(policy: dict[str, Any]) -> Non
     asked = incrowd.query("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", policy, FRAME, epsilon=1)
     sex, n = asked.answer.columns
     low, high = pa.array([990.0, 990.0, 0.0, 0.0]), pa.array([1010.0, 1010.0, 3.0, 3.0])  # whatever the noise was
-    answered = replace(asked, answer=replace(asked.answer, columns=(sex, replace(n, low=low, high=high))))
+    answer = replace(asked.answer, columns=(sex, replace(n, low=low, high=high)))
+    answered = replace(asked, answers=(answer,))
     assert "undeclared (2)" in answered._repr_html_()
     assert "undeclared (2)" in Reply.of(answered.to_json())._repr_html_()
 

@@ -83,8 +83,8 @@ def query(options: QueryOptions) -> None:
     """
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
-    from incrowd.workflows.query.publication import publish_answer
     from incrowd.workflows.query.request import CostEstimate, QueryAnswer, QueryRequest
+    from incrowd.workflows.query.service import publish_answer
     from incrowd.workflows.release.publish import Destination
 
     if (options.sql is None) == (options.batch is None):
@@ -127,8 +127,8 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
-    from incrowd.workflows.query.publication import publish_answer
     from incrowd.workflows.query.request import REPEATED, BatchAnswer, CostEstimate, QueryBatch
+    from incrowd.workflows.query.service import publish_answer
     from incrowd.workflows.release.publish import Destination
 
     if options.account is not None:

@@ -1,8 +1,8 @@
 """A chain in one SQLite file: created whole or not at all, flushed at every commit.
 
 A chain remembers which file it was opened with, and checks before and after each transaction that this file is still in
-its place.  A few sessions stay open between transactions, and forget what they read.  A symbolic link is refused: it can
-point elsewhere tomorrow.  The file has a rollback journal, not a write-ahead log, so that a copy of it is complete.
+its place.  A few sessions stay open between transactions, and forget what they read.  A symbolic link is refused: it
+can point elsewhere tomorrow.  The file has a rollback journal, not a write-ahead log, so that a copy of it is complete.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from incrowd.web.logs import Outcome, logged_reply, note
 from incrowd.web.services import Services
 from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
 from incrowd.workflows.query.open_charges import QueryInFlight
-from incrowd.workflows.query.request import QueryAnswer
+from incrowd.workflows.query.request import BatchAnswer
 from incrowd.workflows.query.service import RETRY, PendingAnswer, PreparedQuery
 
 _FAULT = 500
@@ -207,7 +207,7 @@ def _outcome(task: QueryTask, finish: Finish) -> Outcome:
     about, outcome = dict(task.about), "answered"
     try:
         document = finish()
-        text = document.to_text() if isinstance(document, QueryAnswer) else public_text(document.to_json())
+        text = document.to_text() if isinstance(document, BatchAnswer) else public_text(document.to_json())
         reply = replies.written(text)
     except Exception as problem:  # noqa: BLE001 (the text of a foreign exception may hold data: only its class is kept)
         reply = replies.refusal(problem)

@@ -20,9 +20,9 @@ from incrowd.queries.answer import Answer
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import QueryBatch, QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
+from incrowd.workflows.query.tables import admission_to, gated_rows
 from incrowd.workflows.verify.verify import verify
 from tests.consents import QUESTIONS, Consented, consented, known_people
 from tests.policies import changed, written

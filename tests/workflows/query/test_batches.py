@@ -45,9 +45,9 @@ def test_each_question_has_its_answer_in_its_place_and_the_same_again_is_free(tm
 def test_the_price_of_several_tells_each_of_them_and_shows_others_as_if_new(tmp_path: Path) -> None:
     with desk_of(tmp_path) as desk:
         before = desk.price(several(OLD, ALL, OLD, analyst="bob"))
-        old, everyone, again = (each.question for each in before.each)
+        old, everyone, again = (each.question for each in before.queries)
         assert old == again != everyone
-        assert [len(each.expected) for each in before.each] == [1, 1, 1]
+        assert [len(each.expected) for each in before.queries] == [1, 1, 1]
         desk.ask(several(OLD, ALL, analyst="ann"))
         after = desk.price(several(OLD, ALL, OLD, analyst="bob"))
         assert (after.repeated, after.cost) == (False, before.cost)

@@ -14,7 +14,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import BoundContribution
 from incrowd.verifier.check import Problem
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.query.plan_again import asked_again
+from incrowd.workflows.query.recompute import recomputed_plan
 from incrowd.workflows.query.request import QueryBatch, QueryRequest
 from incrowd.workflows.query.service import open_queries
 
@@ -67,7 +67,7 @@ def test_plans_of_capped_questions_are_made_again_from_their_certificates(tmp_pa
         alone = desk.ask(QueryRequest(COUNT, PAID)).certificate
         both = desk.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
     for certificate in (alone, both):
-        made = asked_again(certificate, policy)
+        made = recomputed_plan(certificate, policy)
         assert not isinstance(made, Problem)
         assert (made.steps, made.guarantee, made.claims) == (
             certificate.steps,

@@ -20,8 +20,8 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting

@@ -17,8 +17,8 @@ from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
-from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.request import QueryBatch
+from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught

@@ -187,7 +187,7 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"queries": None, "release": {"method": "full-domain", "k": 2}}, "does not let questions be asked"),
+        ({"queries": None, "release": {"method": "full-domain", "k": 2}}, "does not allow queries"),
         ({"budget": None}, "no budget"),
         ({"columns": {"sex": {"categories": ["F", "M"], "derived": "rows"}}}, "drafted from the rows"),
     ],

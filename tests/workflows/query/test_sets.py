@@ -22,7 +22,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.query.plan_again import asked_again
+from incrowd.workflows.query.recompute import recomputed_plan
 from incrowd.workflows.query.request import QueryBatch
 from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
@@ -79,7 +79,7 @@ def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delt
 def same_plan(certificate: Certificate, policy: Policy) -> bool:
     """Whether the policy makes the plan of a certificate again."""
     try:
-        plan = asked_again(certificate, policy)
+        plan = recomputed_plan(certificate, policy)
     except IncrowdError:
         return False
     steps = getattr(plan, "steps", None)

@@ -36,7 +36,7 @@ _UNCERTIFIED = "an answer without a certificate"
 
 @dataclass(frozen=True)
 class ClassicalAnswer:
-    """An answer without a certificate: there is nothing to certify, and `broken_by` says why."""
+    """An answer without a certificate: it guarantees nothing, and `broken_by` says why."""
 
     question: str
     dataset: str
@@ -50,28 +50,28 @@ class ClassicalAnswer:
         return dict(vars(self))
 
 
-def ask_classical(desk: QueryService, sql: str, protection: Protection) -> ClassicalAnswer:
-    """Answer a question in a classical way: charge it as a release without an epsilon, read the rows, protect.
+def ask_classical(service: QueryService, sql: str, protection: Protection) -> ClassicalAnswer:
+    """Answer a query in a classical way: charge it as a release without an epsilon, read the rows, protect.
 
     Preconditions: the dataset's budget has an epsilon of 0 and its owner's reason for releases without one, and nothing
-    differentially private was ever released from it.  All else is refused: one exact answer beside noisy ones undoes
-    what they guarantee.
+    differentially private was ever released from it.  All else is refused: one exact answer beside noisy ones would
+    break their guarantee.
     """
-    plain = plain_question(sql, desk.planner.catalog)
-    relation = replace(desk.planner.catalog[plain.table], ready=False)
+    plain = plain_question(sql, service.planner.catalog)
+    relation = replace(service.planner.catalog[plain.table], ready=False)
     dataset = str(relation.dataset)
-    _check_apart(desk, dataset)
-    if any(policy.gate is not None for policy in desk.planner.policies if policy.name == dataset):
+    _check_apart(service, dataset)
+    if any(policy.gate is not None for policy in service.planner.policies if policy.name == dataset):
         raise Refused("classical answers are for teaching and know no consent: take a policy without a purpose.")
     if isinstance(protection, Audited):
         _check_auditable(plain, relation)
-    book = next(policy.ledger_address for policy in desk.planner.policies if policy.name == dataset)
-    asked = _Classical(plain, relation, protection, desk.budgets.ledger.secret, book)
-    desk.planner.tables.load([_all_rows(relation)])
-    payer = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.budgets.bonds[dataset],))
-    with concluding(desk.budgets.ledger, asked.plan, payer):
-        performed = perform(asked.plan, desk.planner.tables, desk.budgets.ledger, payer)
-        desk.budgets.ledger.conclude(performed.entry, _UNCERTIFIED)
+    book = next(policy.ledger_address for policy in service.planner.policies if policy.name == dataset)
+    asking = _Classical(plain, relation, protection, service.budgets.ledger.secret, book)
+    service.planner.tables.load([_all_rows(relation)])
+    target = ChargeTarget(dataset, secrets.token_hex(8), bonds=(service.budgets.bonds[dataset],))
+    with concluding(service.budgets.ledger, asking.plan, target):
+        performed = perform(asking.plan, service.planner.tables, service.budgets.ledger, target)
+        service.budgets.ledger.conclude(performed.entry, _UNCERTIFIED)
     answer: ClassicalAnswer | Refused = performed.output
     if isinstance(answer, Refused):
         raise answer
@@ -80,7 +80,7 @@ def ask_classical(desk: QueryService, sql: str, protection: Protection) -> Class
 
 @dataclass(frozen=True)
 class _Classical:
-    """A question, the way in which it is answered, and what keeps copies and audits the same for good."""
+    """A query, how it is answered, and the secret by which copies and audits stay the same."""
 
     question: PlainQuestion
     relation: Relation
@@ -90,12 +90,12 @@ class _Classical:
 
     @property
     def plan(self) -> Plan:
-        """What will be done; it guarantees nothing but a form."""
+        """The plan; it guarantees nothing but a form."""
         steps = (AnswerClassically.of(self.question.text, self.protection),)
         return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:
-        """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""
+        """Read the rows and answer; a refusal depends on rows, so it is an answer and is charged."""
         try:
             return self._answer(rows)
         except Refused as refusal:
@@ -103,20 +103,20 @@ class _Classical:
 
     def _answer(self, rows: QueryTables) -> ClassicalAnswer:
         protection = self.protection
-        found = _rows(rows, self.relation, MOST_AUDITED if isinstance(protection, Audited) else MOST_ROWS)
-        mark = keyed_digest(content_digest(found), hashlib.sha256(b"classical " + self.secret).digest())
-        asked = _query_set(self.question, self.relation, found)
+        source = _rows(rows, self.relation, MOST_AUDITED if isinstance(protection, Audited) else MOST_ROWS)
+        fingerprint = keyed_digest(content_digest(source), hashlib.sha256(b"classical " + self.secret).digest())
+        query_set = _query_set(self.question, self.relation, source)
         dataset = str(self.relation.dataset)
-        if isinstance(protection, Audited) and asked.kind is AggregateKind.SUM:
-            _audit(self.book, dataset, asked, mark)
-        value = protection.answer(asked, mark.encode() + self.secret)
-        told = (protection.name, str(protection.source), str(protection.broken_by))
-        return ClassicalAnswer(self.question.text, dataset, *told, None if value is None else float(value))
+        if isinstance(protection, Audited) and query_set.kind is AggregateKind.SUM:
+            _audit(self.book, dataset, query_set, fingerprint)
+        value = protection.answer(query_set, fingerprint.encode() + self.secret)
+        about = (protection.name, str(protection.source), str(protection.broken_by))
+        return ClassicalAnswer(self.question.text, dataset, *about, None if value is None else float(value))
 
 
-def _check_apart(desk: QueryService, dataset: str) -> None:
-    standing = desk.budgets.status(dataset)
-    budget, totals = standing.terms.budget, standing.totals
+def _check_apart(service: QueryService, dataset: str) -> None:
+    status = service.budgets.status(dataset)
+    budget, totals = status.terms.budget, status.totals
     if budget is None or budget.unbounded is None or budget.limit.epsilon > 0 or totals.charges > totals.unbounded:
         raise Refused(
             f"classical answers are never given beside private ones, and dataset {dataset} has a budget for these: "
@@ -126,7 +126,7 @@ def _check_apart(desk: QueryService, dataset: str) -> None:
 
 
 def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
-    sensitive = {each.name.casefold() for each in relation.schema.columns if each.role is Role.SENSITIVE}
+    sensitive = {column.name.casefold() for column in relation.schema.columns if column.role is Role.SENSITIVE}
     if plain.conditions & sensitive:
         raise QuestionRefused(
             "which rows an audited question is about must not depend on a sensitive column, or the choice would tell "
@@ -139,16 +139,16 @@ def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
 
 
 def _rows(rows: QueryTables, relation: Relation, most: int) -> Source:
-    """Return the rows in an order of their own: rows that look the same are the same in every question."""
-    found = rows.collect(_all_rows(relation).limit(most + 1))
-    if found.num_rows > most:
+    """Return the rows in the order of their values: equal rows are the same in every query."""
+    table = rows.collect(_all_rows(relation).limit(most + 1))
+    if table.num_rows > most:
         raise Refused(f"tables with more than {most:,} rows get no such answers, which are for teaching: take fewer.")
-    ordered = found.sort_by([(name, "ascending") for name in found.column_names]) if found.num_rows else found
+    ordered = table.sort_by([(name, "ascending") for name in table.column_names]) if table.num_rows else table
     return open_source(ordered.append_column(PLACE, pa.array(range(ordered.num_rows), pa.int64())))
 
 
 def _all_rows(relation: Relation) -> exp.Select:
-    names = [exp.column(exp.to_identifier(each.name, quoted=True)) for each in relation.schema.columns]
+    names = [exp.column(exp.to_identifier(name, quoted=True)) for name in relation.schema.names]
     return exp.select(*names).from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
 
 
@@ -160,22 +160,23 @@ def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QueryS
         return plain.over(question, small.collect(question.rows), size)
 
 
-def _audit(book: str, dataset: str, asked: QuerySet, mark: str) -> None:
-    """Refuse a sum by which some row's value would be determined, or write its set down, in one transaction."""
+def _audit(book: str, dataset: str, query_set: QuerySet, fingerprint: str) -> None:
+    """Refuse a sum that would determine the value of a row, or record its set, in one transaction."""
     chain = Chain.create(sibling_address(book, _NAME), _NAME)
-    key = ("sums", dataset, str(asked.column))
-    new = f"{sum(1 << place for place in asked.values):x}"
+    key = ("sums", dataset, str(query_set.column))
+    new = f"{sum(1 << place for place in query_set.values):x}"
 
     def decide(writer: Writer) -> str:
-        before = writer.value(key) or {"rows": mark, "sets": []}
-        if before["rows"] != mark:
+        before = writer.value(key) or {"rows": fingerprint, "sets": []}
+        if before["rows"] != fingerprint:
             return "the rows changed since sums of this column were answered, and these cannot be audited together."
-        auditor = Auditor.replay(_places(each) for each in before["sets"])
-        if auditor.determined(asked.values):
-            return "with the sums answered so far, this one would determine somebody's value: ask about another set."
-        if auditor.after(asked.values) != auditor:
+        auditor = Auditor.replay(_places(sums) for sums in before["sets"])
+        if auditor.determined(query_set.values):
+            return "with the sums answered so far, this one would determine a person's value: ask about another set."
+        if auditor.after(query_set.values) != auditor:
             sets = [*before["sets"], new]
-            writer.append("sum", {"dataset": dataset, "column": asked.column}, {key: {"rows": mark, "sets": sets}})
+            body = {"dataset": dataset, "column": query_set.column}
+            writer.append("sum", body, {key: {"rows": fingerprint, "sets": sets}})
         return ""
 
     refusal = chain.transact(decide)

@@ -19,7 +19,7 @@ from incrowd.store.chain_entry import ChainEntry
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
 from incrowd.workflows.query.budgets import Budgets
-from incrowd.workflows.query.request import BatchAnswer, QueryAnswer
+from incrowd.workflows.query.request import BatchAnswer
 
 ANSWERED = "answered"
 NOT_KEPT = "no answer is kept: it is being answered, or nothing came of it, or it was written to files"
@@ -167,7 +167,7 @@ class AnswerHistory:
         following = last if last is not None and last != earlier[-1] else None
         return HistoryPage(tuple(entries), following, self.budgets.report(analyst))
 
-    def answer(self, id_: str, analyst: str | None = None) -> QueryAnswer | BatchAnswer | None:
+    def answer(self, id_: str, analyst: str | None = None) -> BatchAnswer | None:
         """Return a stored answer at no cost to an analyst who was given it before; None to everybody else."""
         stored = self.answers.named(id_)
         if stored is None or not stored.datasets <= self._datasets:

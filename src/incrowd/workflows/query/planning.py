@@ -66,7 +66,7 @@ class QueryPlanner:
 
     def within(self, datasets: Collection[str]) -> QueryPlanner:
         """Return a planner that knows these datasets and the public tables alone."""
-        relations = [each for each in self.catalog.relations if each.dataset is None or each.dataset in datasets]
+        relations = [table for table in self.catalog.relations if table.dataset is None or table.dataset in datasets]
         policies = tuple(policy for policy in self.policies if policy.name in datasets)
         return replace(self, policies=policies, catalog=Catalog(tuple(relations)))
 
@@ -130,7 +130,7 @@ class QueryPlanner:
         texts = {"texts": [question.text for question in questions.values()]}
 
         def estimates() -> tuple[QueryEstimate, ...]:
-            return tuple(map(QueryEstimate, (each.text for each in planned.questions), planned.expected))
+            return tuple(map(QueryEstimate, (question.text for question in planned.questions), planned.expected))
 
         return PlannedQuery(
             planned.plan,

@@ -1,4 +1,4 @@
-"""Asking: who asks what and pays what; Priced: what it would cost; Answered: what came of it."""
+"""Requests and replies: a query with its terms, its cost estimate, and its answer with the certificate."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ COVERED = "True numbers lie in their intervals in 95 of 100 answers."
 
 
 def coverage(*answers: Answer) -> str:
-    """Return how often intervals hold, where noisy numbers did not choose what is shown; else notes say it."""
+    """Return how often intervals hold, unless noisy numbers chose what is shown: then notes say it."""
     notes = [column.note for answer in answers for column in answer.columns]
-    return "" if any(told in note for told in (CHOSEN, MET) for note in notes) else COVERED
+    return "" if any(reason in note for reason in (CHOSEN, MET) for note in notes) else COVERED
 
 
 @dataclass(frozen=True)
 class QueryRequest:
-    """A question as it arrives: SQL, what the asker pays, and who asks (None: the answer is for everyone).
+    """A query as it arrives: SQL, what is paid for it, and the analyst (None: the answer is for everyone).
 
-    With an `account`, its ρ is taken from what the owner carved out of the budget before.
+    With an `account`, its ρ is taken from a part of the budget that the owner set aside.
     """
 
     sql: str
@@ -42,7 +42,7 @@ class QueryRequest:
 
 @dataclass(frozen=True)
 class QueryBatch:
-    """Several questions about one dataset that are planned together and paid for as one, by no account."""
+    """Several queries about one dataset that are planned together and paid for as one, by no account."""
 
     account: ClassVar[None] = None
 
@@ -53,9 +53,9 @@ class QueryBatch:
 
 @dataclass(frozen=True)
 class QueryEstimate:
-    """One of several questions that are priced together: its text in a normal form, and how good its answer would be.
+    """One query of a request: its text in normal form, and how accurate its answer would be.
 
-    A part of the price has none of its own: only all of them are to be had.
+    A query of a batch has no cost of its own: only the whole batch is answered.
     """
 
     question: str
@@ -63,15 +63,15 @@ class QueryEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return {"question": self.question, "expected": [each.to_json() for each in self.expected]}
+        return {"question": self.question, "expected": [column.to_json() for column in self.expected]}
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a question costs and how good its answer would be: from declarations and parameters alone, no row is read.
+    """The cost of a query and the accuracy of its answer, from declarations and parameters alone; no row is read.
 
-    `left` tells what would be left of each dataset's budget afterwards, None where it does not suffice or none is set;
-    `notes` what the numbers would be of, where that is not the whole table; `each` a batch's questions one by one.
+    `left` is what would remain of each dataset's budget, None where it does not suffice or none is set; `notes` say
+    what the numbers would be of, where that is not the whole table; `queries` are those of a batch.
     """
 
     question: str
@@ -82,16 +82,16 @@ class CostEstimate:
     repeated: bool
     plan: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    each: tuple[QueryEstimate, ...] = ()
+    queries: tuple[QueryEstimate, ...] = ()
 
     @property
     def costs(self) -> list[tuple[str, str]]:
-        """What it costs and what would be left, in words."""
+        """What it costs and what would remain, in words."""
         again = [("asked before", "yes: the same answer again, at no cost to the dataset")] if self.repeated else []
         return [*_costs(self.cost, self.left), *again]
 
     def _repr_html_(self) -> str:
-        lines = [("question", self.question), *self.costs, *((each.output, each.words) for each in self.expected)]
+        lines = [("question", self.question), *self.costs, *((column.output, column.words) for column in self.expected)]
         return card("price", facts(lines), note=" ".join((*self.notes, UNASKED)))
 
     def to_json(self) -> dict[str, Any]:
@@ -99,13 +99,12 @@ class CostEstimate:
         return {
             "question": self.question,
             "datasets": list(self.datasets),
-            "cost": self.cost.to_json(),
-            "left": {name: left and left.to_json() for name, left in self.left.items()},
-            "expected": [each.to_json() for each in self.expected],
+            **_plain_costs(self.cost, self.left),
+            "expected": [column.to_json() for column in self.expected],
             "repeated": self.repeated,
             "plan": list(self.plan),
             "notes": list(self.notes),
-            **({"each": [one.to_json() for one in self.each]} if self.each else {}),
+            **({"each": [query.to_json() for query in self.queries]} if self.queries else {}),
         }
 
 
@@ -117,54 +116,11 @@ class AnswerTexts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QueryAnswer:
-    """A noisy answer with its certificate, never one without the other.
-
-    `cost` is what this asking took from the datasets: nothing, if the same question was answered before (`repeated`).
-    """
-
-    answer: Answer
-    certificate: Certificate
-    cost: Amount
-    left: Mapping[str, Amount | None]
-    repeated: bool = False
-    texts: AnswerTexts | None = field(default=None, repr=False, compare=False)
-    """Answer and certificate as JSON, where they were written already."""
-
-    @property
-    def costs(self) -> list[tuple[str, str]]:
-        """What it cost, what is left, and what is guaranteed, in words."""
-        return [*_costs(self.cost, self.left), ("guarantee", self.certificate.claims[0].kind)]
-
-    def _repr_html_(self) -> str:
-        note = REPEATED if self.repeated else coverage(self.answer)
-        lines = [*self.costs, ("certificate", self.certificate.id)]
-        return answer_card("answer", self.answer.shown, (*self.answer.notes, *filter(None, [note])), lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
-        return {
-            "answer": self.answer.to_json(),
-            **self._paid,
-            "certificate": self.certificate.to_json(),
-        }
-
-    def to_text(self) -> str:
-        """Return the plain form as JSON."""
-        if self.texts is None:
-            return public_text(self.to_json())
-        answer, certificate = self.texts
-        return f'{{"answer":{answer},{public_text(self._paid)[1:-1]},"certificate":{certificate}}}'
-
-    @property
-    def _paid(self) -> dict[str, Any]:
-        left = {name: left and left.to_json() for name, left in self.left.items()}
-        return {"cost": self.cost.to_json(), "left": left, "repeated": self.repeated}
-
-
-@dataclass(frozen=True)
 class BatchAnswer:
-    """The noisy answers to several questions, one for each in their order, with their one certificate."""
+    """Noisy answers, one for each query in order, with their one certificate.
+
+    `cost` is what this request took from the datasets: nothing, if the same was answered before (`repeated`).
+    """
 
     answers: tuple[Answer, ...]
     certificate: Certificate
@@ -172,43 +128,78 @@ class BatchAnswer:
     left: Mapping[str, Amount | None]
     repeated: bool = False
     texts: AnswerTexts | None = field(default=None, repr=False, compare=False)
-    """All answers, as a list, and the certificate as JSON, where they were written already."""
+    """Answers and certificate as JSON, where they were written already."""
 
     @property
     def costs(self) -> list[tuple[str, str]]:
-        """What all of it cost, what is left, and what is guaranteed, in words."""
+        """The cost, what remains, and what is guaranteed, in words."""
         return [*_costs(self.cost, self.left), ("guarantee", self.certificate.claims[0].kind)]
 
     @property
     def alone(self) -> QueryAnswer:
-        """The one answer, where one question was asked."""
-        (answer,) = self.answers
-        return QueryAnswer(answer, self.certificate, self.cost, self.left, self.repeated, self.texts)
+        """The same as the answer to a single query."""
+        return QueryAnswer(self.answers, self.certificate, self.cost, self.left, self.repeated, self.texts)
 
     @property
     def different(self) -> tuple[Answer, ...]:
-        """The answers in their order, that to a question which was asked twice once: those of the certificate."""
+        """The answers of the certificate, in order: equal queries of a batch share one."""
         return tuple({id(answer): answer for answer in self.answers}.values())
 
     def placed(self, places: Sequence[int]) -> BatchAnswer:
-        """Return the answer at each of these places: a question that was asked twice has its answer twice."""
-        return replace(self, answers=tuple(self.answers[at] for at in places), texts=None)
-
-    def _repr_html_(self) -> str:
-        each = (answer_card(f"answer {at}", one.shown, one.notes) for at, one in enumerate(self.answers, start=1))
-        return "".join(each) + card(
-            "cost of all", facts(self.costs), note=REPEATED if self.repeated else coverage(*self.answers)
-        )
+        """Return the answers at these places: a query that is in a batch twice has its answer twice."""
+        return replace(self, answers=tuple(self.answers[place] for place in places), texts=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return {
-            "answers": [answer.to_json() for answer in self.answers],
-            "cost": self.cost.to_json(),
-            "left": {name: left and left.to_json() for name, left in self.left.items()},
-            "repeated": self.repeated,
-            "certificate": self.certificate.to_json(),
-        }
+        answers = [answer.to_json() for answer in self.answers]
+        return {"answers": answers, **self._paid, "certificate": self.certificate.to_json()}
+
+    def to_text(self) -> str:
+        """Return the plain form as JSON."""
+        return public_text(self.to_json())
+
+    @property
+    def _paid(self) -> dict[str, Any]:
+        return {**_plain_costs(self.cost, self.left), "repeated": self.repeated}
+
+    @property
+    def _note(self) -> str:
+        return REPEATED if self.repeated else coverage(*self.answers)
+
+    def _repr_html_(self) -> str:
+        cards = (
+            answer_card(f"answer {number}", answer.shown, answer.notes)
+            for number, answer in enumerate(self.answers, start=1)
+        )
+        return "".join(cards) + card("cost of all", facts(self.costs), note=self._note)
+
+
+@dataclass(frozen=True)
+class QueryAnswer(BatchAnswer):
+    """A noisy answer to one query with its certificate, never one without the other."""
+
+    @property
+    def answer(self) -> Answer:
+        """The one answer."""
+        return self.answers[0]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"answer": self.answer.to_json(), **self._paid, "certificate": self.certificate.to_json()}
+
+    def to_text(self) -> str:
+        if self.texts is None:
+            return super().to_text()
+        return (
+            f'{{"answer":{self.texts.answer},{public_text(self._paid)[1:-1]},"certificate":{self.texts.certificate}}}'
+        )
+
+    def _repr_html_(self) -> str:
+        lines = [*self.costs, ("certificate", self.certificate.id)]
+        return answer_card("answer", self.answer.shown, (*self.answer.notes, *filter(None, [self._note])), lines)
+
+
+def _plain_costs(cost: Amount, left: Mapping[str, Amount | None]) -> dict[str, Any]:
+    return {"cost": cost.to_json(), "left": {name: amount and amount.to_json() for name, amount in left.items()}}
 
 
 def _costs(cost: Amount, left: Mapping[str, Amount | None]) -> list[tuple[str, str]]:

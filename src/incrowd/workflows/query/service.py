@@ -10,28 +10,30 @@ from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 from incrowd.accounting.budget import Amount
+from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate, Columns
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Limits
+from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, SourceUnavailable
+from incrowd.queries.answer import AnswerTables
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
 from incrowd.workflows.query.budgets import Budgets, cost_to_first, highest_cost
-from incrowd.workflows.query.description import describe_catalog
-from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.history import AnswerHistory, PaymentIndex
 from incrowd.workflows.query.open_charges import OpenCharges, QueryInFlight, open_charges
 from incrowd.workflows.query.planning import PlannedQuery, QueryPlanner, Request
 from incrowd.workflows.query.request import BatchAnswer, CostEstimate, QueryAnswer, QueryBatch, QueryRequest
-from incrowd.workflows.query.tables import available, open_tables
+from incrowd.workflows.query.tables import admission_to, available, describe_catalog, gated_rows, open_tables
 from incrowd.workflows.release.certify import Stated, certify, dataset_of
 from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
+from incrowd.workflows.release.publish import Destination, write_files
 
-T = TypeVar("T", bound=QueryAnswer | BatchAnswer)
+T = TypeVar("T", bound=BatchAnswer)
 RETRY = 0.05
 """Seconds after which is looked again for an answer that another process or thread is making."""
 
@@ -87,7 +89,7 @@ class QueryService:
     def ask(self, request: QueryRequest) -> QueryAnswer: ...
     @overload
     def ask(self, request: QueryBatch) -> BatchAnswer: ...
-    def ask(self, request: Request) -> QueryAnswer | BatchAnswer:
+    def ask(self, request: Request) -> BatchAnswer:
         """Charge a query or a batch, read the rows, add noise, certify and store; or return the stored answer."""
         return self.prepare(request).ask()
 
@@ -257,6 +259,18 @@ class PendingAnswer(Generic[T]):
     """Certify it, store it and return it; to be called once, by any thread."""
     known: bool = False
     """Whether it was stored before: no row was read for it."""
+
+
+def publish_answer(answer: BatchAnswer, ledger: Ledger, destination: Destination) -> Certificate:
+    """Write an answer into a folder that anyone may have; return its certificate with the hashes of the files.
+
+    Answers to a batch have a file each.  The ledger records this certificate, too, for the charge.
+    """
+    with staged(Folders(destination.folder)) as stage:
+        certificate = write_files(answer.certificate, AnswerTables(answer.different), stage.public, destination)
+        charge = next(ledger.entries(answer.certificate.ledger.sequence - 1))
+        ledger.conclude(charge, certificate.digest())
+    return certificate
 
 
 @contextmanager

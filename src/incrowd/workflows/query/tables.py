@@ -1,4 +1,4 @@
-"""Opening a desk: the tables of policies become a catalog and a warehouse, and the ledger learns of them."""
+"""Tables: those of some policies are opened for queries, bound to their ledger, and described as declared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.fingerprints import SourceFingerprint
-from incrowd.core.schema import Schema
+from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.choose import engine_of, settings_for
@@ -32,6 +33,7 @@ from incrowd.errors import (
     InvalidParameter,
     JobFailed,
     QuestionFailed,
+    Refused,
     SourceInvalid,
     SourceMisspelled,
     SourceUnavailable,
@@ -40,18 +42,20 @@ from incrowd.errors import (
 from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import ready_rows, table_rows
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
-from incrowd.workflows.query.gated import require_gateable
 
 _JOINED = 2
-"""Public tables are joined by so many columns at most."""
+"""The most columns by which a public table is joined."""
+_LISTED = 200
+"""The most categories of a column that its description lists."""
 
 
 @dataclass(frozen=True)
-class Opening:
-    """What a desk works with: the catalog, the rows, and the one ledger of all its policies."""
+class OpenTables:
+    """The tables of some policies, their rows, and their one ledger."""
 
     policies: tuple[Policy, ...]
     catalog: Catalog
@@ -67,35 +71,35 @@ def open_tables(
     limits: Limits | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
-) -> Iterator[Opening]:
+) -> Iterator[OpenTables]:
     """Open the tables of all policies; `data` overrides the source of the first policy's main table.
 
-    Private rows are marked, so that another name brings them no fresh budget, and not looked at otherwise.  They are
-    asked where the policies say, or on the engine of the settings.  Nothing is bound before a question is charged.
+    Private rows get fingerprints, so that another name brings them no fresh budget, and are not read otherwise.
+    Queries run where the policies say, or on the engine of the settings.  Nothing is bound before a query is charged.
     """
     _one_ledger(policies)
     with place_of(policies, data, settings, progress) as place:
         stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
-            for relation, each in _tables(policy, data if number == 0 else None, place):
+            for relation, table in _tables(policy, data if number == 0 else None, place):
                 relations.append(replace(relation, ready=place.ready))
                 ready = ready_rows(relation) if place.ready else None
-                stored[relation.name] = replace(each, progress=progress, ready=ready)
+                stored[relation.name] = replace(table, progress=progress, ready=ready)
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
         bonds = dict[str, DatasetBinding]()
         for policy in policies:
-            own = [stored[each.name] for each in relations if each.dataset == policy.name]
+            own = [stored[relation.name] for relation in relations if relation.dataset == policy.name]
             bonds[policy.name] = _bond(ledger, policy, own, place)
-        with place.asked(stored, limits) as rows:
+        with place.warehouse(stored, limits) as rows:
             _refuse_crowded(relations, rows)
-            public = {each.name: _measured(each, catalog, rows) for each in relations if not each.private}
-            catalog = Catalog(tuple(public.get(each.name, each) for each in relations))
-            yield Opening(tuple(policies), catalog, rows, ledger, bonds)
+            measured = [_measured(relation, catalog, rows) for relation in relations]
+            catalog = Catalog(tuple(measured))
+            yield OpenTables(tuple(policies), catalog, rows, ledger, bonds)
 
 
 def relations_of(policy: Policy) -> Iterator[Relation]:
-    """Yield the tables of a policy as questions see them, the main table first; no row is read."""
+    """Yield the tables of a policy as queries see them, the main table first; no row is read."""
     today = policy.section.queries.today if policy.section.queries is not None else None
     yield Relation(main_table(policy), policy.schema, policy.name, today=today)
     for other in policy.tables:
@@ -103,34 +107,34 @@ def relations_of(policy: Policy) -> Iterator[Relation]:
 
 
 def main_table(policy: Policy) -> str:
-    """Return what the main table of a policy is called in SQL.
+    """Return the name of the main table of a policy in SQL.
 
     >>> from incrowd.workflows.policy.policy import load_policy
     >>> main_table(load_policy({"incrowd": 1, "dataset": {"name": "births-2025"}, "columns": {"a": {}}, "queries": {}}))
     'births_2025'
     """
-    told = policy.section.queries.table if policy.section.queries is not None else None
-    return told or re.sub(r"\W", "_", policy.name)
+    declared = policy.section.queries.table if policy.section.queries is not None else None
+    return declared or re.sub(r"\W", "_", policy.name)
 
 
 _UNITS = 100_000
-"""How many units a dataset has if its policy does not tell."""
+"""How many units a dataset has if its policy does not say."""
 
 
 def declared_units(policy: Policy) -> int:
     """Return how many units of privacy a policy declares, by its rows or by its population.
 
-    Of R rows and at most m of each unit, the work is at most that of R / m units with m rows: work grows with the rows
-    of a unit at least in proportion.
+    With R rows and at most m of each unit, the work is at most that of R / m units with m rows each, because work grows
+    at least in proportion to the rows of a unit.
     """
-    told, most = policy.section.dataset, policy.schema.unit.max_rows
-    known = [told.population, None if told.rows is None else math.ceil(told.rows / most)]
-    return max(1, min((each for each in known if each is not None), default=_UNITS))
+    dataset, most = policy.section.dataset, policy.schema.unit.max_rows
+    by_rows = None if dataset.rows is None else math.ceil(dataset.rows / most)
+    return max(1, min((number for number in (dataset.population, by_rows) if number is not None), default=_UNITS))
 
 
 @contextmanager
 def available() -> Iterator[None]:
-    """Turn whatever keeps rows from being read, before a charge, into SourceUnavailable; its words are the cause's."""
+    """Turn an error that keeps rows from being read before a charge into SourceUnavailable, with the same text."""
     try:
         yield
     except (SourceUnreadable, SourceInvalid, QuestionFailed, ClusterUnavailable, JobFailed) as problem:
@@ -139,7 +143,7 @@ def available() -> Iterator[None]:
 
 def _one_ledger(policies: Sequence[Policy]) -> None:
     if not policies:
-        raise InvalidParameter("a desk needs at least one policy.")
+        raise InvalidParameter("a query service needs at least one policy.")
     if len({policy.ledger_address for policy in policies}) > 1:
         raise InvalidParameter(
             "these policies keep their budgets in different ledgers, and a question about several datasets is charged "
@@ -147,9 +151,7 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
         )
     for policy in policies:
         if policy.section.queries is None:
-            raise InvalidParameter(
-                f"the policy of {policy.name} does not let questions be asked: write queries: into it."
-            )
+            raise InvalidParameter(f"the policy of {policy.name} does not allow queries: write queries: into it.")
         if policy.budget is None:
             raise InvalidParameter(
                 f"the policy of {policy.name} has no budget, so its first question could use up everything: write "
@@ -178,12 +180,12 @@ def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Rel
 
 def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> DatasetBinding:
     key, marked = FingerprintFile.of(policy).key(), list[MarkedSource]()
-    for each in tables:
-        if place.marks is None:
-            marks = SourceFingerprint(keyed_digest(place.digest(each.source), key))
+    for table in tables:
+        if place.fingerprint is None:
+            fingerprint = SourceFingerprint(keyed_digest(place.digest(table.source), key))
         else:
-            marks = place.marks(each.source, each.schema, key)
-        marked.append(MarkedSource(each.source.address, marks))
+            fingerprint = place.fingerprint(table.source, table.schema, key)
+        marked.append(MarkedSource(table.source.address, fingerprint))
     return DatasetBinding.of(policy, ledger, tuple(marked))
 
 
@@ -192,15 +194,17 @@ def _refuse_crowded(relations: Sequence[Relation], rows: QueryTables) -> None:
     for relation in relations:
         unit = relation.unit
         if relation.private and unit.more is ExtraRowsRule.REFUSE and unit.column is not None:
-            found = rows.collect(crowded_people(relation.name, unit.column, unit.max_rows))["people"][0].as_py()
-            refuse_crowded(unit, int(found))
+            people = rows.collect(crowded_people(relation.name, unit.column, unit.max_rows))["people"][0].as_py()
+            refuse_crowded(unit, int(people))
 
 
 def _measured(relation: Relation, catalog: Catalog, rows: QueryTables) -> Relation:
-    """Return a public table with how many of its rows share the values of one or two columns, at most.
+    """Return a public table with the most rows that share the values of one or two columns; a private one as it is.
 
-    Values are compared as questions see them: after each was brought into its declared domain.
+    Values are compared as queries see them: within their declared domain.
     """
+    if relation.private:
+        return relation
     domain = table_rows(relation, Context(catalog, None)).query
     names, most = relation.schema.names, dict[frozenset[str], int]()
     for size in range(1, _JOINED + 1):
@@ -218,44 +222,44 @@ def _most(domain: exp.Query, chosen: tuple[str, ...], rows: QueryTables) -> int:
         .group_by(*columns)
     )
     query = exp.select(exp.alias_(exp.func("MAX", exp.column("n")), "most")).from_(grouped.subquery("counted"))
-    found = rows.collect(query)["most"][0].as_py()
-    return max(1, int(found or 0))
+    most = rows.collect(query)["most"][0].as_py()
+    return max(1, int(most or 0))
 
 
-def _marks(
+def _fingerprint(
     engine: Engine, rows: Opened, schema: Schema, key: bytes, progress: Progress | None = None
 ) -> SourceFingerprint:
-    """Return the marks of rows, and tell how many have been read; to questions, what cannot be read is missing.
+    """Return the fingerprint of rows, and report how many have been read.
 
-    Numbers and dates of a text file that are spelled in another way than declared would be missing too, all of them and
-    without a word: they are refused, as a release does.
+    To queries, values that cannot be read are missing.  Numbers and dates of a text file in another format than
+    declared would all be missing, without notice: they are refused, as by a release.
     """
-    found = None
+    fingerprint = None
     if rows.settings.get("format") in {"csv", "excel"}:
         try:
-            found = engine.marks(rows, schema, key, progress)
+            fingerprint = engine.marks(rows, schema, key, progress)
         except SourceMisspelled:
             raise
-        except SourceInvalid:  # what it complains of is missing to questions, or refused by the desk itself
-            found = None
-    if found is None:
-        found = marks_of(engine, rows if progress is None else engine.watched(rows, progress), schema, key)
+        except SourceInvalid:  # such values are missing to queries, or refused below
+            fingerprint = None
+    if fingerprint is None:
+        fingerprint = marks_of(engine, rows if progress is None else engine.watched(rows, progress), schema, key)
     if progress is not None:
-        progress(0, None)  # what comes next are questions: nobody knows how long they take
-    return found
+        progress(0, None)  # queries come next, whose duration is not known
+    return fingerprint
 
 
 @dataclass(frozen=True)
 class Location:
-    """How rows are opened, how they are told from others, and what is asked about them.
+    """Where queries run: how rows are opened, identified and queried there.
 
-    Rows that stay in their database leave no marks but their digest, and are not held `ready`.
+    Rows that stay in their database are identified by their digest alone, and are not kept `ready`.
     """
 
     open: Callable[[Any, SourceOptions], Opened]
     digest: Callable[[Any], bytes]
-    marks: Callable[[Any, Schema, bytes], SourceFingerprint] | None
-    asked: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[QueryTables]]
+    fingerprint: Callable[[Any, Schema, bytes], SourceFingerprint] | None
+    warehouse: Callable[[Mapping[str, StoredTable], Limits | None], AbstractContextManager[QueryTables]]
     ready: bool = True
 
 
@@ -266,30 +270,30 @@ def place_of(
     settings: Settings | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Location]:
-    """Open the place that the policies name, or the engine that a caller names instead.
+    """Open the location that the policies name, or the engine that a caller names instead.
 
-    A frame of Spark is asked in its own session.
+    A frame of Spark is queried in its own session.
     """
-    told = [policy.engine for policy in policies] if settings is None else [settings]
-    told = [settings_for(data, each) for each in told]
+    named = [policy.engine for policy in policies] if settings is None else [settings]
+    engines = [settings_for(data, engine) for engine in named]
     pushed = {policy.section.queries is not None and policy.section.queries.pushdown for policy in policies}
-    if any(each != told[0] for each in told) or len(pushed) > 1:
+    if any(engine != engines[0] for engine in engines) or len(pushed) > 1:
         raise InvalidParameter(
             "questions over several policies are computed in one place, and these name different ones: give them the "
             "same engine: and pushdown:."
         )
     require_gateable(policies)
-    if isinstance(told[0], Spark) and True in pushed:
+    if isinstance(engines[0], Spark) and True in pushed:
         raise InvalidParameter("with pushdown the database computes, not Spark: name one of both.")
-    if isinstance(told[0], Spark):
-        with _on_spark(told[0], data) as place:
+    if isinstance(engines[0], Spark):
+        with _on_spark(engines[0], data) as place:
             yield place
     elif True in pushed:
         from incrowd.engines.sql.postgres import ServerRows, open_server_rows, postgres_warehouse
 
         yield Location(open_server_rows, ServerRows.digest, None, postgres_warehouse, ready=False)
     else:
-        yield Location(LOCAL.open, LOCAL.digest, partial(_marks, LOCAL, progress=progress), warehouse)
+        yield Location(LOCAL.open, LOCAL.digest, partial(_fingerprint, LOCAL, progress=progress), warehouse)
 
 
 @contextmanager
@@ -300,5 +304,71 @@ def _on_spark(settings: Spark, data: object) -> Iterator[Location]:
     with engine_of(settings, data) as engine:
         if isinstance(engine, SparkEngine):
             yield Location(
-                engine.open, engine.digest, partial(_marks, engine), partial(spark_warehouse, engine.session)
+                engine.open, engine.digest, partial(_fingerprint, engine), partial(spark_warehouse, engine.session)
             )
+
+
+def admission_to(policies: Sequence[Policy], data: object = None) -> ConsentSnapshot | None:
+    """Return who consents now to an answer about some datasets; None where none of them names a purpose."""
+    gated = [policy for policy in policies if policy.gate is not None]
+    if not gated:
+        return None
+    if len(policies) > 1:
+        raise Refused(
+            "a question about several datasets is not answered where one of them asks for consent: ask about one."
+        )
+    return admit(gated[0], data)
+
+
+def gated_rows(rows: QueryTables, catalog: Catalog, dataset: str, admission: ConsentSnapshot | None) -> QueryTables:
+    """Return the tables of a dataset with the rows of people who consent alone."""
+    if admission is None:
+        return rows
+    own = [relation for relation in catalog.relations if relation.dataset == dataset]
+    return rows.admitting({relation.name: admission.by(relation.schema[_person(relation)]) for relation in own})
+
+
+def require_gateable(policies: Sequence[Policy]) -> None:
+    """Refuse a check of all people where consent is asked for: it would read people who did not consent."""
+    for policy in policies:
+        if policy.gate is None:
+            continue
+        units = [policy.schema.unit, *(other.schema.unit for other in policy.tables if not other.public)]
+        if any(unit.more is ExtraRowsRule.REFUSE for unit in units):
+            raise InvalidParameter(
+                "more: refuse would read people who did not consent when tables are opened: write more: drop, or leave "
+                "it out."
+            )
+
+
+def _person(relation: Relation) -> str:
+    if relation.unit.column is None:
+        raise InvalidParameter(f"table {relation.name!r} has no person ID column: give it a unit.")
+    return relation.unit.column
+
+
+def describe_catalog(catalog: Catalog) -> dict[str, Any]:
+    """Return the tables with their columns and domains, as declared; identifiers are not among them."""
+    return {"tables": [_table(relation) for relation in catalog.relations]}
+
+
+def _table(relation: Relation) -> dict[str, Any]:
+    columns = [_column(column) for column in relation.schema.columns if not Role.IDENTIFIER.covers(column.role)]
+    table: dict[str, Any] = {"name": relation.name, "public": not relation.private, "columns": columns}
+    if relation.private:
+        unit = relation.unit
+        table |= {"dataset": relation.dataset, "unit": str(unit), "person": unit.column}
+    return table
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "type": str(column.type), **_domain(column.domain)}
+
+
+def _domain(domain: Domain) -> dict[str, Any]:
+    if isinstance(domain, Categories):
+        return {"values": list(domain.values[:_LISTED]), "more": max(0, len(domain.values) - _LISTED)}
+    if isinstance(domain, Numbers | Dates):
+        bounds = (getattr(domain, "low", None), getattr(domain, "high", None))
+        return {"bounds": [None if bound is None else str(bound) for bound in bounds]}
+    return {}

@@ -283,14 +283,14 @@ def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckOu
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     """Return that a policy gives another plan than the certificate tells of, or that it cannot be made again here."""
     from incrowd.workflows.plan.preview.method import look_again
-    from incrowd.workflows.query.plan_again import asked_again
+    from incrowd.workflows.query.recompute import recomputed_plan
 
     stated = (certificate.method.name, certificate.steps, certificate.guarantee, certificate.claims)
     columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.columns]
     try:
         match certificate.method.name:
             case "question":
-                made, columns = asked_again(certificate, policy), []
+                made, columns = recomputed_plan(certificate, policy), []
             case "private look":
                 made = look_again(certificate, policy)
             case "coarser table":

@@ -18,8 +18,8 @@ from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
-from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.request import QueryRequest
+from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.query.test_published import forged, step

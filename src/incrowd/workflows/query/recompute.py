@@ -1,4 +1,4 @@
-"""The plan of an answer, made again from its certificate and the policy: the same text, on the same terms."""
+"""The plan of an answer, recomputed from its certificate and the policy: the same text on the same terms."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy
 
 
-def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
-    """Return the plan of the question, or of several that were paid for as one; a problem where rows are needed."""
-    asked = [step for step in walk(certificate.steps) if isinstance(step, Understand)]
+def recomputed_plan(certificate: Certificate, policy: Policy) -> Plan | Problem:
+    """Return the plan of a query or a batch; a problem where rows would be needed."""
+    understood = [step for step in walk(certificate.steps) if isinstance(step, Understand)]
     sets = [step for step in walk(certificate.steps) if isinstance(step, AnswerSet)]
-    free = {id(step) for each in sets for steps in each.questions for step in steps}
+    free = {id(step) for answer_set in sets for steps in answer_set.questions for step in steps}
     relations = {relation.name: relation for relation in relations_of(policy)}
-    tables = {name for step in asked for name in step.tables}
-    if any(step.terms is None for step in asked if id(step) not in free):
+    tables = {name for step in understood for name in step.tables}
+    if any(step.terms is None for step in understood if id(step) not in free):
         return Problem("its certificate does not say on which terms it was asked", undecided=True)
     if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
         return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
     catalog = Catalog(tuple(relations.values()))
     combined = next((step for step in certificate.steps if isinstance(step, Combine)), None)
     if combined is not None:
-        return _combined_again(combined, asked, catalog, certificate, policy)
-    shared = {id(step) for each in sets for step in each.held}
-    made = tuple(_measurement(step, catalog, policy) for step in asked if id(step) not in shared)
+        return _recombined(combined, understood, catalog, certificate, policy)
+    shared = {id(step) for answer_set in sets for step in answer_set.held}
+    made = tuple(_measurement(step, catalog, policy) for step in understood if id(step) not in shared)
     if any(isinstance(step, Questions) for step in certificate.steps):
         workloads = tuple(_workload(step, catalog, policy) for step in sets)
         return Batch(made, policy.schema.unit, certificate.guarantee.delta, None, workloads).plan
@@ -52,9 +52,9 @@ def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
 
 def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
     unit, questions = policy.schema.unit, []
-    for each in step.questions:
-        asked = _question(each[0].question if isinstance(each[0], Understand) else "", catalog, policy)
-        counted = counting(asked, unit, catalog)
+    for steps in step.questions:
+        question = _question(steps[0].question if isinstance(steps[0], Understand) else "", catalog, policy)
+        counted = counting(question, unit, catalog)
         if counted is None:
             raise InvalidParameter("a set of questions counts rows, and one of these does not.")
         questions.append(counted)
@@ -65,16 +65,17 @@ def _question(text: str, catalog: Catalog, policy: Policy) -> Question:
     return understand(text, catalog, _max_groups(policy))
 
 
-def _combined_again(
-    step: Combine, asked: list[Understand], catalog: Catalog, certificate: Certificate, policy: Policy
+def _recombined(
+    step: Combine, understood: list[Understand], catalog: Catalog, certificate: Certificate, policy: Policy
 ) -> Plan | Problem:
-    """Return the plan of a question that is made of several: its parts follow from its text, not from theirs."""
-    found = interpret(step.question, catalog, _max_groups(policy))
-    if isinstance(found, Question) or len(found.parts) != len(asked):
+    """Return the plan of a query that combines several: its parts follow from its own text."""
+    combination = interpret(step.question, catalog, _max_groups(policy))
+    if isinstance(combination, Question) or len(combination.parts) != len(understood):
         return Problem("the question that its steps name is made of other parts")
     unit = policy.schema.unit
-    made = tuple(measurement(part, unit, terms_of(each.terms)) for part, each in zip(found.parts, asked, strict=True))
-    return CombinedMeasurement(found, Batch(made, unit, certificate.guarantee.delta)).plan
+    parts = zip(combination.parts, understood, strict=True)
+    made = tuple(measurement(part, unit, terms_of(own.terms)) for part, own in parts)
+    return CombinedMeasurement(combination, Batch(made, unit, certificate.guarantee.delta)).plan
 
 
 def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
