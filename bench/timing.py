@@ -35,8 +35,8 @@ from incrowd.errors import IncrowdError
 from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessDecision, AccessRole, User
 from incrowd.queries.question import QueryTerms
+from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
-from incrowd.web.timing import shown_after
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries

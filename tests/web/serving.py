@@ -112,7 +112,7 @@ class FakeQueries:
             raise SourceUnavailable(SECRET)
         if "crash" in request.sql:
             raise ValueError(SECRET)
-        return Begun(self, known="kept" in request.sql)
+        return Begun(self, unread="kept" in request.sql)
 
     def schema(self) -> dict[str, Any]:
         return {
@@ -201,7 +201,7 @@ class Begun:
 
     queries: FakeQueries
     several: int = 0
-    known: bool = False
+    unread: bool = False
 
     def finish(self) -> Plain:
         self.queries.shown.append(time.monotonic())

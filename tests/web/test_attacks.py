@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from incrowd.governance.access.grant import AccessRole, User
+from incrowd.web.answering import ReplyTimer
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
-from incrowd.web.timing import ReplyTimer
 from tests.web.serving import FAST, OFFICER, PASSWORD, Browser, FakeHistory, Server, listening, server
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}

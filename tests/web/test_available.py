@@ -23,10 +23,10 @@ from incrowd.governance.access.access_list import AccessList
 from incrowd.governance.access.grant import AccessRole
 from incrowd.queries.question import QueryTerms
 from incrowd.web import reload
+from incrowd.web.answering import ReplyTimer
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.reload import ReloadingQueries
 from incrowd.web.replies import NOT_AVAILABLE
-from incrowd.web.timing import ReplyTimer
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.request import QueryRequest

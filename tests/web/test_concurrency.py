@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.governance.access.grant import AccessRole
+from incrowd.web.answering import NotStarted, ReplyTimer, TimedOut, bucket
 from incrowd.web.concurrency import ConcurrencyLimit, RateLimiter, Slots, ThreadJobs, ThreadPool
 from incrowd.web.replies import ServerBusy, TooManyAtOnce
 from incrowd.web.settings import Settings
-from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, bucket
 from tests.web.serving import Server, server
 
 T = TypeVar("T")
@@ -248,7 +248,7 @@ def asking(here: Server, headers: dict[str, str], times: int) -> Iterator[list[F
 
 
 def test_a_holder_has_so_many_questions_in_hand_and_others_are_not_kept_from_asking(tmp_path: Path) -> None:
-    here = server(tmp_path, Settings(pace=0.0, threads=4, each=2))
+    here = server(tmp_path, Settings(pace=0.0, threads=4, per_user=2))
     ann, bob = here.bearer(AccessRole.ANALYST, "ann"), here.bearer(AccessRole.ANALYST, "bob")
     with asking(here, ann, 2) as waiting:
         refused = here.client.post("/v1/query", json=SLOW, headers=ann)
@@ -260,7 +260,7 @@ def test_a_holder_has_so_many_questions_in_hand_and_others_are_not_kept_from_ask
 
 
 def test_a_full_server_says_so_at_once_and_still_tells_prices(tmp_path: Path) -> None:
-    here = server(tmp_path, Settings(pace=0.0, threads=1, each=3, queue=3))
+    here = server(tmp_path, Settings(pace=0.0, threads=1, per_user=3, queue=3))
     ann, bob = here.bearer(AccessRole.ANALYST, "ann"), here.bearer(AccessRole.ANALYST, "bob")
     with asking(here, ann, 3):
         refused = here.client.post("/v1/query", json=SLOW, headers=bob)

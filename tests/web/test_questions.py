@@ -143,7 +143,7 @@ def test_an_answer_that_takes_too_long_stays_charged_and_says_so(
 @pytest.mark.parametrize("pace", [0.0, 0.01])
 def test_what_came_too_late_is_in_the_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pace: float) -> None:
     monkeypatch.setattr("incrowd.web.app.ThreadPool", Prompt)
-    monkeypatch.setattr("incrowd.web.timing._WRITING", 0.0)
+    monkeypatch.setattr("incrowd.web.answering._WRITING", 0.0)
     here = server(tmp_path, Settings(pace=pace, longest=0.05))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births slow"}, headers=here.bearer(AccessRole.ANALYST))
     here.queries.go.set()

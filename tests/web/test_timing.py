@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from incrowd.errors import QuestionRefused
 from incrowd.governance.access.grant import AccessRole
+from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
-from incrowd.web.timing import shown_after
 from tests.web.serving import server
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}

@@ -100,7 +100,7 @@ def _order(options: ServeOptions) -> ServeOrder:
         speed=whole(options.speed, "speed"),
         rate=whole(options.rate, "rate"),
         threads=whole(options.threads, "threads"),
-        each=whole(options.each, "each"),
+        per_user=whole(options.each, "each"),
         queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,

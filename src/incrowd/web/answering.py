@@ -6,30 +6,112 @@ The outcome is written into the audit log before it shows, and a request that ca
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from fastapi import Response
 
 from incrowd.core.codec import public_text
-from incrowd.errors import IncrowdError, Refused, SourceUnavailable
+from incrowd.errors import IncrowdError, QuestionRefused, Refused, SourceUnavailable
 from incrowd.web import replies
 from incrowd.web.caller import Caller
 from incrowd.web.concurrency import InFlightQuery, ThreadPool
 from incrowd.web.logs import Outcome, logged_reply, note
 from incrowd.web.services import Services
-from incrowd.web.timing import NotStarted, ReplyTimer, TimedOut, shown_after
+from incrowd.web.settings import Settings
 from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.request import BatchAnswer
 from incrowd.workflows.query.service import RETRY, PendingAnswer, PreparedQuery
 
+T = TypeVar("T")
+
 _FAULT = 500
+_WRITING = 10.0
+"""Seconds for the stores, after the longest time that a query may take."""
 _BUSY = "the server is busy; nothing was charged. Try again later."
 _LATE = "the answer took too long. It stays charged, and is kept when it is ready: ask the same again later."
+
+
+class NotStarted(Exception):
+    """The work was still waiting for a thread when the time was over: nothing was done."""
+
+
+class TimedOut(Exception):
+    """The work was not done when the time was over; it goes on, and its answer is stored."""
+
+
+def bucket(elapsed: float, pace: float) -> float:
+    """Return when an outcome shows, in seconds after the request: the pace, or twice, four times, … the pace.
+
+    >>> bucket(0.1, 0.5), bucket(0.6, 0.5), bucket(1.7, 0.5), bucket(3.0, 0.0)
+    (0.5, 1.0, 2.0, 3.0)
+    """
+    if elapsed <= pace or pace == 0.0:
+        return max(elapsed, pace)
+    return float(pace * 2.0 ** math.ceil(math.log2(elapsed / pace)))
+
+
+def shown_after(steps: int, settings: Settings) -> float:
+    """Return after how many seconds the outcome of this much work shows.
+
+    >>> shown_after(10, Settings(pace=0.5)), shown_after(700, Settings(pace=0.5, speed=1000))
+    (0.5, 1.0)
+    >>> shown_after(10**6, Settings(speed=1000))
+    Traceback (most recent call last):
+    incrowd.errors.QuestionRefused: this can take longer than the query timeout of 64 seconds: ...
+    """
+    if steps > settings.longest * settings.speed:
+        raise QuestionRefused(
+            f"this can take longer than the query timeout of {settings.longest:g} seconds: join fewer "
+            "tables, shorten texts by LEFT(x, n), ask for less at once, or let the owner of the data declare how many "
+            "rows there are."
+        )
+    return bucket(steps / settings.speed, settings.pace) if settings.pace else 0.0
+
+
+@dataclass(frozen=True)
+class ReplyTimer:
+    """The time of one request: when it came, and when its outcome may show."""
+
+    settings: Settings
+    start: float = field(default_factory=time.monotonic)
+
+    async def done(self, job: Future[T]) -> T:
+        """Wait for the job of a thread and return its result, or raise NotStarted or TimedOut.
+
+        A job that has not started by then never does.
+        """
+        waiting = asyncio.wrap_future(job)
+        remaining = self.start + _deadline(self.settings) - time.monotonic()
+        done, _ = await asyncio.wait({waiting}, timeout=max(0.0, remaining))
+        if done:
+            return waiting.result()
+        if job.cancel():
+            raise NotStarted
+        waiting.add_done_callback(
+            lambda late: late.cancelled() or late.exception()
+        )  # nobody waits for it any more, so nobody else would look at its error
+        note("fault", fault=TimedOut.__name__)
+        raise TimedOut
+
+    async def pause(self, steps: int) -> None:
+        """Wait in the event loop, without a thread, until the outcome of this much work shows.
+
+        The time depends on the query and on what is declared.  Work that is late, because the machine has too much to
+        do, shows after twice that time, and so on.
+        """
+        elapsed = time.monotonic() - self.start
+        await asyncio.sleep(max(0.0, bucket(elapsed, shown_after(steps, self.settings)) - elapsed))
+
+
+def _deadline(settings: Settings) -> float:
+    return bucket(settings.longest, settings.pace) + _WRITING if settings.pace else settings.longest
 
 
 class JsonDocument(Protocol):
@@ -50,7 +132,7 @@ class ReadyDocument:
     finish: Finish
     query_id: str = field(default_factory=lambda: secrets.token_hex(8))
     steps: int = 0
-    known: bool = True
+    unread: bool = True
 
     def again(self) -> ReadyDocument:
         """Return itself: there is nothing to begin."""
@@ -125,11 +207,11 @@ async def _reply(task: QueryTask, timer: ReplyTimer) -> Response:
     with task.services.in_flight.track() as query:
         result = await _begun(task, recalled, query, timer)
         if result.leader is None:
-            return result.reply or await _shown(task, result, timer)
+            return result.reply or await _reply_when_due(task, result, timer)
         await timer.pause(result.steps)
         await asyncio.wait({asyncio.wrap_future(result.leader)})
     result = await _begun(task, result.prepared, query, timer)
-    return result.reply or await _shown(task, result, timer)
+    return result.reply or await _reply_when_due(task, result, timer)
 
 
 def _recalled(task: QueryTask) -> Prepared | None:
@@ -145,7 +227,7 @@ def _recalled(task: QueryTask) -> Prepared | None:
 async def _begun(task: QueryTask, prepared: Prepared | None, query: InFlightQuery, timer: ReplyTimer) -> ThreadResult:
     """Let a thread plan, charge and read; an answer that is late is stored when it is ready."""
     while True:
-        job = task.pool.submit(partial(_begin, task, prepared, query), task.caller.holder.name)
+        job = task.pool.submit(partial(_begin, task, prepared, query), task.caller.user.name)
         try:
             result = await timer.done(job)
         except (TimedOut, asyncio.CancelledError):
@@ -174,13 +256,13 @@ def _begin(task: QueryTask, prepared: Prepared | None, query: InFlightQuery) -> 
     except Exception as problem:  # noqa: BLE001 (whatever it is, it is an outcome)
         result, unread = ThreadResult(steps, prepared, problem=problem), isinstance(problem, Refused)
     else:
-        result, unread = ThreadResult(steps, prepared, answer, leader=leader), answer is not None and answer.known
+        result, unread = ThreadResult(steps, prepared, answer, leader=leader), answer is not None and answer.unread
     if (unread and query.over.done()) or (result.answer is not None and not task.services.settings.pace):
         return ThreadResult(steps, prepared, reply=_logged(task, result.finish))
     return result
 
 
-async def _shown(task: QueryTask, result: ThreadResult, timer: ReplyTimer) -> Response:
+async def _reply_when_due(task: QueryTask, result: ThreadResult, timer: ReplyTimer) -> Response:
     """Wait until the outcome shows, and reply; if the server ends meanwhile, the answer is stored at once."""
     quick = task.services.quick
     try:
@@ -188,7 +270,7 @@ async def _shown(task: QueryTask, result: ThreadResult, timer: ReplyTimer) -> Re
     except asyncio.CancelledError:
         quick.submit(result.finish)
         raise
-    return await timer.done(quick.submit(lambda: _logged(task, result.finish), task.caller.holder.name))
+    return await timer.done(quick.submit(lambda: _logged(task, result.finish), task.caller.user.name))
 
 
 def _store_late(task: QueryTask, job: Future[ThreadResult]) -> None:
@@ -199,7 +281,7 @@ def _store_late(task: QueryTask, job: Future[ThreadResult]) -> None:
 
 
 def _logged(task: QueryTask, finish: Finish) -> Response:
-    return logged_reply(task.services.books.audit, *_outcome(task, finish))
+    return logged_reply(task.services.stores.audit, *_outcome(task, finish))
 
 
 def _outcome(task: QueryTask, finish: Finish) -> Outcome:

@@ -1,4 +1,4 @@
-"""The application: routes, books and limits around a desk that answers questions."""
+"""The application: routes, stores and limits around a query service."""
 
 from __future__ import annotations
 
@@ -32,39 +32,37 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.service import QueryService, open_queries
 
 _ABOUT = (
-    "Aggregate questions about protected tables, answered with noise and within budgets. Every reply to a question "
+    "Aggregate queries about protected tables, answered with noise and within privacy budgets. Every reply to a query "
     "takes one of a few durations, whatever the rows hold; no error shows data."
 )
 _ROUTES = (queries, access, operation, consent)
 _QUICK = 8
-"""How many prices are told and outcomes kept at once, however many questions are being answered.
+"""Threads for cost estimates and for storing answers, however many queries are being answered.
 
-What is kept at once is written to the disk together.
+Answers that are stored at the same time are committed together.
 """
 _CLOSING = 2
-"""How many of them may be one holder's."""
+"""How many of them one user may have."""
 _TURN = 0.001
-"""Seconds after which a thread that computes lets another one of its worker go on: few, so that short work is done soon
-beside long work."""
+"""Seconds after which Python lets another thread go on: few, so that short work is done soon beside long work."""
 _GARBAGE = (50_000, 20, 20)
-"""How seldom a worker looks for garbage: a question makes and drops many small trees."""
+"""Thresholds of the garbage collector: a query makes and drops many small trees, so it runs seldom."""
 _LINGER = 60.0
-"""Seconds that a question of an earlier version may still need for its books."""
+"""Seconds that a query of an earlier version may still need to be stored."""
 VARIABLE = "INCROWD_SERVE"
 
 
 def app(
     current: Callable[[], QueryService],
-    books: ServerStores,
+    stores: ServerStores,
     settings: Settings,
     close: Callable[[], None] | None = None,
     subjects: DataSubjectService | None = None,
 ) -> FastAPI:
     """Return the server's application; any number of workers may run it beside one ledger.
 
-    Charges, answers, tokens, sessions and the audit log are on disk and shared by all workers.  Only the limits on the
-    rate of requests are counted by each worker for itself.  At its end, when all that was begun is done, it calls
-    `close`.
+    Charges, answers, tokens, sessions and the audit log are on disk and shared by all workers.  Each worker counts its
+    own limits.  At its end, when all running work is done, it calls `close`.
     """
     folder = current().charges.folder
     slots = None if folder is None else Slots(folder)
@@ -77,12 +75,12 @@ def app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    writer = AuditLogWriter(books.audit)
+    writer = AuditLogWriter(stores.audit)
     server.state.close = _closing((pool, quick, writer), settings.longest, close)
-    limit = ConcurrencyLimit(settings.each, settings.queue)
+    limit = ConcurrencyLimit(settings.per_user, settings.queue)
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        current, books, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
+        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
     )
     for group in _ROUTES:
         server.include_router(group.router)
@@ -98,13 +96,13 @@ def app(
 
 @asynccontextmanager
 async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
-    """Let the rows be ready before the first question; where they are not, every question is told so."""
+    """Read the rows before the first query; where that fails, every query is refused."""
     try:
         server.state.services.queries.load()
     except SourceUnavailable as problem:
         note("not available", why=str(problem))
     gc.collect()
-    gc.freeze()  # what is there now stays: it need not be looked through for garbage again and again
+    gc.freeze()  # what exists now stays: the collector need not look at it again
     usual = gc.get_threshold()
     gc.set_threshold(*_GARBAGE)
     turn = sys.getswitchinterval()
@@ -113,14 +111,14 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     server.state.close()
     sys.setswitchinterval(turn)
     gc.set_threshold(*usual)
-    gc.unfreeze()  # else libraries complain at the end of what was not tidied up, in a log that holds JSON alone
+    gc.unfreeze()  # else libraries write warnings at the end into a log that holds JSON alone
 
 
 def _closing(
     pools: tuple[ThreadPool | AuditLogWriter, ...], longest: float, close: Callable[[], None] | None
 ) -> Callable[[], None]:
     def closing() -> None:
-        done = [pool.stop(longest) for pool in pools]  # whatever was begun is answered and kept, unless it does not end
+        done = [pool.stop(longest) for pool in pools]  # running queries are answered and stored, unless they do not end
         if not all(done):
             note("left undone")
         elif close is not None:
@@ -141,9 +139,9 @@ def _refused(_request: Request, problem: Exception) -> Response:
 
 def _unreadable(_request: Request, problem: Exception) -> Response:
     """Say which part of a request does not fit its shape, without repeating it."""
-    found = problem.errors() if isinstance(problem, RequestValidationError) else []
-    told = [f"{_place(each['loc'])}: {each['msg'].removeprefix('Value error, ').rstrip('.')}" for each in found[:5]]
-    return replies.error(400, "InvalidParameter", "; ".join(told) + ".")
+    errors = problem.errors() if isinstance(problem, RequestValidationError) else []
+    texts = [f"{_place(part['loc'])}: {part['msg'].removeprefix('Value error, ').rstrip('.')}" for part in errors[:5]]
+    return replies.error(400, "InvalidParameter", "; ".join(texts) + ".")
 
 
 def _place(parts: tuple[str | int, ...]) -> str:
@@ -159,7 +157,7 @@ def _names(parts: Sequence[str | int]) -> list[str]:
 
 def _elsewhere(_request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
-    words = {404: "there is nothing here; /docs tells what there is.", 405: "this cannot be done here; see /docs."}
+    words = {404: "there is nothing here; /docs lists the routes.", 405: "this cannot be done here; see /docs."}
     reply = replies.error(status, "InvalidParameter", words.get(status, "the request cannot be read."))
     reply.headers.update((isinstance(problem, HTTPException) and problem.headers) or {})
     return reply
@@ -167,7 +165,7 @@ def _elsewhere(_request: Request, problem: Exception) -> Response:
 
 @dataclass(frozen=True)
 class ServeOrder:
-    """What is served: policies that share a ledger, and within which limits.
+    """What a worker serves: policies that share a ledger, and the limits.
 
     >>> order = ServeOrder(("policy.yaml",), None, Settings(pace=1.0))
     >>> ServeOrder.read(order.written()) == order
@@ -179,7 +177,7 @@ class ServeOrder:
     settings: Settings
 
     def written(self) -> str:
-        """Return the text that the environment carries; it holds no secret."""
+        """Return the text for the environment; it holds no secret."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -190,7 +188,7 @@ class ServeOrder:
 
 
 def application() -> FastAPI:
-    """Return the application of this worker, as the environment orders it; pandas stays out, as of every command."""
+    """Return the application of this worker from the environment; pandas is not imported."""
     from incrowd.engines.readers.reader import hide_pandas
 
     hide_pandas()
@@ -198,14 +196,14 @@ def application() -> FastAPI:
 
 
 def open_server(order: ServeOrder) -> FastAPI:
-    """Open the tables and books of an order and return the application around them, which closes them at its end."""
+    """Open the tables and stores of an order and return their application, which closes them at its end."""
     policies = [load_policy(path) for path in order.policies]
-    books = open_books(policies[0].ledger_address)
+    stores = open_books(policies[0].ledger_address)
     gated = tuple(policy for policy in policies if policy.gate is not None)
     with ExitStack() as stack:
         current = _current(order, policies, stack)
         subjects = DataSubjectService(gated) if gated else None
-        return app(current, books, order.settings, stack.pop_all().close, subjects)
+        return app(current, stores, order.settings, stack.pop_all().close, subjects)
 
 
 def _current(order: ServeOrder, policies: Sequence[Policy], stack: ExitStack) -> Callable[[], QueryService]:

@@ -1,4 +1,4 @@
-"""Caller: who speaks, by a token in a header or by a session cookie, and whether he may do this."""
+"""Caller: the user of a request, by a token in a header or a session cookie, and what they may do."""
 
 from __future__ import annotations
 
@@ -28,112 +28,112 @@ class NotAuthenticated(AccessDenied):
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who was recognized."""
+    """A user who was recognized."""
 
     grant: Grant
     token: str
 
     @property
-    def holder(self) -> User:
-        """Who it is, in which role."""
+    def user(self) -> User:
+        """The user and their role."""
         return self.grant.holder
 
     @property
     def analyst(self) -> str | None:
-        """Whose allowance pays: his own, unless he asks for everyone."""
-        return None if self.holder.may(Permission.PUBLISH) else self.holder.name
+        """The analyst whose allowance pays: the user, unless they ask for everyone."""
+        return None if self.user.may(Permission.PUBLISH) else self.user.name
 
     @property
     def reader(self) -> str | None:
-        """Who reads what was asked: an analyst under his name; whoever publishes or audits (None) reads all."""
-        return None if self.holder.may(Permission.AUDIT) else self.analyst
+        """The analyst who reads the history: the user, unless they publish or audit (None), and read all."""
+        return None if self.user.may(Permission.AUDIT) else self.analyst
 
     @property
     def rate_key(self) -> str:
         """What all tokens and sessions of one user share in a rate limit."""
-        return f"holder {self.holder.name}"
+        return f"holder {self.user.name}"
 
     def queries(self, services: Services) -> QueryService:
         """Return the query service as the user may see it: other datasets do not exist there."""
-        datasets = self.holder.datasets
+        datasets = self.user.datasets
         return services.queries if datasets is None else services.queries.within(datasets)
 
     def event(self, action: str, outcome: str, **about: object) -> Event:
-        """Return the line of the audit log about something that he did."""
-        return Event(action, outcome, self.holder.name, self.grant.id, about)
+        """Return a line of the audit log about an action of the user."""
+        return Event(action, outcome, self.user.name, self.grant.id, about)
 
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 
 
 async def recognize(request: Request, bearer: Bearer) -> Caller:
-    """Return who sent a request, or deny; all tokens and sessions of one holder are held to one rate.
+    """Return the caller of a request, or deny; all tokens and sessions of one user share one rate.
 
-    What is known without waiting needs no thread.
+    A token that is remembered needs no thread.
     """
     services: Services = request.app.state.services
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
     if token is None:
         raise NotAuthenticated("send a token: 'Authorization: Bearer TOKEN', or log in.")
-    grant = services.books.access.at_hand(token)
+    grant = services.stores.access.at_hand(token)
     if grant is None:
         grant = await run_in_threadpool(_looked_up, services, token, origin(request))
     caller = Caller(grant, token)
     services.requests.require(caller.rate_key)
-    request.state.told = {"holder": caller.holder.name, "grant": grant.id}
+    request.state.logged = {"holder": caller.user.name, "grant": grant.id}
     try:
         _check_way(request, caller, by_page=bearer is None)
     except AccessDenied:
-        await run_in_threadpool(services.books.audit.write, caller.event("access", "denied"))
+        await run_in_threadpool(services.stores.audit.write, caller.event("access", "denied"))
         raise
     return caller
 
 
 def _looked_up(services: Services, token: str, place: str) -> Grant:
     try:
-        return services.books.access.whose(token)
+        return services.stores.access.whose(token)
     except AccessDenied as denied:
         services.requests.require(f"from {place}")
-        services.books.audit.write(Event("access", "unknown"))
+        services.stores.audit.write(Event("access", "unknown"))
         raise NotAuthenticated(str(denied)) from None
 
 
 def needs(right: Permission) -> Callable[..., Awaitable[Caller]]:
-    """Return a dependency that lets nobody through without a right."""
+    """Return a dependency that requires a permission."""
 
     async def permitted(request: Request, bearer: Bearer) -> Caller:
         caller = await recognize(request, bearer)
-        if not caller.holder.may(right):
+        if not caller.user.may(right):
             services: Services = request.app.state.services
             denied = caller.event("access", "denied", right=str(right))
-            await run_in_threadpool(services.books.audit.write, denied)
-            raise AccessDenied(f"a token of the role {caller.holder.role} has no right to {right}.")
+            await run_in_threadpool(services.stores.audit.write, denied)
+            raise AccessDenied(f"a token of the role {caller.user.role} has no right to {right}.")
         return caller
 
     return permitted
 
 
 def origin(request: Request) -> str:
-    """Return where a request comes from, as far as this worker can tell."""
+    """Return the address of a request, as far as this worker knows it."""
     return request.client.host if request.client is not None else "nowhere"
 
 
 def check_page(request: Request) -> None:
-    """Deny what a browser sent on behalf of a page of another site."""
+    """Deny a request that a browser sent for a page of another site."""
     if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise AccessDenied("this request comes from a page of another site.")
 
 
 def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
-    """Deny a session outside its page, and a page that is not the session's own."""
+    """Deny a session outside its browser, and a page without the session's CSRF token."""
     if not by_page:
         if caller.grant.session:
             raise NotAuthenticated("a session is for the browser that logged in: use a token of your own.")
         return
     check_page(request)
     if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
-        raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
+        raise AccessDenied(f"a page must send its CSRF token as {MARK}: log in again.")
 
 
 Reader = Annotated[Caller, Depends(needs(Permission.READ))]

@@ -47,16 +47,16 @@ def page(description: Mapping[str, Any]) -> str:
 
 
 def _route(path: str, method: str, operation: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    told = [
+    parts = [
         f'<h2><span class="method">{escape(method)}</span> <code>{escape(path)}</code></h2>',
         f"<p>{escape(operation.get('description', operation.get('summary', '')))}</p>",
     ]
     fields = [*_parameters(operation), *_body(operation, whole)]
     if fields:
-        told.append(_table(("field", "where", "shape", "meaning"), fields))
+        parts.append(_table(("field", "where", "shape", "meaning"), fields))
     replies = [(status, reply.get("description", "")) for status, reply in operation["responses"].items()]
-    told.append(_table(("reply", "means"), replies))
-    return "".join(told)
+    parts.append(_table(("reply", "means"), replies))
+    return "".join(parts)
 
 
 def _parameters(operation: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -74,13 +74,13 @@ def _body(operation: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[tu
 
 def _kind(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_kind(each) for each in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_kind(option) for option in schema["anyOf"]))
     if "enum" in schema or "const" in schema:
         return json.dumps(schema.get("enum", schema.get("const")))
     return str(schema.get("type") or schema.get("$ref", "").rpartition("/")[2])
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    top = "".join(f'<th scope="col">{escape(each)}</th>' for each in header)
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

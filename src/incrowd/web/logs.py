@@ -24,7 +24,7 @@ Outcome = tuple[Response, Event]
 
 
 class AsJson(JsonFormatter):
-    """Writes what was logged as one JSON object; an exception is named by its class alone, its text may hold data.
+    """Writes a record as one JSON object; an exception is named by its class alone, because its text may hold data.
 
     >>> record = logging.LogRecord(NAME, logging.INFO, "", 0, "request", None, None)
     >>> record.fields = {"status": 200}
@@ -34,11 +34,11 @@ class AsJson(JsonFormatter):
     """
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """Take what a line tells, and nothing else that hangs on a record."""
+        """Take the fields of a line, and nothing else of a record."""
         del message_dict
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told = {"at": at, "level": record.levelname.lower(), "from": record.name, "event": record.getMessage()}
-        log_data.update(told | getattr(record, "fields", {}))
+        line = {"at": at, "level": record.levelname.lower(), "from": record.name, "event": record.getMessage()}
+        log_data.update(line | getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[0] is not None:
             log_data["exception"] = record.exc_info[0].__name__
 
@@ -50,11 +50,11 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
     "loggers": {name: {"handlers": ["stderr"], "level": "INFO", "propagate": False} for name in (NAME, "uvicorn")},
 }
-"""How a server logs, in the words of `logging.config`."""
+"""The configuration of the log, for `logging.config`."""
 
 
 def note(event: str, **fields: Any) -> None:
-    """Log an event; fields are numbers, routes, kinds, holders and sources, never what was asked or answered."""
+    """Log an event; fields are numbers, routes, kinds, users and sources, never a query or an answer."""
     logging.getLogger(NAME).info(event, extra={"fields": fields})
 
 

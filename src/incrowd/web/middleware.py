@@ -1,4 +1,4 @@
-"""Guard: the outermost wall of the server, around every request: size, headers, log line, and no trace of a fault."""
+"""What surrounds every request: its size, headers and log line, and one constant reply for every fault."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _TooLarge(Exception):
 
 
 class _Ambiguous(Exception):
-    """A request says in two ways where it ends: another reader could take it for two."""
+    """A request gives its length twice: another reader could take it for two requests."""
 
 
 class _TooSlow(Exception):
@@ -40,7 +40,7 @@ class _TooSlow(Exception):
 
 
 class RequestMiddleware:
-    """Wraps the application: what it raises becomes a constant reply, and each request one line in the log."""
+    """Wraps the application: an exception becomes a constant reply, and each request one line in the log."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
@@ -73,7 +73,7 @@ class RequestMiddleware:
                 await replies.refusal(problem)(scope, receive, send)
         finally:
             fields["route"] = getattr(scope.get("route"), "path", None)
-            fields |= scope.get("state", {}).get("told", {})
+            fields |= scope.get("state", {}).get("logged", {})
             note("request", **fields, seconds=round(time.monotonic() - start, 2))
 
     def _sending(self, send: Send, fields: dict[str, Any]) -> Send:
@@ -82,9 +82,11 @@ class RequestMiddleware:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 fields["status"] = message["status"]
-                given = {name.lower() for name, _ in message["headers"]}
-                missing = [(name.encode(), text.encode()) for name, text in added.items() if name.encode() not in given]
-                message = {**message, "headers": [*message["headers"], *missing]}
+                present = {name.lower() for name, _ in message["headers"]}
+                missing = [
+                    (name.encode(), text.encode()) for name, text in added.items() if name.encode() not in present
+                ]
+                message = {**message, "headers": [*message["headers"], *new]}
             await send(message)
 
         return sending
@@ -113,13 +115,13 @@ async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    given = False
+    sent = False
 
     async def receiving() -> Message:
-        nonlocal given
-        if given:
+        nonlocal sent
+        if sent:
             return await receive()
-        given = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receiving

@@ -21,7 +21,7 @@ class Services:
     """The query service, the stores and the limits of one worker; what correctness needs is in the stores, on disk."""
 
     current: Callable[[], QueryService]
-    books: ServerStores
+    stores: ServerStores
     settings: Settings
     pool: ThreadPool
     quick: ThreadPool

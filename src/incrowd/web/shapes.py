@@ -1,4 +1,4 @@
-"""Shapes: what requests and replies look like; the published description is made from them."""
+"""Shapes: the fields of requests and replies, from which the OpenAPI description is generated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][
 _SIGNED = r"^-?[0-9]{1,320}(\.[0-9]{1,40})?$"
 _BITS = 512
 MOST_QUESTIONS = 1000
-"""How many questions are asked at once."""
+"""The most queries of a batch."""
 _WORDS = {
     400: "The request cannot be read or names unknown things.",
     401: "No token, or one that does not work.",
@@ -36,11 +36,11 @@ _WORDS = {
     404: "There is no such thing.",
     408: "The request did not arrive in time.",
     413: "The request is too large.",
-    422: "Understood and refused: not allowed, or beyond the budget.",
+    422: "The request is valid but refused: not allowed, or beyond the budget.",
     429: "Too many requests.",
     500: "The server had a fault.",
     503: "The server cannot work now.",
-    504: "The answer took too long; it stays charged, and is kept when it is ready.",
+    504: "The answer took too long; its cost is not refunded, and it is stored when it is ready.",
 }
 
 
@@ -57,7 +57,7 @@ def _number(value: Any) -> Fraction:
 
 
 def _writable(text: str) -> str:
-    if "\x00" in text or any("\ud800" <= each <= "\udfff" for each in text):
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("this text holds characters that cannot be written")
     return text
 
@@ -113,7 +113,7 @@ ParameterShape = (
 
 
 class StatementShape(Shape):
-    """A question: a statement, and values for its question marks."""
+    """A query: a statement, and values for its question marks."""
 
     sql: Text = Field(min_length=1, max_length=20_000, description="One SELECT statement.")
     parameters: list[ParameterShape] | None = Field(
@@ -122,22 +122,22 @@ class StatementShape(Shape):
 
 
 class QueryShape(StatementShape):
-    """A question and what is paid for it: ε (and δ), or the error that is wanted, or ρ from an account."""
+    """A query and what is paid for it: ε (and δ), or the error that is accepted, or ρ from an account."""
 
     epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
-    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width wanted of every count and sum.")
+    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width of every count and sum.")
     rate: Amount | None = Field(None, description="Answer from a secret sample of this rate.")
     rho: Amount | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
     account: Text | None = Field(None, min_length=1, max_length=100, description="The account that ρ is taken from.")
 
 
 class BatchShape(Shape):
-    """Several questions about one dataset, planned together, and what is paid for all of them: ε, and δ."""
+    """Several queries about one dataset, planned together, and what is paid for all of them: ε, and δ."""
 
-    questions: list[StatementShape] = Field(min_length=1, max_length=MOST_QUESTIONS, description="The questions.")
+    questions: list[StatementShape] = Field(min_length=1, max_length=MOST_QUESTIONS, description="The queries.")
     epsilon: Amount = Field(description="The ε to pay for all of them; a number, or text such as 1/3.")
-    delta: Amount | None = Field(None, description="The δ to pay for all of them; many questions are better with one.")
+    delta: Amount | None = Field(None, description="The δ to pay for all of them; it makes many queries more accurate.")
 
 
 class AdmittedShape(Shape):
@@ -149,7 +149,7 @@ class AdmittedShape(Shape):
     role: AccessRole
     datasets: list[Text] | None = Field(None, max_length=100, description="The datasets it is for; all if left out.")
     days: StrictInt = Field(90, ge=1, le=366, description="For how many days it works.")
-    why: Text = Field(min_length=1, max_length=500, description="The reason, kept in the book of access.")
+    why: Text = Field(min_length=1, max_length=500, description="The reason, stored in the access list.")
 
 
 class RotatedShape(Shape):
@@ -193,7 +193,7 @@ class IssuedShape(BaseModel):
 
 
 class SessionShape(BaseModel):
-    """Who is logged in, and the mark that pages send with every change."""
+    """The user who is logged in, and the CSRF token that pages send with every change."""
 
     holder: str
     role: AccessRole
@@ -221,43 +221,43 @@ class LogShape(BaseModel):
 
 
 class BudgetShape(BaseModel):
-    """What is left, dataset by dataset."""
+    """What remains of each dataset."""
 
     datasets: dict[str, Any]
 
 
-class PastQuestionShape(BaseModel):
-    """One question, or several paid for as one: when, for how much, and what is kept of it."""
+class PastQueryShape(BaseModel):
+    """A query, or a batch paid for as one: when, for how much, and its stored answer."""
 
     number: int = Field(description="The number of the payment in the ledger.")
     id: str = Field(description="The release: of its certificate and of its answer.")
     at: str
-    questions: list[str] = Field(description="The texts as they were understood; none where no answer is kept.")
+    questions: list[str] = Field(description="The texts as they were understood; none without a stored answer.")
     columns: list[str] = Field(description="What was released; …_low and …_high are the ends of intervals.")
     cost: dict[str, dict[str, str]] = Field(description="What was paid of each dataset.")
     spent: dict[str, dict[str, str]] = Field(description="What the caller had spent of each dataset right after it.")
     left: dict[str, str] | None = Field(description="What was left of the first dataset right after it.")
     own: bool = Field(description="Whether the caller asked it.")
-    repeated: bool = Field(description="Whether somebody else had asked the same before.")
+    repeated: bool = Field(description="Whether another user had asked the same before.")
     state: str
 
 
 class HistoryShape(BaseModel):
-    """What was asked, the latest first, and what is left now."""
+    """Past queries, the latest first, and what remains now."""
 
-    history: list[PastQuestionShape]
+    history: list[PastQueryShape]
     next: int | None = Field(description="The next page is that `before` this number; null at the end.")
     datasets: dict[str, Any]
 
 
 class ReleasesShape(BaseModel):
-    """What was released so far."""
+    """The releases so far."""
 
     releases: list[dict[str, Any]]
 
 
 class HealthShape(BaseModel):
-    """Whether the server can work."""
+    """Whether the server works."""
 
     status: str
 

@@ -1,4 +1,4 @@
-"""Wire: HTTP as it is written, and in no other way; what two readers could part differently is refused."""
+"""Strict HTTP: a request that two readers could split differently is refused."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class _StrictLines(ReceiveBuffer):
     """
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
-        """Return the lines of a head once it is whole; one with a bare LF or CR is no head."""
-        found = _END.search(self._data)
-        whole = self._data[: found.end()] if found is not None else self._data[:2]
-        if self._data[:1] == b"\n" or (found is not None and _BARE.search(whole)):
+        """Return the lines of a complete head; one with a bare LF or CR is refused."""
+        end = _END.search(self._data)
+        head = self._data[: end.end()] if end is not None else self._data[:2]
+        if self._data[:1] == b"\n" or (end is not None and _BARE.search(head)):
             raise h11.RemoteProtocolError("a line of the head ends with something else than CR LF")
         lines = super().maybe_extract_lines()
         if lines:
@@ -44,9 +44,9 @@ def _check_framing(lines: list[bytearray]) -> None:
 
 
 class StrictProtocol(H11Protocol):
-    """The protocol of the server: that of uvicorn, with strict lines, and so many seconds for a head to arrive.
+    """The protocol of uvicorn, with strict lines and a time limit for a head to arrive.
 
-    Whoever opens connections and says nothing, or one letter after the other, would take the place of others.
+    Without it, connections that send nothing, or one letter at a time, would take the place of others.
     """
 
     patience: ClassVar[float] = 20.0
@@ -57,12 +57,12 @@ class StrictProtocol(H11Protocol):
         self.limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first head."""
+        """Start the time of the first head."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a head that began to arrive has its time from its first byte on."""
+        """Read on; the time of a head starts with its first byte."""
         super().data_received(data)
         self._wait()
 

@@ -13,7 +13,7 @@ from incrowd import __version__
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods.local.survey.definition import SCRIPTS, script
 from incrowd.web import replies
-from incrowd.web.collect.pages import POLICY, form, shown
+from incrowd.web.collect.pages import POLICY, form, results
 from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.settings import Settings
 from incrowd.workflows.collect.collector import Collector, Receipt
@@ -50,24 +50,25 @@ def _receive(server: FastAPI, collector: Collector) -> None:
 
     @server.post("/reports")
     async def reports(request: Request) -> Response:
-        given = _given(await request.body())
-        receipts = await run_in_threadpool(collector.receive, given, tokens)
-        told = {"receipts": [str(each) for each in receipts]}
+        new = _reports(await request.body())
+        receipts = await run_in_threadpool(collector.receive, new, tokens)
+        content = {"receipts": [str(receipt) for receipt in receipts]}
         if Receipt.REFUSED in receipts:
-            return replies.as_json({"error": f"{Receipt.REFUSED}.", "kind": "Refused", **told}, 409)
-        return replies.as_json(told)
+            return replies.as_json({"error": f"{Receipt.REFUSED}.", "kind": "Refused", **content}, 409)
+        return replies.as_json(content)
 
 
 def _tell(server: FastAPI, collector: Collector) -> None:
     @server.get("/estimates.json")
     def estimates() -> Response:
-        found = collector.estimates() if collector.count else ()
-        return replies.as_json({"reports": collector.count, "questions": [each.to_json() for each in found]})
+        questions = collector.estimates() if collector.count else ()
+        content = [question.to_json() for question in questions]
+        return replies.as_json({"reports": collector.count, "questions": content})
 
     @server.get("/estimates")
     def page() -> HTMLResponse:
-        found = collector.estimates() if collector.count else ()
-        return HTMLResponse(shown(collector.survey, found), headers={"content-security-policy": POLICY})
+        questions = collector.estimates() if collector.count else ()
+        return HTMLResponse(results(collector.survey, questions), headers={"content-security-policy": POLICY})
 
     @server.get("/healthz")
     def health() -> Response:
@@ -75,14 +76,14 @@ def _tell(server: FastAPI, collector: Collector) -> None:
         return replies.as_json({"status": "ok"})
 
 
-def _given(body: bytes) -> list[Any]:
+def _reports(body: bytes) -> list[Any]:
     try:
-        given = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict) or set(given) != {"reports"} or not isinstance(given["reports"], list):
+        content = None
+    if not isinstance(content, dict) or set(content) != {"reports"} or not isinstance(content["reports"], list):
         raise InvalidParameter('a request is {"reports": [{"token": …, "report": …}]}: nothing was taken.')
-    return given["reports"]
+    return content["reports"]
 
 
 def _constant(reply: Response) -> Any:

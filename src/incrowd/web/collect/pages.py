@@ -63,22 +63,23 @@ The browser stores that your token was used, and nothing about your answer.</p>
     return _page(survey.title, body, '<script type="module" src="page.js"></script>')
 
 
-def shown(survey: LocalSurvey, found: tuple[QuestionEstimates, ...]) -> str:
+def results(survey: LocalSurvey, questions: tuple[QuestionEstimates, ...]) -> str:
     """Return the page with estimates and intervals."""
-    parts = "".join(_table(each, {question.name: question.text for question in survey.questions}) for each in found)
+    texts = {question.name: question.text for question in survey.questions}
+    parts = "".join(_table(question, texts) for question in questions)
     waiting = "" if survey.batches is None else f" They change when a batch of {survey.batches.batch:,} is full."
     note = f"<p>Estimates from randomized reports; a rare answer can come out below zero.{waiting}</p>"
     return _page(survey.title, note + (parts or "<p>No report was counted yet.</p>"))
 
 
-def _table(found: QuestionEstimates, texts: Mapping[str, str]) -> str:
+def _table(question: QuestionEstimates, texts: Mapping[str, str]) -> str:
     rows = "".join(
-        f"<tr><td>{escape(each.value)}</td><td>{each.estimate:.4f}</td><td>{each.low:.4f} to {each.high:.4f}</td></tr>"
-        for each in found.estimates
+        f"<tr><td>{escape(row.value)}</td><td>{row.estimate:.4f}</td><td>{row.low:.4f} to {row.high:.4f}</td></tr>"
+        for row in question.estimates
     )
     head = "<tr><th>answer</th><th>estimate</th><th>95 % interval</th></tr>"
-    about = f"{found.people:,} reports; each interval by itself, about {escape(found.about)}."
-    return f"<h2>{escape(texts[found.question])}</h2><table>{head}{rows}</table><p>{about}</p>"
+    about = f"{question.people:,} reports; each interval by itself, about {escape(question.about)}."
+    return f"<h2>{escape(texts[question.question])}</h2><table>{head}{rows}</table><p>{about}</p>"
 
 
 def _page(title: str, body: str, script: str = "") -> str:

@@ -21,7 +21,7 @@ router = APIRouter(tags=["access"])
 @router.get("/v1/tokens", summary="Tokens", responses=failures())
 def tokens(caller: Admitter, services: Here) -> list[TokenShape]:
     """Return all tokens that were ever given out, within the caller's datasets, without the tokens themselves."""
-    return [_token_shape(each) for each in services.books.access.grants() if caller.holder.covers(each.holder)]
+    return [_token_shape(grant) for grant in services.stores.access.grants() if caller.user.covers(grant.holder)]
 
 
 @router.post("/v1/tokens", summary="Grant", status_code=201, responses=failures())
@@ -29,12 +29,12 @@ def grant(admitted: AdmittedShape, caller: Admitter, services: Here) -> IssuedSh
     """Make a token; it is shown in this reply and never again."""
     datasets = None if admitted.datasets is None else tuple(admitted.datasets)
     holder = User(admitted.holder, admitted.role, datasets)
-    if not caller.holder.may_admit(holder):
-        services.books.audit.write(caller.event("grant", "denied"))
+    if not caller.user.may_admit(holder):
+        services.stores.audit.write(caller.event("grant", "denied"))
         raise AccessDenied(
             "this token is not yours to give: name datasets of your own; auditors are admitted by incrowd access grant."
         )
-    access = services.books.access
+    access = services.stores.access
     issued = access.grant(holder, access.now() + timedelta(days=admitted.days), _signed(caller, admitted.why))
     return _issued(issued, "grant", caller, services)
 
@@ -42,8 +42,8 @@ def grant(admitted: AdmittedShape, caller: Admitter, services: Here) -> IssuedSh
 @router.post("/v1/tokens/{number}/rotate", summary="Rotate", responses=failures(404))
 def rotate(number: str, rotated: RotatedShape, caller: Admitter, services: Here) -> IssuedShape:
     """Replace a token by a new one; the old one stops working at once."""
-    access = services.books.access
-    _check_his(number, caller, services)
+    access = services.stores.access
+    _check_own(number, caller, services)
     issued = access.rotate(number, access.now() + timedelta(days=rotated.days), _signed(caller, rotated.why))
     return _issued(issued, "rotate", caller, services)
 
@@ -51,27 +51,27 @@ def rotate(number: str, rotated: RotatedShape, caller: Admitter, services: Here)
 @router.delete("/v1/tokens/{number}", summary="Revoke", responses=failures(404))
 def revoke(number: str, caller: Admitter, services: Here) -> TokenShape:
     """End a token for good."""
-    _check_his(number, caller, services)
-    ended = services.books.access.revoke(number, _signed(caller, "revoked by HTTP"))
-    services.books.audit.write(caller.event("revoke", "done", id=ended.id))
+    _check_own(number, caller, services)
+    ended = services.stores.access.revoke(number, _signed(caller, "revoked by HTTP"))
+    services.stores.audit.write(caller.event("revoke", "done", id=ended.id))
     return _token_shape(ended)
 
 
-def _check_his(number: str, caller: Caller, services: Services) -> None:
-    for each in services.books.access.grants():
-        if each.id == number and caller.holder.may_admit(each.holder):
-            return
-    services.books.audit.write(caller.event("access", "denied"))
+def _check_own(number: str, caller: Caller, services: Services) -> None:
+    grants = services.stores.access.grants()
+    if any(grant.id == number and caller.user.may_admit(grant.holder) for grant in grants):
+        return
+    services.stores.audit.write(caller.event("access", "denied"))
     raise InvalidParameter("there is no token with this id, or it is not yours to change.")
 
 
 def _issued(issued: NewToken, action: str, caller: Caller, services: Services) -> IssuedShape:
-    services.books.audit.write(caller.event(action, "done", id=issued.grant.id, to=issued.grant.holder.name))
+    services.stores.audit.write(caller.event(action, "done", id=issued.grant.id, to=issued.grant.holder.name))
     return IssuedShape(token=issued.token, grant=_token_shape(issued.grant))
 
 
 def _signed(caller: Caller, why: str) -> AccessDecision:
-    return AccessDecision(caller.holder.name, why)
+    return AccessDecision(caller.user.name, why)
 
 
 def _token_shape(grant: Grant) -> TokenShape:
@@ -79,19 +79,19 @@ def _token_shape(grant: Grant) -> TokenShape:
 
 
 @router.post("/v1/sessions", summary="Log in", status_code=201, responses=failures())
-def login(given: LoginShape, request: Request, response: Response, services: Here) -> SessionShape:
-    """Open a session: the cookie proves it, and the mark must be sent as `X-Incrowd-Mark` with every change."""
+def login(credentials: LoginShape, request: Request, response: Response, services: Here) -> SessionShape:
+    """Open a session: the cookie proves it, and pages send the CSRF token as `X-Incrowd-Mark` with every change."""
     check_page(request)
-    for key in (f"from {origin(request)}", f"name {given.name}"):  # so one place cannot use up names
+    for key in (f"from {origin(request)}", f"name {credentials.name}"):  # so one place cannot use up names
         services.logins.require(key)
-    books, settings = services.books, services.settings
-    until = books.access.now() + timedelta(hours=settings.session)
+    stores, settings = services.stores, services.settings
+    until = stores.access.now() + timedelta(hours=settings.session)
     try:
-        issued = books.access.login(given.name, given.password, until)
+        issued = stores.access.login(credentials.name, credentials.password, until)
     except AccessDenied as denied:
-        books.audit.write(Event("login", "denied"))
+        stores.audit.write(Event("login", "denied"))
         raise NotAuthenticated(str(denied)) from None
-    books.audit.write(Event("login", "done", issued.grant.holder.name, issued.grant.id))
+    stores.audit.write(Event("login", "done", issued.grant.holder.name, issued.grant.id))
     response.set_cookie(
         settings.cookie,
         issued.token,
@@ -106,7 +106,7 @@ def login(given: LoginShape, request: Request, response: Response, services: Her
 
 @router.get("/v1/sessions", summary="Who am I", responses=failures())
 def who(caller: Anybody) -> SessionShape:
-    """Return who speaks; a page finds the mark of its session here after it was loaded anew."""
+    """Return the user; a page that was loaded again finds its CSRF token here."""
     return _session_shape(caller.grant, forgery_mark(caller.token) if caller.grant.session else None)
 
 
@@ -114,8 +114,8 @@ def who(caller: Anybody) -> SessionShape:
 def logout(caller: Anybody, services: Here) -> Response:
     """End the session everywhere, not in this browser alone."""
     if caller.grant.session:
-        services.books.access.revoke(caller.grant.id, AccessDecision(caller.holder.name, "logged out"))
-        services.books.audit.write(caller.event("logout", "done"))
+        services.stores.access.revoke(caller.grant.id, AccessDecision(caller.user.name, "logged out"))
+        services.stores.audit.write(caller.event("logout", "done"))
     ended = Response(status_code=204)
     ended.delete_cookie(services.settings.cookie, path="/", secure=services.settings.https, httponly=True)
     return ended

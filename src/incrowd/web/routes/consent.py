@@ -36,7 +36,7 @@ def start() -> HTMLResponse:
 
 
 async def given_token(request: Request, services: Here) -> str:
-    """Return the token that a form sent; one place sends few of them in a minute."""
+    """Return the token that a form sent; one address may send few of them in a minute."""
     check_page(request)
     services.logins.require(f"from {origin(request)}")
     body = (await request.body()).decode("utf-8", "replace")
@@ -51,40 +51,40 @@ Token = Annotated[str, Depends(given_token)]
 
 @router.post("/consent", include_in_schema=False)
 def view(token: Token, services: Here) -> HTMLResponse:
-    """Show for which releases somebody was eligible; the token is used up by it."""
+    """Show the releases for which a person was eligible; this uses up the token."""
     return _replied(services, token, DataSubjectService.view)
 
 
 @router.post("/consent/withdraw", include_in_schema=False)
 def withdraw(token: Token, services: Here) -> HTMLResponse:
-    """Record a withdrawal; the token is used up by it."""
+    """Record a withdrawal; this uses up the token."""
     return _replied(services, token, DataSubjectService.withdraw)
 
 
 def _replied(services: Services, token: str, work: Callable[[DataSubjectService, str], SubjectView]) -> HTMLResponse:
-    """Return a page; that somebody came is written nowhere but in the registry, since counts are for everybody."""
+    """Return a page; a visit is recorded in the registry alone, because the counts of the audit log are public."""
     try:
-        found = work(services.subjects or DataSubjectService(()), token)
+        view = work(services.subjects or DataSubjectService(()), token)
     except AccessDenied as denied:
-        services.books.audit.write(Event("access", "unknown"))
+        services.stores.audit.write(Event("access", "unknown"))
         return _page(f"<p>{escape(str(denied))}</p>", 403)
-    return _page(_report(found))
+    return _page(_report(view))
 
 
-def _report(found: SubjectView) -> str:
-    told = found.report
-    state = "You consent" if told.consents else "You do not consent"
+def _report(view: SubjectView) -> str:
+    report = view.report
+    state = "You consent" if report.consents else "You do not consent"
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(getattr(each, name))}</td>" for name in _COLUMNS) + "</tr>"
-        for each in told.releases
+        "<tr>" + "".join(f"<td>{escape(getattr(release, name))}</td>" for name in _COLUMNS) + "</tr>"
+        for release in report.releases
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else "<p>None so far.</p>"
-    ask = _form("/consent/withdraw", "Withdraw", found.token)  # whether or not anybody of this id consents
+    ask = _form("/consent/withdraw", "Withdraw", view.token)  # whether or not anybody of this id consents
     return (
-        f"<p>{state} to “{escape(told.purpose)}”.</p><h2>Releases for which you were eligible</h2>{table}"
-        f"<p>In total: epsilon at most {escape(told.epsilon)}, delta at most {escape(told.delta)}.</p>"
-        f"<p>{escape(told.basis)}</p>{ask}"
+        f"<p>{state} to “{escape(report.purpose)}”.</p><h2>Releases for which you were eligible</h2>{table}"
+        f"<p>In total: epsilon at most {escape(report.epsilon)}, delta at most {escape(report.delta)}.</p>"
+        f"<p>{escape(report.basis)}</p>{ask}"
     )
 
 

@@ -26,12 +26,12 @@ def audit(
     after: Annotated[PlainInt, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[PlainInt, Query(ge=1, le=1000)] = 100,
 ) -> LogShape:
-    """Return a page of the log; reading it is written down, too."""
-    if caller.holder.datasets is not None:
-        services.books.audit.write(caller.event("audit", "denied"))
+    """Return a page of the audit log; reading it is logged, too."""
+    if caller.user.datasets is not None:
+        services.stores.audit.write(caller.event("audit", "denied"))
         raise AccessDenied("the log is about all datasets: it needs a token for all of them.")
-    events = services.books.audit.read(after, limit)
-    services.books.audit.write(caller.event("audit", "read", after=str(after)))
+    events = services.stores.audit.read(after, limit)
+    services.stores.audit.write(caller.event("audit", "read", after=str(after)))
     return LogShape.model_validate({"events": events})
 
 
@@ -42,22 +42,22 @@ def audit(
     responses={200: {"model": HealthShape}, 503: {"model": ErrorShape}},
 )
 def health(services: Here) -> Response:
-    """Say whether this worker can open its books and ask about the rows, never why not."""
+    """Return whether this worker can open its stores and query the rows, never why not."""
     try:
-        services.books.access.chain.head()
-        services.books.audit.chain.head()
+        services.stores.access.chain.head()
+        services.stores.audit.chain.head()
         services.queries.check()
     except SourceUnavailable:
         return replies.error(503, "ServerUnavailable", "the data is not available.")
     except IncrowdError:
-        return replies.error(503, "ServerUnavailable", "a book of the server cannot be opened.")
+        return replies.error(503, "ServerUnavailable", "a store of the server cannot be opened.")
     return replies.as_json({"status": "ok"})
 
 
 @router.get("/metrics", tags=["operation"], summary="Metrics", response_class=PlainTextResponse)
 def metrics(services: Here) -> PlainTextResponse:
     """Return how often each action had each outcome, for Prometheus; all workers return the same numbers."""
-    text = exposition(services.books.audit.counts())
+    text = exposition(services.stores.audit.counts())
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

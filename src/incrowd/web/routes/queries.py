@@ -49,102 +49,102 @@ _PER_REQUEST = 16
 
 
 @router.post("/v1/query", summary="Ask", **_QUERIES)
-async def query(asked: QueryShape, caller: Asker, services: Here) -> Response:
+async def query(query: QueryShape, caller: Asker, services: Here) -> Response:
     """Charge a query, then answer it with noise; a repetition takes as long as an answer."""
-    declared = await _declared(asked, caller, services)
+    declared = await _declared(query, caller, services)
     if declared is not None:
         return declared
-    with services.limit.hold(caller.holder.name):
-        return await reply_to(_task("query", asked, caller, services))
+    with services.limit.hold(caller.user.name):
+        return await reply_to(_task("query", query, caller, services))
 
 
 @router.post("/v1/price", summary="Price", **_QUERIES)
-async def price(asked: QueryShape, caller: Reader, services: Here) -> Response:
+async def price(query: QueryShape, caller: Reader, services: Here) -> Response:
     """Estimate the cost of a query and the accuracy of its answer; no row is read and nothing is charged."""
-    return await _declared(asked, caller, services) or await reply_to(_task("price", asked, caller, services))
+    return await _declared(query, caller, services) or await reply_to(_task("price", query, caller, services))
 
 
 @router.post("/v1/batch", summary="Ask several", **_QUERIES)
-async def query_batch(asked: BatchShape, caller: Asker, services: Here) -> Response:
+async def query_batch(batch: BatchShape, caller: Asker, services: Here) -> Response:
     """Charge several queries as one, then answer each with noise; the same ones again get the same answers.
 
-    A refusal names the query that it is about by its number, and then none is asked.
+    A refusal names the query that it is about by its number, and then none is batch.
     """
-    return await _reply_to_batch("query_batch", asked, caller, services)
+    return await _reply_to_batch("query_batch", batch, caller, services)
 
 
 @router.post("/v1/batch/price", summary="Price several", **_QUERIES)
-async def price_batch(asked: BatchShape, caller: Reader, services: Here) -> Response:
+async def price_batch(batch: BatchShape, caller: Reader, services: Here) -> Response:
     """Estimate the cost of several queries together and the accuracy of each answer; nothing is charged."""
-    return await _reply_to_batch("price_batch", asked, caller, services)
+    return await _reply_to_batch("price_batch", batch, caller, services)
 
 
-async def _declared(asked: QueryShape, caller: Caller, services: Services) -> Response | None:
+async def _declared(query: QueryShape, caller: Caller, services: Services) -> Response | None:
     """Return the reply to SHOW TABLES and the like, which are about declarations; None to a query about rows."""
-    if not may_be_declaration(asked.sql):
+    if not may_be_declaration(query.sql):
         return None
 
     def answer() -> Response | None:
         try:
-            found = declaration_answer(bound(asked), caller.queries(services).schema())
+            declared = declaration_answer(bound(query), caller.queries(services).schema())
         except IncrowdError as problem:
             return replies.refusal(problem)
-        return None if found is None else replies.as_json(found.to_json())
+        return None if declared is None else replies.as_json(declared.to_json())
 
     return await run_in_threadpool(answer)
 
 
-def _task(action: str, asked: QueryShape, caller: Caller, services: Services) -> QueryTask:
-    only_price, sql = is_explain(asked.sql)
+def _task(action: str, query: QueryShape, caller: Caller, services: Services) -> QueryTask:
+    only_price, sql = is_explain(query.sql)
     only_price, queries = only_price or action == "price", caller.queries(services)
 
     def request() -> QueryRequest:
-        delta = Fraction(0) if asked.delta is None else asked.delta
-        terms = QueryTerms(asked.epsilon, delta, asked.error, asked.rate, asked.rho)
-        return QueryRequest(bound(asked, sql), terms, caller.analyst, asked.account)
+        delta = Fraction(0) if query.delta is None else query.delta
+        terms = QueryTerms(query.epsilon, delta, query.error, query.rate, query.rho)
+        return QueryRequest(bound(query, sql), terms, caller.analyst, query.account)
 
     def prepare() -> Prepared:
         new = request()
         return ReadyDocument(lambda: queries.price(new)) if only_price else queries.prepare(new)
 
     def recall() -> Prepared | None:
-        return None if only_price or asked.parameters or "?" in sql else queries.recall(request())
+        return None if only_price or query.parameters or "?" in sql else queries.recall(request())
 
-    about = _offer(asked, "epsilon", "delta", "error", "rate", "rho") | _question(_text(asked), services)
+    about = _offer(query, "epsilon", "delta", "error", "rate", "rho") | _question(_text(query), services)
     pool = services.quick if action == "price" else services.pool
     return QueryTask(action, caller, services, pool, prepare, about, recall)
 
 
-async def _reply_to_batch(action: str, asked: BatchShape, caller: Caller, services: Services) -> Response:
+async def _reply_to_batch(action: str, batch: BatchShape, caller: Caller, services: Services) -> Response:
     """Return the reply in its time.  Planning many queries is work: it is limited, and counts as several requests."""
 
     def prepare() -> Prepared:
-        terms = QueryTerms(asked.epsilon, Fraction(0) if asked.delta is None else asked.delta)
-        batch, queries = QueryBatch(_bound_batch(asked), terms, caller.analyst), caller.queries(services)
+        terms = QueryTerms(batch.epsilon, Fraction(0) if batch.delta is None else batch.delta)
+        request, queries = QueryBatch(_bound_batch(batch), terms, caller.analyst), caller.queries(services)
         if action == "query_batch":
-            return queries.prepare(batch)
-        estimate = queries.price(batch)
+            return queries.prepare(request)
+        estimate = queries.price(request)
         return ReadyDocument(lambda: estimate)
 
-    services.requests.owe(caller.rate_key, (len(asked.questions) - 1) // _PER_REQUEST)
-    about = _offer(asked, "epsilon", "delta") | {"questions": str(len(asked.questions))}
-    about |= _question("; ".join(map(_text, asked.questions)), services)
-    with services.limit.hold(caller.holder.name):
+    services.requests.owe(caller.rate_key, (len(batch.questions) - 1) // _PER_REQUEST)
+    about = _offer(batch, "epsilon", "delta") | {"questions": str(len(batch.questions))}
+    about |= _question("; ".join(map(_text, batch.questions)), services)
+    with services.limit.hold(caller.user.name):
         return await reply_to(QueryTask(action, caller, services, services.pool, prepare, about))
 
 
-def _bound_batch(asked: BatchShape) -> tuple[str, ...]:
+def _bound_batch(batch: BatchShape) -> tuple[str, ...]:
     statements = list[str]()
-    for number, statement in enumerate(asked.questions, start=1):
+    for number, statement in enumerate(batch.questions, start=1):
         with numbered(number):
             statements.append(bound(statement))
     return tuple(statements)
 
 
-def bound(asked: StatementShape, sql: str | None = None) -> str:
+def bound(statement: StatementShape, sql: str | None = None) -> str:
     """Return a statement with its parameters in place, as literals of the parsed tree."""
-    parameters = [_value(parameter) for parameter in asked.parameters or ()]
-    return bind_parameters(asked.sql if sql is None else sql, parameters)
+    parameters = [_value(parameter) for parameter in statement.parameters or ()]
+    return bind_parameters(statement.sql if sql is None else sql, parameters)
 
 
 def _value(parameter: ParameterShape) -> Parameter:
@@ -159,19 +159,21 @@ def _value(parameter: ParameterShape) -> Parameter:
     return parameter
 
 
-def _offer(asked: Shape, *names: str) -> dict[str, Any]:
+def _offer(shape: Shape, *names: str) -> dict[str, Any]:
     """Return what the audit log holds of the terms."""
-    return {name: str(value) for name, value in asked.model_dump(include=set(names)).items() if value is not None}
+    return {name: str(value) for name, value in shape.model_dump(include=set(names)).items() if value is not None}
 
 
-def _text(asked: StatementShape) -> str:
+def _text(statement: StatementShape) -> str:
     """Return a statement and its parameters as one text."""
-    return asked.sql + ("" if not asked.parameters else f" -- {asked.model_dump_json(include={'parameters'})}")
+    return statement.sql + (
+        "" if not statement.parameters else f" -- {statement.model_dump_json(include={'parameters'})}"
+    )
 
 
 def _question(text: str, services: Services) -> dict[str, Any]:
     """Return what the audit log holds of a query: a fingerprint, unless the operator chose to log its text."""
-    return {"question": text if services.settings.show_questions else services.books.audit.mark(text)}
+    return {"question": text if services.settings.show_questions else services.stores.audit.mark(text)}
 
 
 @router.get("/v1/history", summary="History", responses={200: {"model": HistoryShape}, **failures(504)}, **_FACTS)
@@ -221,7 +223,7 @@ async def _reply_with(
         document = find()
         return ReadyDocument(lambda: document)
 
-    with services.limit.hold(caller.holder.name):
+    with services.limit.hold(caller.user.name):
         return await reply_to(QueryTask(action, caller, services, services.quick, prepare, about))
 
 
@@ -241,16 +243,16 @@ def budget(caller: Reader, services: Here) -> BudgetShape:
 def releases(caller: Reader, services: Here) -> ReleasesShape:
     """Return the releases of the caller's datasets; for an analyst, those that they asked for or may read."""
     lines = services.queries.history.releases(caller.reader)
-    return ReleasesShape(releases=[line for line in lines if caller.holder.may_use(_datasets(line["dataset"], line))])
+    return ReleasesShape(releases=[line for line in lines if caller.user.may_use(_datasets(line["dataset"], line))])
 
 
 @router.get("/v1/certificates/{number}", summary="Certificate", responses=failures(404), **_FACTS)
 def certificate(number: str, caller: Reader, services: Here) -> Response:
     """Return the certificate of a release, as `incrowd verify` reads it."""
-    found = services.queries.history.certificate(number, caller.reader)
-    plain = {} if found is None else found.to_json()
-    if plain and not caller.holder.may_use(_datasets(plain["dataset"]["name"], plain["dataset"])):
-        services.books.audit.write(caller.event("certificate", "denied"))
+    stored = services.queries.history.certificate(number, caller.reader)
+    plain = {} if stored is None else stored.to_json()
+    if plain and not caller.user.may_use(_datasets(plain["dataset"]["name"], plain["dataset"])):
+        services.stores.audit.write(caller.event("certificate", "denied"))
         plain = {}
     return replies.as_json(plain) if plain else replies.refusal(replies.NotFound())
 

@@ -144,7 +144,7 @@ class QueryService:
 
     def repeat(self, prepared: PreparedQuery[T], stored: StoredAnswer) -> PendingAnswer[T]:
         """Give a stored answer again."""
-        return PendingAnswer(partial(self._again, prepared, stored), known=True)
+        return PendingAnswer(partial(self._again, prepared, stored), unread=True)
 
     def _again(self, prepared: PreparedQuery[T], stored: StoredAnswer) -> T:
         analyst = prepared.request.analyst
@@ -257,8 +257,8 @@ class PendingAnswer(Generic[T]):
 
     finish: Callable[[], T]
     """Certify it, store it and return it; to be called once, by any thread."""
-    known: bool = False
-    """Whether it was stored before: no row was read for it."""
+    unread: bool = False
+    """Whether no row was read for it, because it was stored before."""
 
 
 def publish_answer(answer: BatchAnswer, ledger: Ledger, destination: Destination) -> Certificate:
