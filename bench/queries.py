@@ -2,7 +2,7 @@
 
     python bench/queries.py [ROWS ...] [--peers FOLDER] [--spark]     # default 1000000
 
-Rows are invented: region, job, pay from 0 to 200,000, one row a person.  Time is that of a warm question: the desk is
+Rows are invented: region, job, pay from 0 to 200,000, one row a person.  Time is that of a warm question: the service is
 open, the file has been read before; each run asks for another number of rows, so that no answer is a repeated one, and
 includes its charge, its certificate and the store of its answer.  The floor is DuckDB's own GROUP BY of the same file.
 FOLDER holds an environment for each peer, FOLDER/NAME/bin/python with the package that bench/peers/NAME.py imports; a
@@ -91,12 +91,12 @@ def exact_answer(path: Path) -> tuple[float, np.ndarray]:
     return seconds, np.array([np.asarray(table[name], dtype=float) for name in ("n", "total", "mean")])
 
 
-def ours(desk: QueryService, times: int = 5, asked: int = 0) -> tuple[float, np.ndarray]:
+def ours(service: QueryService, times: int = 5, asked: int = 0) -> tuple[float, np.ndarray]:
     """Return the time of a warm question, and one answer at epsilon 1; so many were asked before."""
     limits = iter(range(10**6 + asked, 2 * 10**6))
 
     def ask() -> Any:
-        return desk.ask(QueryRequest(f"{SQL} LIMIT {next(limits)}", QueryTerms(epsilon=Fraction(1)))).answer
+        return service.ask(QueryRequest(f"{SQL} LIMIT {next(limits)}", QueryTerms(epsilon=Fraction(1)))).answer
 
     seconds, answer = best(ask, times)
     table = answer.table.sort_by([("region", "ascending"), ("job", "ascending")])
@@ -127,8 +127,8 @@ def compare(rows: int, peers: Path | None) -> None:
         path = Path(folder, "people.parquet")
         invented(rows, path)
         floor, truth = exact_answer(path)
-        with open_queries([load_policy(policy(Path(folder)))], path) as desk:
-            seconds, answer = ours(desk)
+        with open_queries([load_policy(policy(Path(folder)))], path) as service:
+            seconds, answer = ours(service)
         goal = GOAL[0] * floor + GOAL[1]
         print(f"\n{rows:,} rows: warm seconds, then the errors of count, sum and mean")
         print(f"  {'DuckDB, exact':<22}{floor:8.3f}")
@@ -148,10 +148,10 @@ def ask_on_spark(path: Path) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         settings = Spark(master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
-        with open_queries([load_policy(policy(Path(folder)))], path, settings=settings) as desk:
-            ours(desk, 1)
+        with open_queries([load_policy(policy(Path(folder)))], path, settings=settings) as service:
+            ours(service, 1)
             first = time.time()
-            seconds, answer = ours(desk, 4, asked=1)
+            seconds, answer = ours(service, 4, asked=1)
     print(json.dumps({"first": first, "warm": seconds, "answer": answer.tolist()}), flush=True)
 
 

@@ -111,11 +111,11 @@ def measured(
     raise AssertionError
 
 
-def working(desk: QueryService, numbers: Iterator[int]) -> Callable[[str], float]:
+def working(service: QueryService, numbers: Iterator[int]) -> Callable[[str], float]:
     """Return what measures the processor time of a question's work, charge included."""
 
     def work(sql: str) -> float:
-        prepared = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 10_000 + next(numbers)))))
+        prepared = service.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 10_000 + next(numbers)))))
         gc.disable()  # whoever's garbage it is, it would be counted here
         start = time.process_time()
         begun = prepared.begin()
@@ -138,14 +138,14 @@ def replying(client: Client, numbers: Iterator[int]) -> Callable[[str], float]:
     return ask
 
 
-def answered(desks: Sequence[QueryService]) -> list[str]:
+def answered(services: Sequence[QueryService]) -> list[str]:
     """Return the questions that are answered; the others are refused for both, with the same words."""
     found = []
     for sql in (ATTACK, *KIN):
         words = set()
-        for desk in desks:
+        for service in services:
             try:
-                words.add(str(desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps))
+                words.add(str(service.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps))
             except IncrowdError as problem:
                 words.add(str(problem))
         assert len(words) == 1, "both have one bound, or one refusal"
@@ -154,11 +154,11 @@ def answered(desks: Sequence[QueryService]) -> list[str]:
     return found
 
 
-def affordable(desk: QueryService, asked: Sequence[str], seconds: float, settings: Settings) -> list[str]:
+def affordable(service: QueryService, asked: Sequence[str], seconds: float, settings: Settings) -> list[str]:
     """Return as many questions as both sides can be asked often enough in so many seconds, the first ones first."""
     found, left = list[str](), seconds
     for sql in asked:
-        steps = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps
+        steps = service.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000)))).steps
         left -= 2 * FEWEST * (shown_after(steps, settings) + _OVERHEAD)
         if left < 0 and found:
             return found
@@ -188,11 +188,11 @@ def main() -> None:
     chance, numbers, start = random.Random(1), count(), time.monotonic()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         files = [policy(Path(name, side), given.people, victim=side == "with") for side in ("with", "without")]
-        with ExitStack() as desks:
-            opened = [desks.enter_context(open_queries([load_policy(file)])) for file in files]
+        with ExitStack() as services:
+            opened = [services.enter_context(open_queries([load_policy(file)])) for file in files]
             asked, all_ = answered(opened), 1 + len(KIN)
             print(f"{given.people:,} people; {all_ - len(asked)} of {all_} questions are refused for both")
-            sides = [working(desk, numbers) for desk in opened]
+            sides = [working(service, numbers) for service in opened]
             pairs = measured(sides, asked, start + _WORK * given.seconds, chance)
             report("work", pairs)
             asked.sort(key=lambda sql: -abs(shift(pairs[sql])[0]))

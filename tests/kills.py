@@ -175,7 +175,7 @@ def check(scene: Scene, seen: dict[str, str]) -> set[str]:
     hidden, the next one sweeps away.
 
     A charge is explained by its conclusion, or by a certificate that names it; returned are the releases whose charges
-    have neither, because their processes were killed in between.  The next desk concludes those of questions.
+    have neither, because their processes were killed in between.  The next query service concludes those of questions.
     """
     stored = [path for path in scene.scratch.rglob("*") if path.is_file() and path.stat().st_size]
     assert stored == [], "something was left in the temporary folder"

@@ -67,7 +67,7 @@ def gate(plain: dict[str, Any], folder: Path, **more: Any) -> Consented:
 
 
 @contextmanager
-def desk(made: Consented, data: object, settings: Settings | None = None) -> Iterator[QueryService]:
+def service(made: Consented, data: object, settings: Settings | None = None) -> Iterator[QueryService]:
     with open_queries([made.policy], data, settings=settings) as opened:
         yield opened
 
@@ -105,7 +105,7 @@ def expected(tmp_path: Path, ids: Sequence[str], questions: Sequence[str] = SQL)
 
 def gated_answers(tmp_path: Path, made: Consented, data: object, settings: Settings | None = None) -> None:
     """Ask before and after a withdrawal; nothing is loaded anew."""
-    with desk(made, data, settings) as opened:
+    with service(made, data, settings) as opened:
         assert exact(opened) == expected(tmp_path, CONSENTING)
         made.decide(Decided.WITHDRAW, CONSENTING[:50])
         assert exact(opened, SQL[:1]) == expected(tmp_path, CONSENTING[50:], SQL[:1])
@@ -143,7 +143,7 @@ def test_postgresql_is_told_which_of_its_ids_take_part_and_nothing_else(
         return fetched(connection, text, parameters)
 
     monkeypatch.setattr(pushdown, "_fetched", noted)
-    with desk(made, load(postgres, "people", ROWS)) as opened:
+    with service(made, load(postgres, "people", ROWS)) as opened:
         exact(opened)
     present = {str(each) for each in ROWS["id"].to_pylist()}
     admission = admit(made.policy)

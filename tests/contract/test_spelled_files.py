@@ -168,8 +168,8 @@ def test_questions_are_refused_rather_than_answered_from_nothing(tmp_path: Path)
     with pytest.raises(SourceMisspelled, match="decimal"), open_queries([unread]):
         pass
     odd = policy(tmp_path, path, **(GERMAN | {"nulls": [""]}))  # k.A. is no number in any spelling: it is missing
-    with open_queries([odd]) as desk:
-        assert desk.planner.catalog is not None
+    with open_queries([odd]) as service:
+        assert service.planner.catalog is not None
 
 
 def test_no_row_decides_how_a_declared_file_is_read(tmp_path: Path) -> None:

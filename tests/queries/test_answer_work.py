@@ -19,7 +19,7 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring import evaluation
 from tests.queries.slow import KIN, joined
 from tests.queries.test_work import CATALOG, ONE, OPEN, UNIT
-from tests.workflows.query.test_service import asking, desk_of
+from tests.workflows.query.test_service import asking, service_of
 
 MANY = joined(2, "v1.age < 99", "v1.age AS a, v2.age AS b, v1.ward AS c, {}") + " GROUP BY v1.age, v2.age, v1.ward"
 
@@ -90,8 +90,8 @@ def test_what_analysts_ask_is_far_from_it_and_a_batch_is_counted_as_a_whole() ->
 def test_no_more_values_are_computed_than_the_bound_says(
     sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk_of(tmp_path) as desk:
-        prepared = desk.prepare(asking(sql))
+    with service_of(tmp_path) as service:
+        prepared = service.prepare(asking(sql))
         computed = Counter[str]()
 
         def counting(rule: Any) -> Any:
@@ -104,8 +104,8 @@ def test_no_more_values_are_computed_than_the_bound_says(
         rules = {kind: counting(rule) for kind, rule in evaluation._RULES.items()}
         monkeypatch.setattr(evaluation, "_RULES", rules)
         prepared.begin().finish()
-        policy = desk.planner.policies[0]
-        found = measure(interpret(sql, desk.planner.catalog), policy.schema.unit, asking(sql).terms)
+        policy = service.planner.policies[0]
+        found = measure(interpret(sql, service.planner.catalog), policy.schema.unit, asking(sql).terms)
         asked = sum(len(each.question.aggregates) for each in found.measurements)
         bound = answer_steps(found, 200) - _AGGREGATE * asked
         assert 0 < computed["values"] * _EVALUATION <= bound
@@ -113,10 +113,10 @@ def test_no_more_values_are_computed_than_the_bound_says(
 
 
 def test_numbers_do_not_grow_beyond_all_measure(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        asked = desk.ask(asking("SELECT SUM(n) AS n FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"))
+    with service_of(tmp_path) as service:
+        asked = service.ask(asking("SELECT SUM(n) AS n FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"))
         assert asked.answer.rows()[0]["n"] is not None
         huge = "SELECT sex AS s, COUNT(*) + 100 AS n FROM people GROUP BY sex"
         for level in range(12):
             huge = f"SELECT s, SUM(n * n) AS n FROM ({huge}) AS t{level} GROUP BY s"
-        assert {row["n"] for row in desk.ask(asking(huge)).answer.rows()} == {None}
+        assert {row["n"] for row in service.ask(asking(huge)).answer.rows()} == {None}

@@ -122,7 +122,7 @@ def test_nested_functions_are_refused_with_a_way_out(people: Worlds) -> None:
 
 
 def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Question]) -> None:
-    """Let the desk misunderstand questions."""
+    """Let the planner misunderstand questions."""
     monkeypatch.setattr(planning, "interpret", lambda *given: change(understand(*given)))
 
 
@@ -203,10 +203,10 @@ def test_a_damaged_value_is_missing_and_every_question_is_answered(tmp_path: Pat
             "ledger": f"sqlite:///{tmp_path}/ledger.sqlite",
         }
     )
-    with open_queries([policy], tmp_path / "people.parquet") as desk:
+    with open_queries([policy], tmp_path / "people.parquet") as opened:
         told = set()
         for condition in ("age = 41 AND zip = 'x'", "age = 7 AND zip = 'x'", "age = 9"):
-            seen = look(desk, f"SELECT COUNT(*) FROM people WHERE {condition}", QueryTerms(epsilon=Fraction(1)))
+            seen = look(opened, f"SELECT COUNT(*) FROM people WHERE {condition}", QueryTerms(epsilon=Fraction(1)))
             assert seen.charged
             told.add(seen.kind)
     assert told == {"answered"}

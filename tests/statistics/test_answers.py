@@ -1,4 +1,4 @@
-"""Is the noise in the answers of a desk the guaranteed noise?  Laws are written down here from the definitions."""
+"""Is the noise in answers the guaranteed noise?  Laws are written down here from the definitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIGHEST = 4
 
 
 def answered(folder: Path, wanted: str, **unit: object) -> Mapping[str, Sequence[Any]]:
-    """Ask a desk about a table with the same four rows in each of many groups; each of them is of another person."""
+    """Query a table with the same four rows in each of many groups; each of them is of another person."""
     rows = (f"{cell},{value},p{cell}_{i}\n" for cell in range(CELLS) for i, value in enumerate(VALUES))
     (folder / "table.csv").write_text("cell,value,who\n" + "".join(rows))
     content = {
@@ -43,8 +43,8 @@ def answered(folder: Path, wanted: str, **unit: object) -> Mapping[str, Sequence
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
     (folder / "policy.yaml").write_text(json.dumps(content))
-    with open_queries([load_policy(str(folder / "policy.yaml"))]) as desk:
-        answer = desk.ask(QueryRequest(f"SELECT {wanted} FROM t GROUP BY cell", QueryTerms(epsilon=EPSILON))).answer
+    with open_queries([load_policy(str(folder / "policy.yaml"))]) as service:
+        answer = service.ask(QueryRequest(f"SELECT {wanted} FROM t GROUP BY cell", QueryTerms(epsilon=EPSILON))).answer
     found: Mapping[str, Sequence[Any]] = answer.to_arrow().to_pydict()
     assert len(next(iter(found.values()))) == CELLS
     return found

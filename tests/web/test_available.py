@@ -34,7 +34,7 @@ from incrowd.workflows.query.service import PreparedQuery, QueryService, open_qu
 from tests.postgres_tables import load
 from tests.web.processes import serving
 from tests.web.serving import FAST, SECRET, server
-from tests.web.test_desk import BIRTHS, Office, policy
+from tests.web.test_service import BIRTHS, Office, policy
 
 ALL = QueryTerms(epsilon=Fraction(1))
 NEW = {"dataset": {"name": "births", "separate": "other people", "version": "2025-03"}}
@@ -215,7 +215,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(tmp_path: Path, monkeypatc
             json.dumps(told | NEW | {"ledger": "sqlite:///other.sqlite"}).encode(),
         ):
             path.write_bytes(content)
-            assert not reloading.look(), "what cannot be read, or has other books, leaves the desk as it is"
+            assert not reloading.look(), "what cannot be read, or has other books, leaves the query service as it is"
         path.write_text(json.dumps(told | NEW))
         monkeypatch.setattr(QueryService, "load", lambda _: raised(SourceUnavailable("it is gone")))
         opened = sorted((tmp_path / ".incrowd" / ".charges").glob("*.open"))
@@ -257,8 +257,8 @@ def test_a_person_with_too_many_rows_in_a_database_makes_no_question_longer(
     AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
     with pytest.raises(InvalidParameter, match="write more: refuse into the unit"):
         open_server(ServeOrder((str(file),), None, FAST))
-    with open_queries([load_policy(file)]) as desk:
-        assert desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", ALL)).answer.rows()
+    with open_queries([load_policy(file)]) as service:
+        assert service.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", ALL)).answer.rows()
     file.write_text(json.dumps(content | {"dataset": {"name": "people", "unit": unit | {"more": "refuse"}}}))
     with nullcontext() if rows == 2 else pytest.raises(SourceInvalid, match="1 person has more than 2 rows"):
         open_server(ServeOrder((str(file),), None, FAST)).state.close()

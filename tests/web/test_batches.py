@@ -11,7 +11,7 @@ import pytest
 from incrowd.governance.access.grant import AccessRole
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, server
-from tests.web.test_desk import BIRTHS, DEATHS, Office
+from tests.web.test_service import BIRTHS, DEATHS, Office
 
 ASK: dict[str, Any] = {
     "questions": [{"sql": "SELECT 1 FROM births"}, {"sql": "SELECT 2 FROM births"}],

@@ -14,7 +14,7 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import SourceUnavailable, SourceUnreadable
 from incrowd.governance.access.grant import AccessRole
 from tests.web.serving import Server, server
-from tests.web.test_desk import BIRTHS, DEATHS, Office
+from tests.web.test_service import BIRTHS, DEATHS, Office
 
 Headers = dict[str, str]
 

@@ -69,7 +69,7 @@ def test_what_cannot_be_written_down_gets_no_answer_and_the_others_get_theirs(au
 
 
 class Knowing(FakeQueries):
-    """A desk that has planned and answered one question before."""
+    """A query service that has planned and answered one question before."""
 
     def recall(self, request: Any) -> Any:
         return Answered(self, request) if "again" in request.sql else None

@@ -97,14 +97,14 @@ def query(options: QueryOptions) -> None:
     if may_be_declaration(sql) and _answer_from_declarations(options, sql):
         return None
     asking = QueryRequest(sql, terms_of(options), options.analyst, options.account)
-    with progress(not options.json) as tell, _desk(options, tell) as desk:
+    with progress(not options.json) as tell, _open_queries(options, tell) as service:
         if options.price or only_price:
-            found: CostEstimate | QueryAnswer = desk.price(asking)
+            found: CostEstimate | QueryAnswer = service.price(asking)
         else:
             _check_folder(options)
-            found = desk.ask(asking)
+            found = service.ask(asking)
     if options.out is not None and isinstance(found, QueryAnswer):
-        publish_answer(found, desk.budgets.ledger, Destination(options.out, options.form))
+        publish_answer(found, service.budgets.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
     return show_price(found) if isinstance(found, CostEstimate) else show_answer(found, options)
@@ -114,8 +114,8 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
     """Answer SHOW TABLES and the like, and say whether it was one; they cost nothing."""
     from incrowd.queries.declarations import declaration_answer
 
-    with progress(not options.json) as tell, _desk(options, tell) as desk:
-        found = declaration_answer(sql, desk.schema())
+    with progress(not options.json) as tell, _open_queries(options, tell) as service:
+        found = declaration_answer(sql, service.schema())
     if found is not None and options.json:
         print_json(found.to_json())
     elif found is not None:
@@ -139,10 +139,10 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
     asking = QueryBatch(split_questions(text), terms_of(options), options.analyst)
-    with progress(not options.json) as tell, _desk(options, tell) as desk:
-        found: CostEstimate | BatchAnswer = desk.price(asking) if options.price else desk.ask(asking)
+    with progress(not options.json) as tell, _open_queries(options, tell) as service:
+        found: CostEstimate | BatchAnswer = service.price(asking) if options.price else service.ask(asking)
     if options.out is not None and isinstance(found, BatchAnswer):
-        publish_answer(found, desk.budgets.ledger, Destination(options.out, options.form))
+        publish_answer(found, service.budgets.ledger, Destination(options.out, options.form))
     if options.json:
         return print_json(found.to_json())
     if isinstance(found, CostEstimate):
@@ -165,8 +165,8 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
             "a classical answer has no price, no analyst and no certificate: give its question alone."
         )
     protection = protection_of(how)
-    with progress(not options.json) as tell, _desk(options, tell) as desk:
-        answer = ask_classical(desk, options.sql, protection)
+    with progress(not options.json) as tell, _open_queries(options, tell) as service:
+        answer = ask_classical(service, options.sql, protection)
     if options.json:
         return print_json(answer.to_json())
     lines = [("answer", "–" if answer.value is None else number(answer.value)), ("protection", how)]
@@ -174,7 +174,7 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
     return print_table("classical answer", lines, "It guarantees nothing: for teaching and comparison only.")
 
 
-def _desk(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[QueryService]:
+def _open_queries(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[QueryService]:
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as

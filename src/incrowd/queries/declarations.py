@@ -76,7 +76,7 @@ def may_be_declaration(sql: str) -> bool:
 def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
     """Answer a statement about declarations, or return None where it is a question about rows.
 
-    `described` is what a desk tells of its tables.
+    `described` is what a query service tells of its tables.
 
     >>> ages = {"name": "age", "type": "integer", "bounds": ["0", "99"]}
     >>> tables = {"tables": [{"name": "births", "public": False, "columns": [ages]}]}

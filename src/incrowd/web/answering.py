@@ -94,9 +94,8 @@ class ReplyTimer:
             return waiting.result()
         if job.cancel():
             raise NotStarted
-        waiting.add_done_callback(
-            lambda late: late.cancelled() or late.exception()
-        )  # nobody waits for it any more, so nobody else would look at its error
+        # Nobody waits for it any more: look at its error, or asyncio reports it as lost.
+        waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
         note("fault", fault=TimedOut.__name__)
         raise TimedOut
 

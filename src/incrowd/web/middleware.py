@@ -86,7 +86,7 @@ class RequestMiddleware:
                 missing = [
                     (name.encode(), text.encode()) for name, text in added.items() if name.encode() not in present
                 ]
-                message = {**message, "headers": [*message["headers"], *new]}
+                message = {**message, "headers": [*message["headers"], *missing]}
             await send(message)
 
         return sending

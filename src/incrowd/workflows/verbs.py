@@ -119,8 +119,8 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
     from incrowd.workflows.query.request import QueryRequest
     from incrowd.workflows.query.service import open_queries
 
-    with open_queries([load_policy(policy)], data) as desk:
-        return desk.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
+    with open_queries([load_policy(policy)], data) as service:
+        return service.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
 def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> CostEstimate:
@@ -128,8 +128,8 @@ def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
     from incrowd.workflows.query.request import QueryRequest
     from incrowd.workflows.query.service import open_queries
 
-    with open_queries([load_policy(policy)], data) as desk:
-        return desk.price(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
+    with open_queries([load_policy(policy)], data) as service:
+        return service.price(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
 def assess(

@@ -33,16 +33,16 @@ from tests.queries.hostile.worlds import CANARIES, Worlds
 class Watched:
     """A warehouse of which is noted what was read, and how long the ledger was when it was read."""
 
-    desk: QueryService
+    service: QueryService
     collected: list[pa.Table] = field(default_factory=list)
     entries: list[int] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.desk.planner.tables, name)
+        return getattr(self.service.planner.tables, name)
 
     def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
-        self.entries.append(entries(self.desk))
-        found = self.desk.planner.tables.collect_together(queries, drawn)
+        self.entries.append(entries(self.service))
+        found = self.service.planner.tables.collect_together(queries, drawn)
         self.collected.extend(found)
         return found
 
@@ -65,32 +65,32 @@ class Seen:
         return "answered" if self.error is None else f"{type(self.error).__name__}: {self.error}"
 
 
-def entries(desk: QueryService) -> int:
+def entries(service: QueryService) -> int:
     """Return how many entries the ledger has."""
-    return desk.budgets.ledger.chain.head().sequence
+    return service.budgets.ledger.chain.head().sequence
 
 
-def planned(desk: QueryService, sql: str) -> Measured | Exception:
+def planned(service: QueryService, sql: str) -> Measured | Exception:
     """Return how a question is answered, with a delta where groups are not declared; or why it is not."""
     try:
-        question = interpret(sql, desk.planner.catalog)
+        question = interpret(sql, service.planner.catalog)
         parts = (question,) if isinstance(question, Question) else question.parts
         delta = Fraction(0) if all(part.public_keys for part in parts) else Fraction(1, 10**6)
-        return measure(question, desk.planner.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
+        return measure(question, service.planner.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         return found
 
 
-def look(desk: QueryService, sql: str, terms: QueryTerms) -> Seen:
+def look(service: QueryService, sql: str, terms: QueryTerms) -> Seen:
     """Ask a question in one world and note everything about it."""
-    watched, before = Watched(desk), entries(desk)
-    planner = replace(desk.planner, tables=cast("Warehouse", watched))
+    watched, before = Watched(service), entries(service)
+    planner = replace(service.planner, tables=cast("Warehouse", watched))
     answered, error = None, None
     try:
-        answered = replace(desk, planner=planner).ask(QueryRequest(sql, terms))
+        answered = replace(service, planner=planner).ask(QueryRequest(sql, terms))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for
         error = found
-    now = entries(desk)
+    now = entries(service)
     paid_before = all(then > before for then in watched.entries)
     return Seen(answered, error, tuple(watched.collected), now > before, paid_before)
 
@@ -126,7 +126,9 @@ def glimpsed(worlds: Worlds, sql: str) -> Verdict:
     if isinstance(plan, Exception):
         seen = Seen(error=plan)
         return Verdict(seen.kind, tuple(_refused(seen, sql)))
-    both = [tuple(map(desk.planner.tables.collect, plan.statistics)) for desk in (worlds.with_victim, worlds.without)]
+    both = [
+        tuple(map(service.planner.tables.collect, plan.statistics)) for service in (worlds.with_victim, worlds.without)
+    ]
     for collected in both:
         plan.answer(collected, SystemCoins())
     return Verdict("answered", tuple(all_moved(plan, *both)))

@@ -77,7 +77,7 @@ _WORDS = pa.table(
 
 @dataclass(frozen=True)
 class Worlds:
-    """Desks over neighboring tables: for the unit of privacy, one desk with the victim and one without."""
+    """Query services over neighboring tables: for the unit of privacy, one with the victim and one without."""
 
     with_victim: QueryService
     without: QueryService

@@ -35,7 +35,7 @@ RICH = changed(QUESTIONS, budget={"epsilon": 10**6, "delta": 0})
 
 
 @contextmanager
-def desk(made: Consented, data: object = ROWS) -> Iterator[QueryService]:
+def service(made: Consented, data: object = ROWS) -> Iterator[QueryService]:
     with open_queries([made.policy], data) as opened:
         yield opened
 
@@ -59,13 +59,13 @@ def sources(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("source", ["frame", "csv", "parquet"])
 def test_only_rows_of_people_who_consented_are_seen(tmp_path: Path, source: str) -> None:
     made = consented(RICH, tmp_path, HALF)
-    with desk(made, sources(tmp_path)[source]) as opened:
+    with service(made, sources(tmp_path)[source]) as opened:
         assert count(opened) == len(HALF)
 
 
 def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
-    with desk(made) as opened:
+    with service(made) as opened:
         assert count(opened, 5000) == len(HALF)
         made.decide(Decided.WITHDRAW, HALF[:50])
         assert count(opened, 5001) == len(HALF) - 50
@@ -75,7 +75,7 @@ def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp
 
 def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
-    with desk(made) as opened:
+    with service(made) as opened:
         together = opened.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
         alone = opened.ask(QueryRequest(COUNT, MANY)).certificate
     women = sum(row["sex"] == "F" and row["id"] in set(HALF) for row in ROWS.to_pylist())
@@ -93,7 +93,7 @@ def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp
 
 def test_a_secret_sample_is_drawn_among_those_who_consented(tmp_path: Path) -> None:
     made = consented(changed(QUESTIONS, budget={"epsilon": 10**6, "delta": "1e-3"}), tmp_path, HALF[:1])
-    with desk(made) as opened:
+    with service(made) as opened:
         admission = admission_to(opened.planner.policies)
         rows = gated_rows(opened.planner.tables, opened.planner.catalog, "people", admission)
         from sqlglot import exp

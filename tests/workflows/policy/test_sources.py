@@ -70,14 +70,14 @@ def course(folder: Path, *tables: pa.Table) -> tuple[list[str], list[dict[str, A
     for number, table in enumerate(tables):
         place = folder / "people.parquet"
         pq.write_table(table, place)
-        with open_queries([load_policy(policy)], place) as desk:
-            desk.price(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1, 3))))
+        with open_queries([load_policy(policy)], place) as service:
+            service.price(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1, 3))))
         found.append(release(place, policy).certificate)
-        with open_queries([load_policy(policy)], place) as desk:
+        with open_queries([load_policy(policy)], place) as service:
             asked = QueryRequest(
                 f"SELECT COUNT(*) FROM people WHERE age > {number}", QueryTerms(epsilon=Fraction(1, 3))
             )
-            found.append(desk.ask(asked).certificate)
+            found.append(service.ask(asked).certificate)
     return [entry.kind for entry in ledger_of(folder).entries()], [public_numbers(each) for each in found]
 
 
@@ -112,14 +112,14 @@ def test_a_question_about_rows_that_are_known_leaves_no_trace_in_the_ledger(tmp_
 
 def test_opening_a_desk_binds_no_unit_budget_or_source(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
-    with open_queries([load_policy(policy)], people()) as desk:
-        head = desk.budgets.ledger.chain.head()
-        assert desk.budgets.report("ann")["people"]["left"] == {"epsilon": "9", "delta": "0.01"}
+    with open_queries([load_policy(policy)], people()) as service:
+        head = service.budgets.ledger.chain.head()
+        assert service.budgets.report("ann")["people"]["left"] == {"epsilon": "9", "delta": "0.01"}
     wider = changed(policy, budget={"epsilon": 5, "delta": "1e-3"}, dataset__unit={"adjacency": "replace-one"})
     with open_queries([load_policy(changed(wider, dataset__name="others"))], people()):
         assert ledger_of(tmp_path).chain.head() == head
-    with open_queries([load_policy(wider)], people()) as desk:
-        desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
+    with open_queries([load_policy(wider)], people()) as service:
+        service.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
     with pytest.raises(IncrowdError, match="one unit of privacy"), open_queries([load_policy(policy)], people()):
         pytest.fail("it opened")
 
@@ -217,8 +217,8 @@ def test_rows_without_their_person_column_are_still_known(tmp_path: Path) -> Non
 
 def test_questions_and_releases_recognize_each_other(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
-    with open_queries([load_policy(policy)], people()) as desk:
-        desk.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
+    with open_queries([load_policy(policy)], people()) as service:
+        service.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
     with pytest.raises(Refused, match="already known as dataset people"):
         release(people().to_pandas(), changed(policy, dataset__name="others"))
     with (

@@ -42,19 +42,19 @@ def policy_of(folder: Path, **changes: Any) -> Policy:
 
 def test_of_four_equal_countries_none_is_missing_and_the_caps_are_said(tmp_path: Path) -> None:
     """Version 1 showed 3,000 people of two countries and nobody of the others, without a word."""
-    with open_queries([policy_of(tmp_path)]) as desk:
-        assert desk.price(QueryRequest(COUNT, PAID)).notes == (CAPS,)
-        answered = desk.ask(QueryRequest(COUNT, PAID))
+    with open_queries([policy_of(tmp_path)]) as service:
+        assert service.price(QueryRequest(COUNT, PAID)).notes == (CAPS,)
+        answered = service.ask(QueryRequest(COUNT, PAID))
         found = {row["country"]: row["n"] for row in answered.answer.rows()}
         assert all(abs(found[country] - PEOPLE / 2) < 300 for country in COUNTRIES)
         assert answered.answer.note == CAPS
         (bound,) = (step for step in answered.certificate.steps if isinstance(step, BoundContribution))
         assert (bound.max_rows, bound.max_groups) == ({"visits": 4}, 2)
         assert CAPS in bound.sentence
-        again = desk.ask(QueryRequest(COUNT, PAID))
+        again = service.ask(QueryRequest(COUNT, PAID))
         assert again.repeated
         assert again.answer.note == CAPS
-        both = desk.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
+        both = service.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
         assert [answer.note for answer in both.answers] == [
             CAPS,
             CAPS.replace(", and at most 2 groups of each person", ""),
@@ -63,9 +63,9 @@ def test_of_four_equal_countries_none_is_missing_and_the_caps_are_said(tmp_path:
 
 def test_plans_of_capped_questions_are_made_again_from_their_certificates(tmp_path: Path) -> None:
     policy = policy_of(tmp_path)
-    with open_queries([policy]) as desk:
-        alone = desk.ask(QueryRequest(COUNT, PAID)).certificate
-        both = desk.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
+    with open_queries([policy]) as service:
+        alone = service.ask(QueryRequest(COUNT, PAID)).certificate
+        both = service.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
     for certificate in (alone, both):
         made = recomputed_plan(certificate, policy)
         assert not isinstance(made, Problem)
@@ -83,7 +83,7 @@ def test_an_answer_that_was_kept_without_a_note_is_read() -> None:
 
 
 def test_where_a_row_is_a_unit_nothing_is_capped_and_nothing_said(tmp_path: Path) -> None:
-    with open_queries([policy_of(tmp_path, dataset={"name": "visits"})]) as desk:
-        answered = desk.ask(QueryRequest(COUNT, PAID))
+    with open_queries([policy_of(tmp_path, dataset={"name": "visits"})]) as service:
+        answered = service.ask(QueryRequest(COUNT, PAID))
     assert answered.answer.note == ""
     assert "note" not in answered.answer.to_json()

@@ -32,7 +32,7 @@ TEACHING = {"unbounded": "made-up people, for a lecture"}
 
 
 @contextmanager
-def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table = STAFF) -> Iterator[QueryService]:
+def service_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table = STAFF) -> Iterator[QueryService]:
     pq.write_table(staff, folder / "staff.parquet")
     told = {
         "incrowd": 1,
@@ -47,12 +47,12 @@ def desk_of(folder: Path, budget: dict[str, Any] | None = None, staff: pa.Table 
         "budget": budget or TEACHING,
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
-    with open_queries([load_policy(told)], folder / "staff.parquet") as desk:
-        yield desk
+    with open_queries([load_policy(told)], folder / "staff.parquet") as service:
+        yield service
 
 
-def value(desk: QueryService, sql: str, protection: Protection) -> float:
-    found = ask_classical(desk, sql, protection).value
+def value(service: QueryService, sql: str, protection: Protection) -> float:
+    found = ask_classical(service, sql, protection).value
     assert found is not None
     return found
 
@@ -61,10 +61,10 @@ def test_a_tracker_breaks_size_control(tmp_path: Path) -> None:
     """Denning, Denning and Schwartz 1979: with a set T of middling size, q(C) = q(C or T) + q(C or not T) − q(all)."""
     control = SizeControl(4)
     victim, tracker = "(age = 27)", "(sex = 'F')"
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
 
         def ask(condition: str) -> float:
-            return value(desk, f"SELECT SUM(pay) FROM staff WHERE {condition}", control)
+            return value(service, f"SELECT SUM(pay) FROM staff WHERE {condition}", control)
 
         with pytest.raises(QuestionRefused, match="fewer than 4"):
             ask(victim)
@@ -73,22 +73,22 @@ def test_a_tracker_breaks_size_control(tmp_path: Path) -> None:
 
 
 def test_an_audited_history_stops_the_tracker(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        women = value(desk, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited())
+    with service_of(tmp_path) as service:
+        women = value(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited())
         assert women == sum(1000 + 37 * place for place in range(0, 20, 2))
         with pytest.raises(QuestionRefused, match="would determine"):
-            ask_classical(desk, "SELECT SUM(pay) FROM staff WHERE sex = 'F' OR age = 27", Audited())
-        assert value(desk, "SELECT COUNT(*) FROM staff WHERE sex = 'F' OR age = 27", Audited()) == 11
-        assert value(desk, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited()) == women
-    with desk_of(tmp_path) as desk, pytest.raises(QuestionRefused, match="would determine"):  # after a restart
-        ask_classical(desk, "SELECT SUM(pay) FROM staff WHERE sex = 'F' AND age <> 20", Audited())
+            ask_classical(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F' OR age = 27", Audited())
+        assert value(service, "SELECT COUNT(*) FROM staff WHERE sex = 'F' OR age = 27", Audited()) == 11
+        assert value(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited()) == women
+    with service_of(tmp_path) as service, pytest.raises(QuestionRefused, match="would determine"):  # after a restart
+        ask_classical(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F' AND age <> 20", Audited())
 
 
 def test_sums_of_other_rows_are_not_audited_together(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        ask_classical(desk, "SELECT SUM(pay) FROM staff", Audited())
-    with desk_of(tmp_path, staff=STAFF.slice(1)) as desk, pytest.raises(QuestionRefused, match="rows changed"):
-        ask_classical(desk, "SELECT SUM(pay) FROM staff", Audited())
+    with service_of(tmp_path) as service:
+        ask_classical(service, "SELECT SUM(pay) FROM staff", Audited())
+    with service_of(tmp_path, staff=STAFF.slice(1)) as service, pytest.raises(QuestionRefused, match="rows changed"):
+        ask_classical(service, "SELECT SUM(pay) FROM staff", Audited())
 
 
 @pytest.mark.parametrize(
@@ -102,18 +102,18 @@ def test_sums_of_other_rows_are_not_audited_together(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_auditor_cannot_follow_is_refused(tmp_path: Path, sql: str, match: str) -> None:
-    with desk_of(tmp_path) as desk, pytest.raises(QuestionRefused, match=match):
-        ask_classical(desk, sql, Audited())
+    with service_of(tmp_path) as service, pytest.raises(QuestionRefused, match=match):
+        ask_classical(service, sql, Audited())
 
 
 def test_copies_and_samples_are_kept_for_good(tmp_path: Path) -> None:
     sql = "SELECT SUM(pay) FROM staff WHERE dept = 'law'"
     protections = (PerturbedCopy(Fraction(100)), RandomSample(Fraction(1, 2)))
-    with desk_of(tmp_path) as desk:
-        first = [value(desk, sql, each) for each in protections]
-    with desk_of(tmp_path) as desk:
-        assert [value(desk, sql, each) for each in protections] == first
-        assert abs(first[0] - value(desk, sql, SizeControl(1))) <= 8 * 100
+    with service_of(tmp_path) as service:
+        first = [value(service, sql, each) for each in protections]
+    with service_of(tmp_path) as service:
+        assert [value(service, sql, each) for each in protections] == first
+        assert abs(first[0] - value(service, sql, SizeControl(1))) <= 8 * 100
 
 
 def test_nothing_classical_is_given_beside_a_private_budget(tmp_path: Path) -> None:
@@ -121,22 +121,22 @@ def test_nothing_classical_is_given_beside_a_private_budget(tmp_path: Path) -> N
     for number, budget in enumerate(budgets):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with desk_of(folder, budget) as desk, pytest.raises(Refused, match="never given beside private ones"):
-            ask_classical(desk, "SELECT COUNT(*) FROM staff", SizeControl(5))
+        with service_of(folder, budget) as service, pytest.raises(Refused, match="never given beside private ones"):
+            ask_classical(service, "SELECT COUNT(*) FROM staff", SizeControl(5))
 
 
 def test_nothing_private_is_answered_beside_classical_answers(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        answer = ask_classical(desk, "SELECT COUNT(*) FROM staff WHERE age < 30", SizeControl(5))
+    with service_of(tmp_path) as service:
+        answer = ask_classical(service, "SELECT COUNT(*) FROM staff WHERE age < 30", SizeControl(5))
         assert answer.value == 10
         assert "tracker" in answer.broken_by
-        assert desk.budgets.ledger.standing("staff").totals.unbounded == 1
+        assert service.budgets.ledger.standing("staff").totals.unbounded == 1
         with pytest.raises(BudgetExceeded):
-            desk.ask(QueryRequest("SELECT COUNT(*) FROM staff", QueryTerms(epsilon=Fraction(1))))
-        assert desk.budgets.ledger.check().ok
+            service.ask(QueryRequest("SELECT COUNT(*) FROM staff", QueryTerms(epsilon=Fraction(1))))
+        assert service.budgets.ledger.check().ok
 
 
 def test_large_tables_get_no_such_answers(tmp_path: Path) -> None:
     many = pa.concat_tables([STAFF] * 11)
-    with desk_of(tmp_path, staff=many) as desk, pytest.raises(Refused, match="more than 200 rows"):
-        ask_classical(desk, "SELECT COUNT(*) FROM staff", Audited())
+    with service_of(tmp_path, staff=many) as service, pytest.raises(Refused, match="more than 200 rows"):
+        ask_classical(service, "SELECT COUNT(*) FROM staff", Audited())

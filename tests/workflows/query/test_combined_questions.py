@@ -26,7 +26,7 @@ from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting
 from tests.workflows.query.test_published import plain_of
-from tests.workflows.query.test_service import ROWS, desk_of
+from tests.workflows.query.test_service import ROWS, service_of
 
 BY_SEX, BY_TOWN = (f"SELECT {key}, COUNT(*) AS n FROM people GROUP BY {key}" for key in ("sex", "town"))
 UNION = f"{BY_SEX} UNION ALL SELECT 'all', COUNT(*) FROM people ORDER BY n DESC"
@@ -41,21 +41,21 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("people")
     pq.write_table(ROWS.append_column("town", pa.array(["A", "A", "B", "C"] * 50)), folder / "people.parquet")
     sql, paid = request.param, PAID[request.param]
-    with desk_of(folder, columns=COLUMNS, budget={"epsilon": 5, "delta": "1e-6"}) as desk:
-        price = desk.price(QueryRequest(sql, paid))
+    with service_of(folder, columns=COLUMNS, budget={"epsilon": 5, "delta": "1e-6"}) as service:
+        price = service.price(QueryRequest(sql, paid))
         assert float(price.cost.epsilon) == pytest.approx(2, rel=0.01)
         assert {each.output for each in price.expected} <= {"n", "part"}
-        answered = desk.ask(QueryRequest(sql, paid))
+        answered = service.ask(QueryRequest(sql, paid))
         assert answered.cost == price.cost
-        again = desk.ask(QueryRequest(sql.lower(), paid))
+        again = service.ask(QueryRequest(sql.lower(), paid))
         assert again.repeated
         assert again.answer == answered.answer
-        assert desk.budgets.status("people").totals.charges == 1
-        publish_answer(answered, desk.budgets.ledger, Destination(folder / "out", "csv"))
-        found = verify(folder / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
+        assert service.budgets.status("people").totals.charges == 1
+        publish_answer(answered, service.budgets.ledger, Destination(folder / "out", "csv"))
+        found = verify(folder / "out", ledger=service.budgets.ledger, policy=service.planner.policies[0])
         assert found.passed, found
         assert found.complete
-        return folder / "out", desk.planner.policies[0]
+        return folder / "out", service.planner.policies[0]
 
 
 def test_the_certificate_names_the_question_and_its_parts(published: tuple[Path, Policy]) -> None:
@@ -112,28 +112,29 @@ def _passes(folder: Path, change: Callable[[dict[str, Any]], Any], **held: Any) 
 
 
 def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        before = desk.budgets.ledger.chain.head()
+    with service_of(tmp_path) as service:
+        before = service.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="asked alone"):
-            desk.ask(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
+            service.ask(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
-            desk.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
+            service.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
         with pytest.raises(InvalidParameter, match="different types"):
-            desk.ask(
+            service.ask(
                 QueryRequest(f"{BY_SEX} UNION ALL SELECT 1, COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1)))
             )
-        assert desk.budgets.ledger.chain.head() == before
+        assert service.budgets.ledger.chain.head() == before
 
 
 def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with desk_of(tmp_path) as desk:
-        alone = desk.prepare(QueryRequest(BY_SEX, QueryTerms(epsilon=Fraction(1))))
-        both = desk.prepare(QueryRequest(UNION, QueryTerms(epsilon=Fraction(1))))
+    with service_of(tmp_path) as service:
+        alone = service.prepare(QueryRequest(BY_SEX, QueryTerms(epsilon=Fraction(1))))
+        both = service.prepare(QueryRequest(UNION, QueryTerms(epsilon=Fraction(1))))
         steps = [
-            sum(unit_steps(each, desk.planner.catalog) for each in asked.planned.statistics) for asked in (alone, both)
+            sum(unit_steps(each, service.planner.catalog) for each in asked.planned.statistics)
+            for asked in (alone, both)
         ]
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
-        desk.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
+        service.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(QuestionRefused, match="take long"):
-            desk.prepare(QueryRequest(f"{UNION} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
+            service.prepare(QueryRequest(f"{UNION} LIMIT 1", QueryTerms(epsilon=Fraction(1))))

@@ -1,4 +1,4 @@
-"""What a killed desk charged and did not conclude is concluded by the next one, and never by one beside it."""
+"""What a killed query service charged and did not conclude is concluded by the next one, and never by one beside it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.workflows.query.open_charges import QueryInFlight
 from incrowd.workflows.query.request import QueryAnswer
 from incrowd.workflows.query.service import PendingAnswer, PreparedQuery, QueryService, open_queries
 from tests.postgres_tables import ask
-from tests.workflows.query.test_service import ROWS, asking, desk_of, told
+from tests.workflows.query.test_service import ROWS, asking, service_of, told
 
 
 def open_names(folder: Path) -> list[str]:
@@ -27,8 +27,8 @@ def open_names(folder: Path) -> list[str]:
 
 def killed(folder: Path, left: list[PendingAnswer[QueryAnswer]], *, kept: bool) -> str:
     """Leave what a process leaves that was killed after its charge, or after its answer was kept."""
-    with desk_of(folder) as desk:
-        prepared = desk.prepare(asking())
+    with service_of(folder) as service:
+        prepared = service.prepare(asking())
         assert isinstance(prepared, PreparedQuery)
         begun = prepared.begin()
         left.append(begun)  # a process that is killed tidies nothing up
@@ -45,17 +45,17 @@ def killed(folder: Path, left: list[PendingAnswer[QueryAnswer]], *, kept: bool) 
 
 
 def test_a_charge_is_named_from_before_it_until_it_is_concluded(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        begun = desk.prepare(asking()).begin()
+    with service_of(tmp_path) as service:
+        begun = service.prepare(asking()).begin()
         (release,) = open_names(tmp_path)
-        assert not desk.budgets.ledger.conclusions(release)
-        with desk_of(tmp_path) as other:
+        assert not service.budgets.ledger.conclusions(release)
+        with service_of(tmp_path) as other:
             assert isinstance(other, QueryService)
-            assert not desk.budgets.ledger.conclusions(release), "the other desk is at work"
+            assert not service.budgets.ledger.conclusions(release), "the other query service is at work"
         begun.finish()
-        desk.charges.settle()
+        service.charges.settle()
         assert open_names(tmp_path) == []
-        assert len(desk.budgets.ledger.conclusions(release)) == 1
+        assert len(service.budgets.ledger.conclusions(release)) == 1
     assert not list((tmp_path / ".charges").glob("*.open"))
 
 
@@ -65,48 +65,48 @@ def test_what_the_ledger_cannot_be_told_stays_named_until_it_can(
     def broken(*_: object) -> None:
         raise LedgerUnavailable("the disk is full.")
 
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         with monkeypatch.context() as patch:
             patch.setattr(Ledger, "conclude_all", broken)
-            first = desk.ask(asking())
+            first = service.ask(asking())
             assert open_names(tmp_path) == [first.certificate.id]
-        second = desk.prepare(asking("SELECT COUNT(*) AS n FROM people")).ask()
+        second = service.prepare(asking("SELECT COUNT(*) AS n FROM people")).ask()
         for each in (first, second):
-            assert desk.budgets.ledger.conclusions(each.certificate.id) == (each.certificate.digest(),)
+            assert service.budgets.ledger.conclusions(each.certificate.id) == (each.certificate.digest(),)
         assert open_names(tmp_path) == []
 
 
 def test_the_same_question_at_two_desks_is_paid_for_once(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk, desk_of(tmp_path) as other:
-        begun = desk.prepare(asking()).begin()
+    with service_of(tmp_path) as service, service_of(tmp_path) as other:
+        begun = service.prepare(asking()).begin()
         with pytest.raises(QueryInFlight):
             other.prepare(asking()).begin()
         first = begun.finish()
         second = other.ask(asking())
         assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
-        assert sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries()) == 1
+        assert sum(entry.kind == "charge" for entry in service.budgets.ledger.entries()) == 1
     assert not list((tmp_path / ".charges").glob("*.query"))
 
 
 def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
     left = list[PendingAnswer[QueryAnswer]]()
     release = killed(tmp_path, left, kept=False)
-    with desk_of(tmp_path) as desk:
-        assert desk.budgets.ledger.conclusions(release) == (None,)
-        assert [each.state for each in desk.budgets.ledger.unfinished()] == ["nothing came of it"]
+    with service_of(tmp_path) as service:
+        assert service.budgets.ledger.conclusions(release) == (None,)
+        assert [each.state for each in service.budgets.ledger.unfinished()] == ["nothing came of it"]
 
 
 def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) -> None:
     release = killed(tmp_path, [], kept=True)
-    with desk_of(tmp_path) as desk:
-        again = desk.ask(asking())
+    with service_of(tmp_path) as service:
+        again = service.ask(asking())
         assert again.repeated
-        assert desk.budgets.ledger.conclusions(release) == (again.certificate.digest(),)
+        assert service.budgets.ledger.conclusions(release) == (again.certificate.digest(),)
 
 
 @pytest.mark.postgres
 def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_path: Path, postgres: str) -> None:
-    """Desks that share no folder know each other by their ledger alone."""
+    """Query services that share no folder know each other by their ledger alone."""
     pq.write_table(ROWS, tmp_path / "people.parquet")
     policies = []
     for machine in ("here", "there"):
@@ -114,16 +114,16 @@ def test_the_same_question_on_two_machines_with_one_ledger_is_paid_for_once(tmp_
         file = tmp_path / machine / "policy.yaml"
         file.write_text(json.dumps(told(tmp_path, ledger=postgres, source=str(tmp_path / "people.parquet"))))
         policies.append(load_policy(file))
-    with open_queries(policies[:1]) as desk, open_queries(policies[1:]) as other:
-        assert desk.charges.folder != other.charges.folder
-        begun = desk.prepare(asking()).begin()
+    with open_queries(policies[:1]) as service, open_queries(policies[1:]) as other:
+        assert service.charges.folder != other.charges.folder
+        begun = service.prepare(asking()).begin()
         for _ in range(2):
             with pytest.raises(QueryInFlight):
                 other.prepare(asking()).begin()
         assert not other.ask(asking("SELECT COUNT(*) AS n FROM people WHERE age > 50")).repeated
         first, second = begun.finish(), other.ask(asking())
         assert (second.repeated, second.certificate.id) == (True, first.certificate.id)
-        assert sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries()) == 2
+        assert sum(entry.kind == "charge" for entry in service.budgets.ledger.entries()) == 2
 
 
 @pytest.mark.postgres

@@ -22,16 +22,16 @@ from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught
-from tests.workflows.query.test_service import asking, desk_of
+from tests.workflows.query.test_service import asking, service_of
 
 MANY = "SELECT sex, COUNT(*) AS n, SUM(age) AS s, MEDIAN(age) AS m, MODE(sex) AS c FROM people GROUP BY sex"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with desk_of(tmp_path) as desk:
-        publish_answer(desk.ask(asking(MANY, "2")), desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
-        found = verify(tmp_path / "out", ledger=desk.budgets.ledger)
+    with service_of(tmp_path) as service:
+        publish_answer(service.ask(asking(MANY, "2")), service.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        found = verify(tmp_path / "out", ledger=service.budgets.ledger)
         assert found.passed, [finding for finding in found.findings if finding.verdict == "failed"]
         assert found.vouched
         assert found.complete
@@ -99,30 +99,30 @@ def test_a_changed_file_is_found_out(folder: Path) -> None:
 
 
 def test_the_ledger_knows_the_certificate_that_was_kept_and_the_one_that_was_published(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        answered = desk.ask(asking())
-        published = publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
-        assert desk.budgets.ledger.conclusions(published.id) == (answered.certificate.digest(), published.digest())
+    with service_of(tmp_path) as service:
+        answered = service.ask(asking())
+        published = publish_answer(answered, service.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        assert service.budgets.ledger.conclusions(published.id) == (answered.certificate.digest(), published.digest())
 
 
 @pytest.mark.parametrize("name", ["one", "several"])
 def test_what_an_answer_says_cannot_be_changed_anywhere(tmp_path: Path, name: str) -> None:
     """Guarantee, claims and limits leaf by leaf; a change of a step leaves what is guaranteed and claimed as it is."""
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         if name == "one":
-            plain = desk.ask(asking(MANY, "2")).certificate.to_json()
+            plain = service.ask(asking(MANY, "2")).certificate.to_json()
         else:
             paid = QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))
             texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
-            plain = desk.ask(QueryBatch(texts, paid)).certificate.to_json()
+            plain = service.ask(QueryBatch(texts, paid)).certificate.to_json()
     require_all_caught(plain)
 
 
 def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_path: Path) -> None:
     texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
-    with desk_of(tmp_path) as desk:
-        answered = desk.ask(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
-        assert desk.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
+    with service_of(tmp_path) as service:
+        answered = service.ask(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
+        assert service.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
     assert [len(steps) > 3 for steps in check.questions_of(certificate.steps)] == [True] * 3
@@ -154,11 +154,11 @@ BATCH = (
 def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_has_its_own_columns(
     tmp_path: Path, form: str
 ) -> None:
-    with desk_of(tmp_path) as desk:
-        answered = desk.ask(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
+    with service_of(tmp_path) as service:
+        answered = service.ask(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
         assert answered.answers[0].table.num_rows == 0
-        certificate = publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", form))
-        found = verify(tmp_path / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
+        certificate = publish_answer(answered, service.budgets.ledger, Destination(tmp_path / "out", form))
+        found = verify(tmp_path / "out", ledger=service.budgets.ledger, policy=service.planner.policies[0])
         assert found.verdict == "verified", found.failure
     tables = [part.table for part in AnswerTables(answered.answers).parts]
     ends = [name for name in tables[1].column_names if name.startswith("a")]
@@ -184,10 +184,10 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
 def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the_charge(
     tmp_path: Path, sql: str
 ) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         with pytest.raises(InvalidParameter, match="give it another name"):
-            desk.ask(asking(sql))
+            service.ask(asking(sql))
         if "CROSS" not in sql:
             with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
-                desk.ask(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
-        assert desk.budgets.status("people").totals.charges == 0
+                service.ask(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
+        assert service.budgets.status("people").totals.charges == 0

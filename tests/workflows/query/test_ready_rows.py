@@ -49,7 +49,7 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module", params=["parquet", "csv"])
-def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryService]:
     folder: Path = tmp_path_factory.mktemp("ready")
     if request.param == "parquet":
         pq.write_table(table(), folder / "visits.parquet")
@@ -78,37 +78,39 @@ def multiset(found: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True), key=repr)
 
 
-def test_rows_are_ready_as_the_tree_makes_them(desk: QueryService) -> None:
-    ready = desk.planner.catalog["visits"]
+def test_rows_are_ready_as_the_tree_makes_them(service: QueryService) -> None:
+    ready = service.planner.catalog["visits"]
     trees = [
-        table_rows(each, Context(desk.planner.catalog, None)).query for each in (ready, replace(ready, ready=False))
+        table_rows(each, Context(service.planner.catalog, None)).query for each in (ready, replace(ready, ready=False))
     ]
-    first, second = (multiset(desk.planner.tables.collect(tree)) for tree in trees)
+    first, second = (multiset(service.planner.tables.collect(tree)) for tree in trees)
     assert first == second
     assert len(first) == ROWS * (PEOPLE + 1)
 
 
-def test_they_hang_on_no_question_and_are_read_once(desk: QueryService, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.load()
+def test_they_hang_on_no_question_and_are_read_once(service: QueryService, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.load()
     monkeypatch.setattr(Warehouse, "_read", lambda *_: pytest.fail("the rows were read again"))
-    answer = desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", QueryTerms(epsilon=Fraction(1000)))).answer
+    answer = service.ask(QueryRequest("SELECT COUNT(*) AS n FROM visits", QueryTerms(epsilon=Fraction(1000)))).answer
     assert abs(answer.columns[0].values[0].as_py() - ROWS * (PEOPLE + 1)) <= 6
 
 
 @pytest.mark.parametrize("number", [number for number in range(len(KIN)) if number % 3 == 0])
-def test_rows_beyond_those_of_a_person_pass_no_operator(desk: QueryService, number: int) -> None:
+def test_rows_beyond_those_of_a_person_pass_no_operator(service: QueryService, number: int) -> None:
     """Whoever brings three thousand rows makes nobody's question longer than six would."""
-    desk.load()
+    service.load()
     asking = QueryRequest(KIN[number], QueryTerms(epsilon=Fraction(1, 100)))
     with suppress(QuestionRefused):  # what is too much work for one person is refused
-        check_passed(desk, desk.prepare(asking).planned.statistics)
+        check_passed(service, service.prepare(asking).planned.statistics)
 
 
-def check_passed(desk: QueryService, statistics: Sequence[exp.Query]) -> None:
-    assert isinstance(desk.planner.tables, Warehouse)
+def check_passed(service: QueryService, statistics: Sequence[exp.Query]) -> None:
+    assert isinstance(service.planner.tables, Warehouse)
     for tree in statistics:
         found = (
-            desk.planner.tables.base.cursor().execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}").fetchall()
+            service.planner.tables.base.cursor()
+            .execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {tree.sql('duckdb')}")
+            .fetchall()
         )
         most = max(passed(json.loads(found[0][1])))
-        assert most * 20 <= unit_steps(tree, desk.planner.catalog) * (PEOPLE + 1)
+        assert most * 20 <= unit_steps(tree, service.planner.catalog) * (PEOPLE + 1)

@@ -23,7 +23,7 @@ from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.publish import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.query.test_published import forged, step
-from tests.workflows.query.test_service import ROWS, desk_of
+from tests.workflows.query.test_service import ROWS, service_of
 
 SAMPLED = ("SELECT sex, COUNT(*) AS n, AVG(age) AS m, MEDIAN(age) AS c FROM people GROUP BY sex", {"rate": "1/10"})
 UNKNOWN = ("SELECT town, COUNT(*) AS n, AVG(age) AS m FROM people GROUP BY town", {"delta": "1e-7"})
@@ -34,9 +34,9 @@ def published(folder: Path, sql: str, **terms: str) -> Path:
     pq.write_table(ROWS.append_column("town", pa.array(["A", "A", "B", "C"] * 50)), folder / "people.parquet")
     columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "bounds": [0, 120]}, "town": {}}
     paid = QueryTerms(epsilon=Fraction(1), **{name: Fraction(value) for name, value in terms.items()})
-    with desk_of(folder, columns=columns) as desk:
-        publish_answer(desk.ask(QueryRequest(sql, paid)), desk.budgets.ledger, Destination(folder / "out", "csv"))
-        assert verify(folder / "out", ledger=desk.budgets.ledger).passed
+    with service_of(folder, columns=columns) as service:
+        publish_answer(service.ask(QueryRequest(sql, paid)), service.budgets.ledger, Destination(folder / "out", "csv"))
+        assert verify(folder / "out", ledger=service.budgets.ledger).passed
     return folder / "out"
 
 
@@ -72,13 +72,13 @@ WRITTEN = (
 
 @pytest.mark.parametrize("sql", WRITTEN)
 def test_what_analysts_write_is_certified_and_planned_again(tmp_path: Path, sql: str) -> None:
-    with desk_of(tmp_path, queries={"today": "2025-12-31"}) as desk:
-        answered = desk.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(1))))
+    with service_of(tmp_path, queries={"today": "2025-12-31"}) as service:
+        answered = service.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(1))))
         assert "CURRENT_DATE" not in answered.certificate.steps[0].sentence
-        publish_answer(answered, desk.budgets.ledger, Destination(tmp_path / "out", "csv"))
-        found = verify(tmp_path / "out", ledger=desk.budgets.ledger, policy=desk.planner.policies[0])
+        publish_answer(answered, service.budgets.ledger, Destination(tmp_path / "out", "csv"))
+        found = verify(tmp_path / "out", ledger=service.budgets.ledger, policy=service.planner.policies[0])
         assert found.passed, found
-        again = desk.ask(QueryRequest(sql.lower(), QueryTerms(epsilon=Fraction(1))))
+        again = service.ask(QueryRequest(sql.lower(), QueryTerms(epsilon=Fraction(1))))
         assert again.repeated
 
 
@@ -106,34 +106,34 @@ def test_tails_are_those_of_the_thresholds_by_another_route(chance: Fraction) ->
 @pytest.mark.parametrize("terms", [{"epsilon": "1/10"}, {"rho": "1/100", "delta": "1e-7"}, {"error": "50"}])
 def test_an_account_pays_in_rho_alone(tmp_path: Path, terms: dict[str, str]) -> None:
     paid = QueryTerms(**{name: Fraction(value) for name, value in terms.items()})
-    with desk_of(tmp_path) as desk:
-        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
-        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
-        before = desk.budgets.ledger.chain.head()
+    with service_of(tmp_path) as service:
+        service.budgets.ledger.register(service.budgets.bonds["people"].declaration)
+        service.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
+        before = service.budgets.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="rho alone"):
-            desk.ask(QueryRequest("SELECT COUNT(*) FROM people", paid, account="gauss"))
-        assert desk.budgets.ledger.chain.head() == before
+            service.ask(QueryRequest("SELECT COUNT(*) FROM people", paid, account="gauss"))
+        assert service.budgets.ledger.chain.head() == before
 
 
 def test_no_analyst_draws_on_an_account_beyond_his_allowance(tmp_path: Path) -> None:
     asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), "ann", account="gauss")
-    with desk_of(tmp_path) as desk:
-        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
-        desk.budgets.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
-        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
-        before = desk.budgets.ledger.chain.head()
-        for ask in (desk.ask, desk.price):
+    with service_of(tmp_path) as service:
+        service.budgets.ledger.register(service.budgets.bonds["people"].declaration)
+        service.budgets.ledger.allow("people", Allowance.of("ann", "0.01"), "an officer", "a test")
+        service.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
+        before = service.budgets.ledger.chain.head()
+        for ask in (service.ask, service.price):
             with pytest.raises(Refused, match="out of an allowance"):
                 ask(asked)
-        assert desk.budgets.ledger.chain.head() == before
-        assert desk.ask(replace(asked, analyst=None)).cost == Amount()
+        assert service.budgets.ledger.chain.head() == before
+        assert service.ask(replace(asked, analyst=None)).cost == Amount()
 
 
 def test_a_price_in_rho_is_told_for_an_account_and_refused_without_one(tmp_path: Path) -> None:
     asked = QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(rho=Fraction(1, 200)), account="gauss")
-    with desk_of(tmp_path, queries={"most_epsilon": "0.1"}) as desk:
-        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
-        desk.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
-        assert desk.price(asked).cost == Amount()
+    with service_of(tmp_path, queries={"most_epsilon": "0.1"}) as service:
+        service.budgets.ledger.register(service.budgets.bonds["people"].declaration)
+        service.budgets.ledger.carve("people", "gauss", "0.01", "1e-7")
+        assert service.price(asked).cost == Amount()
         with pytest.raises(InvalidParameter, match="name one"):
-            desk.price(replace(asked, account=None))
+            service.price(replace(asked, account=None))

@@ -16,7 +16,7 @@ from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.query.request import QueryRequest
-from tests.workflows.query.test_service import desk_of
+from tests.workflows.query.test_service import service_of
 
 SQL = "SELECT sex, COUNT(*) AS n, AVG(age) AS mean, MEDIAN(age) AS middle FROM people GROUP BY sex"
 PAID = QueryTerms(epsilon=Fraction(2), rate=Fraction(1, 2))
@@ -35,9 +35,9 @@ def test_every_statistic_is_collected_from_one_and_the_same_sample(
         return collect(self, queries, drawn)
 
     monkeypatch.setattr(Warehouse, "collect_together", watched)
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         seen.clear()
-        answered = desk.ask(QueryRequest(SQL, PAID))
+        answered = service.ask(QueryRequest(SQL, PAID))
         assert passes[-1] == 2
         assert len(seen) == 1
         assert seen[0] is not None
@@ -47,24 +47,24 @@ def test_every_statistic_is_collected_from_one_and_the_same_sample(
         assert abs(found["F"] - 100) < 80  # of 100 rows about 50 are in the sample
         assert answered.certificate.claims[0].kind == "pure differential privacy"
         seen.clear()
-        desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", QueryTerms(epsilon=Fraction(1, 2))))
+        service.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", QueryTerms(epsilon=Fraction(1, 2))))
         assert seen == [None]
 
 
 def test_a_sample_in_front_of_people_is_refused_before_the_charge(tmp_path: Path) -> None:
     people = {"name": "people", "unit": {"column": "age", "max_rows": 2}}
     columns = {"sex": {"categories": ["F", "M"]}, "age": {"type": "integer", "role": "identifier"}}
-    with desk_of(tmp_path, dataset=people, columns=columns) as desk:
-        before = desk.budgets.ledger.chain.head()
+    with service_of(tmp_path, dataset=people, columns=columns) as service:
+        before = service.budgets.ledger.chain.head()
         with pytest.raises(InvalidParameter, match="secret sample"):
-            desk.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", PAID))
-        assert desk.budgets.ledger.chain.head() == before
+            service.ask(QueryRequest("SELECT COUNT(*) AS n FROM people", PAID))
+        assert service.budgets.ledger.chain.head() == before
 
 
 def test_a_sampled_answer_says_that_its_coins_must_stay_secret(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        certificate = desk.ask(QueryRequest(SQL, PAID)).certificate
+    with service_of(tmp_path) as service:
+        certificate = service.ask(QueryRequest(SQL, PAID)).certificate
         assert COINS in certificate.guarantee.assumes
         assert str(COINS) in certificate.claims[0].assumed
-        plain = desk.ask(QueryRequest(SQL, QueryTerms(epsilon=Fraction(1)))).certificate
+        plain = service.ask(QueryRequest(SQL, QueryTerms(epsilon=Fraction(1)))).certificate
         assert COINS not in plain.guarantee.assumes

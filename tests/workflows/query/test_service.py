@@ -1,4 +1,4 @@
-"""The desk: priced without a row, charged before one, answered once, and the same answer from then on."""
+"""The query service: priced without a row, charged before one, answered once, and the same answer from then on."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def told(folder: Path, **changes: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def desk_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Iterator[QueryService]:
+def service_of(folder: Path, limits: Limits | None = None, **changes: Any) -> Iterator[QueryService]:
     path = folder / "people.parquet"
     if not path.exists():
         pq.write_table(ROWS, path)
-    with open_queries([load_policy(told(folder, **changes))], path, limits) as desk:
-        yield desk
+    with open_queries([load_policy(told(folder, **changes))], path, limits) as service:
+        yield service
 
 
 def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **terms: Any) -> QueryRequest:
@@ -57,23 +57,23 @@ def asking(sql: str = COUNT, epsilon: str = "1", analyst: str | None = None, **t
 
 
 def test_an_answer_at_hand_is_given_again_without_another_thread_of_work(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        assert desk.prepare(asking(analyst="ann")).again() is None
-        first = desk.ask(asking(analyst="ann"))
-        known = desk.prepare(asking(analyst="ann")).again()
+    with service_of(tmp_path) as service:
+        assert service.prepare(asking(analyst="ann")).again() is None
+        first = service.ask(asking(analyst="ann"))
+        known = service.prepare(asking(analyst="ann")).again()
         assert known is not None
         given = known.finish()
         assert (given.answer, given.certificate, given.repeated) == (first.answer, first.certificate, True)
-        assert desk.prepare(asking(analyst="bob")).again() is None  # whether he may have it is the ledger's to say
+        assert service.prepare(asking(analyst="bob")).again() is None  # whether he may have it is the ledger's to say
 
 
 def test_what_is_sent_is_the_plain_form_as_json(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        for found in (desk.ask(asking()), desk.ask(asking())):
+    with service_of(tmp_path) as service:
+        for found in (service.ask(asking()), service.ask(asking())):
             assert found.texts is not None
             assert found.to_text() == public_text(found.to_json()) == replace(found, texts=None).to_text()
-    with desk_of(tmp_path) as desk:
-        assert json.loads(desk.ask(asking()).to_text()) == json.loads(found.to_text())  # read from the disk
+    with service_of(tmp_path) as service:
+        assert json.loads(service.ask(asking()).to_text()) == json.loads(found.to_text())  # read from the disk
 
 
 def test_infinite_numbers_are_sent_as_null() -> None:
@@ -82,106 +82,106 @@ def test_infinite_numbers_are_sent_as_null() -> None:
 
 
 def test_a_price_is_told_without_reading_or_spending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
-        before = desk.budgets.ledger.chain.head()
-        priced = desk.price(asking())
+        before = service.budgets.ledger.chain.head()
+        priced = service.price(asking())
         assert priced.cost == Amount.up(1, 0)
         assert priced.left == {"people": Amount.up(2, "1e-6")}
         assert [each.output for each in priced.expected] == ["n"]
-        assert desk.budgets.ledger.chain.head() == before
+        assert service.budgets.ledger.chain.head() == before
 
 
 def test_an_answer_is_charged_certified_and_near_the_truth(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        answered = desk.ask(asking(epsilon="2"))
+    with service_of(tmp_path) as service:
+        answered = service.ask(asking(epsilon="2"))
         assert {row["sex"] for row in answered.answer.rows()} == {"F", "M", "other", None}
         n = {row["sex"]: row["n"] for row in answered.answer.rows()}
         assert abs(n["F"] - 100) < 30
         assert answered.cost == Amount.up(2, 0)
         assert answered.certificate.claims[0].kind == "pure differential privacy"
         assert answered.certificate.names_itself()
-        assert desk.history.certificate(answered.certificate.id) == answered.certificate
-        assert desk.budgets.ledger.standing("people").left == Amount.up(1, "1e-6")
+        assert service.history.certificate(answered.certificate.id) == answered.certificate
+        assert service.budgets.ledger.standing("people").left == Amount.up(1, "1e-6")
 
 
 def test_the_same_question_again_is_the_same_answer_for_nothing(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        first = desk.ask(asking())
-        again = desk.ask(asking("select  SEX, count(*) as n from PEOPLE group by sex -- again"))
+    with service_of(tmp_path) as service:
+        first = service.ask(asking())
+        again = service.ask(asking("select  SEX, count(*) as n from PEOPLE group by sex -- again"))
         assert again.repeated
         assert again.answer == first.answer
         assert again.certificate == first.certificate
         assert again.cost == Amount()
-        assert desk.price(asking()).repeated
-        assert desk.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
+        assert service.price(asking()).repeated
+        assert service.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
 
 
 def test_the_same_question_at_another_price_or_version_is_another(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        desk.ask(asking())
-        assert not desk.ask(asking(epsilon="1/2")).repeated
-    with desk_of(tmp_path, dataset={"name": "people", "version": "2"}) as desk:
-        assert not desk.ask(asking()).repeated
+    with service_of(tmp_path) as service:
+        service.ask(asking())
+        assert not service.ask(asking(epsilon="1/2")).repeated
+    with service_of(tmp_path, dataset={"name": "people", "version": "2"}) as service:
+        assert not service.ask(asking()).repeated
 
 
 def test_an_analyst_who_has_not_paid_for_an_answer_pays_his_allowance(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        desk.budgets.ledger.register(desk.budgets.bonds["people"].declaration)
-        desk.budgets.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
-        desk.budgets.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
-        desk.ask(asking(analyst="ann"))
-        assert desk.ask(asking(analyst="bob")).repeated
-        assert desk.budgets.report("bob")["people"]["spent"]["epsilon"] == "1"
+    with service_of(tmp_path) as service:
+        service.budgets.ledger.register(service.budgets.bonds["people"].declaration)
+        service.budgets.ledger.allow("people", Allowance.of("bob", "1.5"), "owner", "a study")
+        service.budgets.ledger.allow("people", Allowance.of("cid", "0.5"), "owner", "a study")
+        service.ask(asking(analyst="ann"))
+        assert service.ask(asking(analyst="bob")).repeated
+        assert service.budgets.report("bob")["people"]["spent"]["epsilon"] == "1"
         with pytest.raises(BudgetExceeded, match="cid's allowance"):
-            desk.ask(asking(analyst="cid"))
-        assert desk.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
+            service.ask(asking(analyst="cid"))
+        assert service.budgets.ledger.standing("people").totals.spent == Amount.up(1, 0)
 
 
 def test_what_does_not_fit_the_budget_is_refused_before_a_row_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
         with pytest.raises(BudgetExceeded, match="Ask for at most 3"):
-            desk.ask(asking(epsilon="4"))
-        assert desk.price(asking(epsilon="4")).left == {"people": None}
+            service.ask(asking(epsilon="4"))
+        assert service.price(asking(epsilon="4")).left == {"people": None}
 
 
 def test_the_charge_is_on_disk_before_a_row_is_read_and_stays_if_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         spent = list[Decimal]()
 
         def fail(*_: object) -> None:
-            spent.append(desk.budgets.ledger.standing("people").totals.spent.epsilon)
+            spent.append(service.budgets.ledger.standing("people").totals.spent.epsilon)
             raise SourceUnreadable("the rows could not be read.")
 
         monkeypatch.setattr(Warehouse, "collect_together", fail)
         with pytest.raises(SourceUnreadable, match="the charge stays spent"):
-            desk.ask(asking())
+            service.ask(asking())
         assert spent == [1]
-        assert desk.budgets.ledger.standing("people").totals.spent.epsilon == 1
-        assert not list(desk.history.answers.all())
+        assert service.budgets.ledger.standing("people").totals.spent.epsilon == 1
+        assert not list(service.history.answers.all())
 
 
 def test_a_question_may_cost_no_more_than_the_policy_says(tmp_path: Path) -> None:
-    with desk_of(tmp_path, queries={"most_epsilon": "0.5"}) as desk:
-        desk.ask(asking(epsilon="0.5"))
+    with service_of(tmp_path, queries={"most_epsilon": "0.5"}) as service:
+        service.ask(asking(epsilon="0.5"))
         with pytest.raises(Refused, match=r"may cost 0\.5"):
-            desk.ask(asking(epsilon="0.6"))
+            service.ask(asking(epsilon="0.6"))
 
 
 def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
 
         def slow(*_: object) -> None:
             raise QuestionFailed("the question took longer than it may.")
 
         monkeypatch.setattr(Warehouse, "collect_together", slow)
         with pytest.raises(QuestionFailed, match="stays spent"):
-            desk.ask(asking())
+            service.ask(asking())
 
 
 @pytest.mark.parametrize(
@@ -203,19 +203,19 @@ def test_a_policy_that_cannot_answer_says_what_it_lacks(tmp_path: Path, changes:
 
 
 def test_one_name_more_brings_no_fresh_budget(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        desk.ask(asking())
+    with service_of(tmp_path) as service:
+        service.ask(asking())
     with (
         pytest.raises(Refused, match="already known as dataset people"),
-        desk_of(tmp_path, dataset={"name": "others"}),
+        service_of(tmp_path, dataset={"name": "others"}),
     ):
         pytest.fail("it opened")
 
 
 def test_a_desk_for_some_datasets_knows_no_others(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        assert [table["name"] for table in desk.schema()["tables"]] == ["people"]
-        nothing = desk.within([])
+    with service_of(tmp_path) as service:
+        assert [table["name"] for table in service.schema()["tables"]] == ["people"]
+        nothing = service.within([])
         assert nothing.schema() == {"tables": []}
         with pytest.raises(InvalidParameter, match="no table"):
             nothing.price(asking())
@@ -243,14 +243,14 @@ def test_joins_with_public_tables_and_tables_of_the_same_people(tmp_path: Path) 
         },
         "budget": {"epsilon": "2000"},
     }
-    with desk_of(tmp_path, **changes) as desk:
-        n = desk.ask(asking("SELECT COUNT(*) AS n FROM people", "200")).answer.rows()[0]["n"]
+    with service_of(tmp_path, **changes) as service:
+        n = service.ask(asking("SELECT COUNT(*) AS n FROM people", "200")).answer.rows()[0]["n"]
         assert n == 3, "one row of each person takes part"
-        total = desk.ask(
+        total = service.ask(
             asking("SELECT SUM(cost) AS s FROM people JOIN visits ON people.id = visits.who", "500")
         ).answer.rows()[0]["s"]
         assert abs(total - 60) < 20  # noise of scale 100 · 2 / 500: beyond is a chance of 2 e^(−50)
-        words = desk.ask(
+        words = service.ask(
             asking("SELECT word, COUNT(*) AS n FROM people JOIN words ON people.sex = words.sex GROUP BY word", "200")
         ).answer.rows()
         assert {row["word"]: row["n"] for row in words}["female"] == 2
@@ -272,22 +272,22 @@ def test_what_becomes_of_people_with_more_rows_holds_for_questions(
         "budget": {"epsilon": "2000"},
     }
     if people is None:
-        with pytest.raises(SourceInvalid, match="1 person has more than 1 row"), desk_of(tmp_path, **changes):
+        with pytest.raises(SourceInvalid, match="1 person has more than 1 row"), service_of(tmp_path, **changes):
             pass
         return
-    with desk_of(tmp_path, **changes) as desk:
-        asked = desk.ask(asking("SELECT COUNT(*) AS n FROM people", "200"))
+    with service_of(tmp_path, **changes) as service:
+        asked = service.ask(asking("SELECT COUNT(*) AS n FROM people", "200"))
         assert asked.answer.rows()[0]["n"] == people  # noise of scale 1 / 200: beyond is a chance of e^(−200)
-        assert asked.certificate.claims[0].unit == desk.planner.policies[0].schema.unit
+        assert asked.certificate.claims[0].unit == service.planner.policies[0].schema.unit
 
 
 def test_many_threads_never_overspend(tmp_path: Path) -> None:
-    with desk_of(tmp_path, budget={"epsilon": "1"}) as desk:
+    with service_of(tmp_path, budget={"epsilon": "1"}) as service:
         answered, refused = list[object](), list[object]()
 
         def ask(number: int) -> None:
             try:
-                answered.append(desk.ask(asking(f"SELECT COUNT(*) AS n FROM people WHERE age > {number}", "0.2")))
+                answered.append(service.ask(asking(f"SELECT COUNT(*) AS n FROM people WHERE age > {number}", "0.2")))
             except BudgetExceeded as refusal:
                 refused.append(refusal)
 
@@ -297,7 +297,7 @@ def test_many_threads_never_overspend(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert (len(answered), len(refused)) == (5, 7)
-        assert desk.budgets.ledger.check().ok
+        assert service.budgets.ledger.check().ok
 
 
 def test_fewer_groups_a_person_need_less_noise_for_people(tmp_path: Path) -> None:
@@ -311,8 +311,8 @@ def test_fewer_groups_a_person_need_less_noise_for_people(tmp_path: Path) -> Non
         pq.write_table(pa.table(visits), folder / "people.parquet")
         told = {"max_groups": most} if most else {}
         unit = {"name": "people", "unit": {"column": "id", "max_rows": 5}}
-        with desk_of(folder, columns=columns, dataset=unit, queries=told) as desk:
-            widths.append(desk.price(asking(sql)).expected[0].half_width)
+        with service_of(folder, columns=columns, dataset=unit, queries=told) as service:
+            widths.append(service.price(asking(sql)).expected[0].half_width)
     assert widths[0] is not None
     assert widths[1] is not None
     assert widths[1] < widths[0] / 3

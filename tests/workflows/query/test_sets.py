@@ -1,4 +1,4 @@
-"""Sets of questions at the desk: priced beforehand, answered for one charge, certified, and planned again."""
+"""Sets of questions at the query service: priced beforehand, answered for one charge, certified, and planned again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from incrowd.workflows.query.recompute import recomputed_plan
 from incrowd.workflows.query.request import QueryBatch
 from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
-from tests.workflows.query.test_service import desk_of
+from tests.workflows.query.test_service import service_of
 
 RANGES = tuple(f"SELECT COUNT(*) AS n FROM people WHERE age BETWEEN {low} AND {low + 50}" for low in range(0, 70, 5))
 TABLES = (
@@ -44,11 +44,11 @@ def together(*texts: str, epsilon: str = "1", delta: str = "0") -> QueryBatch:
 def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
-        before = desk.budgets.ledger.chain.head()
-        priced = desk.price(together(*RANGES))
-        assert desk.budgets.ledger.chain.head() == before
+        before = service.budgets.ledger.chain.head()
+        priced = service.price(together(*RANGES))
+        assert service.budgets.ledger.chain.head() == before
     assert priced.cost == Amount.up(1, 0)
     assert len(priced.expected) == len(RANGES)
     assert all(each.half_width is not None and each.half_width < 3.0 * len(RANGES) for each in priced.expected)
@@ -59,10 +59,10 @@ def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delta: str) -> None:
-    with desk_of(tmp_path) as desk:
-        answered = desk.ask(together(MEAN, *RANGES, *TABLES, delta=delta))
-        policy = desk.planner.policies[0]
-        assert desk.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
+    with service_of(tmp_path) as service:
+        answered = service.ask(together(MEAN, *RANGES, *TABLES, delta=delta))
+        policy = service.planner.policies[0]
+        assert service.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     assert len(answered.answers) == 1 + len(RANGES) + len(TABLES)
     assert [column.name for column in answered.answers[0].columns] == ["m"]
     assert float(answered.cost.epsilon) <= 1.0
@@ -88,16 +88,16 @@ def same_plan(certificate: Certificate, policy: Policy) -> bool:
 
 def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
     """The steps of a set stand before those of other questions; files are in the order in which was asked."""
-    with desk_of(tmp_path) as desk:
-        certificate = desk.ask(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
+    with service_of(tmp_path) as service:
+        certificate = service.ask(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
     (told,) = [each.sentence for each in walk(certificate.steps) if isinstance(each, AnswerSet)]
     assert told.startswith("6 counting questions (answers 1 and 3 to 7) are answered together from ")
 
 
 def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
+    with service_of(tmp_path) as service:
         by_sex, by_age, (total,) = (
-            [row["n"] for row in answer.rows()] for answer in desk.ask(together(*TABLES)).answers
+            [row["n"] for row in answer.rows()] for answer in service.ask(together(*TABLES)).answers
         )
     assert sum(by_sex) == pytest.approx(total)
     assert sum(by_age) == pytest.approx(total)
@@ -160,8 +160,8 @@ FORGED: list[Callable[[dict[str, Any]], Any]] = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
-    with desk_of(tmp_path_factory.mktemp("set")) as desk:
-        return desk.ask(together(*RANGES)).certificate.to_json(), desk.planner.policies[0]
+    with service_of(tmp_path_factory.mktemp("set")) as service:
+        return service.ask(together(*RANGES)).certificate.to_json(), service.planner.policies[0]
 
 
 @pytest.mark.parametrize("change", FORGED)
@@ -254,10 +254,10 @@ def test_tables_by_keys_that_do_not_tell_what_is_asked_are_found_by_the_policy(
 
 @pytest.fixture(scope="module")
 def by_keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Policy]:
-    with desk_of(tmp_path_factory.mktemp("keys")) as desk:
-        return desk.ask(together(*PAIRS)).certificate.to_json(), desk.planner.policies[0]
+    with service_of(tmp_path_factory.mktemp("keys")) as service:
+        return service.ask(together(*PAIRS)).certificate.to_json(), service.planner.policies[0]
 
 
 def test_what_a_set_says_cannot_be_changed_anywhere(tmp_path: Path) -> None:
-    with desk_of(tmp_path) as desk:
-        require_all_caught(desk.ask(together(*TABLES[:2], MEAN)).certificate.to_json())
+    with service_of(tmp_path) as service:
+        require_all_caught(service.ask(together(*TABLES[:2], MEAN)).certificate.to_json())

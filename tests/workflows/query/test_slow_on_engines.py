@@ -106,29 +106,29 @@ def passed_postgres(plan: dict[str, Any]) -> Iterator[float]:
         yield from passed_postgres(child)
 
 
-def bound(desk: QueryService, sql: str) -> object:
+def bound(service: QueryService, sql: str) -> object:
     """Return how much work a question is at most, or why it is refused."""
     try:
-        return desk.prepare(QueryRequest(sql, TERMS)).steps
+        return service.prepare(QueryRequest(sql, TERMS)).steps
     except IncrowdError as problem:
         return str(problem)
 
 
-def check_bound(desk: QueryService, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
+def check_bound(service: QueryService, sql: str, passed: Callable[[exp.Query], Iterator[float]]) -> None:
     """Raise AssertionError if more rows pass an operator than the bound on a question's work allows."""
-    for tree in desk.prepare(QueryRequest(sql, TERMS)).planned.statistics:
-        assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, desk.planner.catalog) * (PEOPLE + 1), sql
+    for tree in service.prepare(QueryRequest(sql, TERMS)).planned.statistics:
+        assert 0 < max(passed(tree)) * 20 <= unit_steps(tree, service.planner.catalog) * (PEOPLE + 1), sql
 
 
 @pytest.mark.postgres
 def test_postgresql_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_path: Path, postgres: str) -> None:
-    with in_postgres(tmp_path, postgres) as desks:
-        found = {sql: [outcome(desk, sql) for desk in desks] for sql in (ATTACK, *SOME)}
+    with in_postgres(tmp_path, postgres) as services:
+        found = {sql: [outcome(service, sql) for service in services] for sql in (ATTACK, *SOME)}
         assert [sql for sql, (first, second) in found.items() if first != second] == []
         assert found[ATTACK][0][0] == "QuestionRefused"
         answered = [sql for sql, (first, _) in found.items() if isinstance(first[0], int)]
         assert len(answered) > 20
-        warehouse = desks[0].planner.tables
+        warehouse = services[0].planner.tables
         assert isinstance(warehouse, PostgresWarehouse)
 
         def passed(tree: exp.Query) -> Iterator[float]:
@@ -137,7 +137,7 @@ def test_postgresql_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_pa
             return passed_postgres(plan[0]["Plan"])
 
         for sql in answered:
-            check_bound(desks[0], sql, passed)
+            check_bound(services[0], sql, passed)
 
 
 def passed_spark(frame: Any) -> Iterator[float]:
@@ -161,12 +161,12 @@ def passed_spark(frame: Any) -> Iterator[float]:
 
 def test_spark_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_path: Path, spark_engine: Engine) -> None:
     del spark_engine  # the session that the desks find
-    with on_spark(tmp_path) as desks:
-        bounds = {sql: [bound(desk, sql) for desk in desks] for sql in SOME}
+    with on_spark(tmp_path) as services:
+        bounds = {sql: [bound(service, sql) for service in services] for sql in SOME}
         assert [sql for sql, (first, second) in bounds.items() if first != second] == []
-        warehouse = desks[0].planner.tables
+        warehouse = services[0].planner.tables
         assert isinstance(warehouse, SparkWarehouse)
         for sql in ON_CLUSTER:
-            first, second = (outcome(desk, sql) for desk in desks)
+            first, second = (outcome(service, sql) for service in services)
             assert first == second
-            check_bound(desks[0], sql, lambda tree: passed_spark(warehouse.session.sql(warehouse._text(tree))))
+            check_bound(services[0], sql, lambda tree: passed_spark(warehouse.session.sql(warehouse._text(tree))))

@@ -47,7 +47,7 @@ def policy(folder: Path, rows: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QueryService, QueryService]]:
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QueryService, QueryService]]:
     home = tmp_path_factory.mktemp("slow")
     files = (policy(home / "with", OTHERS + VICTIM * 6), policy(home / "without", OTHERS))
     with ExitStack() as stack:
@@ -55,10 +55,10 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[QueryServi
         yield first, second
 
 
-def outcome(desk: QueryService, sql: str) -> tuple[object, ...]:
+def outcome(service: QueryService, sql: str) -> tuple[object, ...]:
     """Return how much work a question is, when its reply shows, and of which kind it is."""
     try:
-        prepared = desk.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000))))
+        prepared = service.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 1000))))
         shown = shown_after(prepared.steps, Settings())
         columns = prepared.begin().finish().answer.columns
         return prepared.steps, shown, [column.name for column in columns], [len(column.values) for column in columns]
@@ -68,26 +68,28 @@ def outcome(desk: QueryService, sql: str) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("sql", KIN)
 def test_bound_time_and_reply_are_the_same_with_and_without_a_person(
-    desks: tuple[QueryService, QueryService], sql: str
+    services: tuple[QueryService, QueryService], sql: str
 ) -> None:
-    first, second = (outcome(desk, sql) for desk in desks)
+    first, second = (outcome(service, sql) for service in services)
     assert first == second
 
 
-def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple[QueryService, QueryService]) -> None:
-    spent = [desk.budgets.report(None) for desk in desks]
-    for desk in desks:
-        kind, words = outcome(desk, ATTACK)
+def test_the_question_of_the_attack_is_refused_before_it_is_charged(
+    services: tuple[QueryService, QueryService],
+) -> None:
+    spent = [service.budgets.report(None) for service in services]
+    for service in services:
+        kind, words = outcome(service, ATTACK)
         assert (kind, "one person could make" in str(words)) == ("QuestionRefused", True)
-    assert [desk.budgets.report(None) for desk in desks] == spent
+    assert [service.budgets.report(None) for service in services] == spent
 
 
-def test_texts_are_read_as_far_as_declared(desks: tuple[QueryService, QueryService]) -> None:
+def test_texts_are_read_as_far_as_declared(services: tuple[QueryService, QueryService]) -> None:
     asked = (
-        desks[0]
+        services[0]
         .prepare(QueryRequest("SELECT MAX(LENGTH(note)) AS n FROM visits", QueryTerms(epsilon=Fraction(1))))
         .planned
     )
     (query,) = asked.statistics
-    found = desks[0].planner.tables.collect(query).to_pylist()
+    found = services[0].planner.tables.collect(query).to_pylist()
     assert max(row["_place"] for row in found) <= 210

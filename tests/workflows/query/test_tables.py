@@ -1,4 +1,4 @@
-"""A desk works wherever the rows are: on Spark, and in the database that holds them."""
+"""A query service works wherever the rows are: on Spark, and in the database that holds them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def told(folder: Path, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def asked(desk: QueryService, sql: str = COUNT, **terms: Any) -> dict[object, float]:
+def asked(service: QueryService, sql: str = COUNT, **terms: Any) -> dict[object, float]:
     """Return the counts of an answer."""
-    answer = desk.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(4), **terms))).answer
+    answer = service.ask(QueryRequest(sql, QueryTerms(epsilon=Fraction(4), **terms))).answer
     return {row["sex"]: row["n"] for row in answer.rows()}
 
 
@@ -47,26 +47,26 @@ def test_spark_answers_as_the_policy_or_the_caller_says(tmp_path: Path, spark_en
     del spark_engine  # the session that is there is used
     pq.write_table(ROWS, tmp_path / "people.parquet")
     settings = Spark(master=spark.MASTER, config=spark.CONFIG)
-    with open_queries([load_policy(told(tmp_path))], tmp_path / "people.parquet", settings=settings) as desk:
-        found = asked(desk)
+    with open_queries([load_policy(told(tmp_path))], tmp_path / "people.parquet", settings=settings) as service:
+        found = asked(service)
         assert abs(found["F"] - 1000) < 40
         assert abs(found[None] - 500) < 40
-        before = desk.budgets.ledger.chain.head()
+        before = service.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="leave the rate out"):
-            asked(desk, rate=Fraction(1, 2))
-        assert desk.budgets.ledger.chain.head() == before, "nothing was charged"
+            asked(service, rate=Fraction(1, 2))
+        assert service.budgets.ledger.chain.head() == before, "nothing was charged"
 
 
 @pytest.mark.postgres
 def test_a_database_computes_what_is_asked_of_it(tmp_path: Path, postgres: str) -> None:
     source = load(postgres, "people", ROWS)
-    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
-        assert isinstance(desk.planner.tables, PostgresWarehouse)
-        assert abs(asked(desk)["F"] - 1000) < 40
-        before = desk.budgets.ledger.chain.head()
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as service:
+        assert isinstance(service.planner.tables, PostgresWarehouse)
+        assert abs(asked(service)["F"] - 1000) < 40
+        before = service.budgets.ledger.chain.head()
         with pytest.raises(QuestionRefused, match="UPPER and LOWER are not computed in PostgreSQL"):
-            asked(desk, "SELECT UPPER(sex) AS sex, COUNT(*) AS n FROM people GROUP BY 1")
-        assert desk.budgets.ledger.chain.head() == before, "nothing was charged"
+            asked(service, "SELECT UPPER(sex) AS sex, COUNT(*) AS n FROM people GROUP BY 1")
+        assert service.budgets.ledger.chain.head() == before, "nothing was charged"
 
 
 @pytest.mark.postgres
@@ -75,20 +75,20 @@ def test_the_same_rows_in_the_database_have_the_same_budget_under_another_name(t
     for source, name in zip(sources, ("people", "others"), strict=True):
         policy = load_policy(told(tmp_path, source=source, dataset={"name": name}, queries={"pushdown": True}))
         if name == "people":
-            with open_queries([policy]) as desk:
-                asked(desk)
+            with open_queries([policy]) as service:
+                asked(service)
         else:
-            with pytest.raises(Refused, match="already known as dataset people"), open_queries([policy]) as desk:
-                asked(desk)
+            with pytest.raises(Refused, match="already known as dataset people"), open_queries([policy]) as service:
+                asked(service)
 
 
 @pytest.mark.postgres
 def test_a_question_in_the_database_reads_only_and_fails_without_data(tmp_path: Path, postgres: str) -> None:
     source = load(postgres, "people", ROWS)
-    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as service:
         ask(postgres, "DROP TABLE people")
         with pytest.raises(SourceUnreadable, match="the charge stays spent") as failure:
-            asked(desk)
+            asked(service)
         assert "relation" not in str(failure.value)
         assert "exist" not in str(failure.value)
         below = failure.value.__context__
@@ -145,8 +145,8 @@ def test_all_passes_of_a_question_see_the_same_rows(
         return fetch(self, *asked)
 
     monkeypatch.setattr(PostgresWarehouse, "_fetch", disturbed)
-    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
+    with open_queries([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as service:
         count = exp.select(exp.alias_(exp.Count(this=exp.Star()), "n")).from_(exp.to_table("people"))
-        first, *others = desk.planner.tables.collect_together([count, count, count])
+        first, *others = service.planner.tables.collect_together([count, count, count])
         assert [first.equals(other) for other in others] == [True, True]
-        assert desk.planner.tables.collect(count) != first
+        assert service.planner.tables.collect(count) != first

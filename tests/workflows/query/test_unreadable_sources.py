@@ -26,7 +26,7 @@ AGES = "SELECT COUNT(*) AS n FROM people WHERE age < 200"
 
 
 @contextmanager
-def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[QueryService]:
+def service_over(folder: Path, source: object, **queries: Any) -> Iterator[QueryService]:
     policy = {
         "incrowd": 1,
         "dataset": {"name": "people"},
@@ -35,24 +35,24 @@ def desk_over(folder: Path, source: object, **queries: Any) -> Iterator[QuerySer
         "budget": {"epsilon": 10**6},
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
-    with open_queries([load_policy(policy)], source) as desk:
-        yield desk
+    with open_queries([load_policy(policy)], source) as service:
+        yield service
 
 
 def asking(sql: str, rate: Fraction | None = None) -> QueryRequest:
     return QueryRequest(sql, QueryTerms(epsilon=Fraction(1000), rate=rate), None)
 
 
-def charged(desk: QueryService) -> int:
-    return sum(entry.kind == "charge" for entry in desk.budgets.ledger.entries())
+def charged(service: QueryService) -> int:
+    return sum(entry.kind == "charge" for entry in service.budgets.ledger.entries())
 
 
 def test_one_cell_that_is_no_text_is_missing_for_every_question(tmp_path: Path) -> None:
     """With an epsilon of 1000 a count is off by 1 with a chance of about e^-1000."""
     rows = pa.table({"sex": broken_texts(*[b"F"] * 30, b"\xff\xfe", b"M"), "age": [40] * 32})
     pq.write_table(rows, tmp_path / "people.parquet")
-    with desk_over(tmp_path, tmp_path / "people.parquet") as desk:
-        counts, rows_below = desk.ask(asking(COUNT)).answer, desk.ask(asking(AGES)).answer
+    with service_over(tmp_path, tmp_path / "people.parquet") as service:
+        counts, rows_below = service.ask(asking(COUNT)).answer, service.ask(asking(AGES)).answer
     values = {column.name: column.values.to_pylist() for column in counts.columns}
     assert dict(zip(values["sex"], values["n"], strict=True)) == {"F": 30, "M": 1, "other": 0, None: 1}
     assert rows_below.columns[0].values.to_pylist() == [32]
@@ -63,15 +63,15 @@ def test_rows_that_can_no_longer_be_read_cost_nothing(
     tmp_path: Path, rate: Fraction | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "people.csv").write_text("sex,age\n" + "F,30\n" * 100)
-    with desk_over(tmp_path, tmp_path / "people.csv") as desk:
+    with service_over(tmp_path, tmp_path / "people.csv") as service:
         monkeypatch.setattr(
             "incrowd.engines.readers.delimited.byte_stream", lambda *_: pa.BufferReader(b"sex,age\nF\n")
         )
         with pytest.raises(SourceUnreadable, match="line"):
-            desk.ask(asking(COUNT, rate))
+            service.ask(asking(COUNT, rate))
         with pytest.raises(SourceUnreadable, match="line"):
-            desk.ask(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
-        assert charged(desk) == 0
+            service.ask(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
+        assert charged(service) == 0
 
 
 def test_a_damaged_page_costs_nothing_whatever_is_asked(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_damaged_page_costs_nothing_whatever_is_asked(tmp_path: Path) -> None:
     content[start : start + 16] = b"\xff" * 16
     path.write_bytes(content)
     for sql in (COUNT, AGES):
-        with pytest.raises((SourceUnreadable, SourceInvalid)), desk_over(tmp_path, path) as desk:
-            desk.ask(asking(sql))
+        with pytest.raises((SourceUnreadable, SourceInvalid)), service_over(tmp_path, path) as service:
+            service.ask(asking(sql))
     assert not any(entry.kind == "charge" for entry in Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite").entries())
 
 
@@ -91,13 +91,13 @@ def test_a_damaged_page_costs_nothing_whatever_is_asked(tmp_path: Path) -> None:
 def test_a_view_that_fails_at_a_value_costs_nothing_whatever_is_asked(tmp_path: Path, postgres: str) -> None:
     load(postgres, "texts", pa.table({"sex": ["F", "M"] * 50, "age": ["30", "41"] * 50}))
     ask(postgres, "CREATE OR REPLACE VIEW people AS SELECT sex, CAST(age AS BIGINT) AS age FROM texts")
-    with desk_over(tmp_path, f"{postgres}::people", pushdown=True) as desk:
-        assert desk.ask(asking(AGES)).answer.columns[0].values.to_pylist() == [100]
+    with service_over(tmp_path, f"{postgres}::people", pushdown=True) as service:
+        assert service.ask(asking(AGES)).answer.columns[0].values.to_pylist() == [100]
         ask(postgres, "INSERT INTO texts VALUES ('F', 'forty')")
         for sql in (COUNT, "SELECT COUNT(*) AS n FROM people WHERE sex = 'M'"):
             with pytest.raises(SourceUnreadable, match=r"stumbles over a value.*Nothing was charged"):
-                desk.ask(asking(sql))
-        assert charged(desk) == 1
+                service.ask(asking(sql))
+        assert charged(service) == 1
 
 
 @pytest.mark.postgres
@@ -106,12 +106,12 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
 ) -> None:
     load(postgres, "rows", pa.table({"sex": ["F", "M"], "age": [30, 41]}))
     ask(postgres, "CREATE OR REPLACE VIEW people AS SELECT sex, age FROM rows")
-    with desk_over(tmp_path, f"{postgres}::people", pushdown=True) as desk:
+    with service_over(tmp_path, f"{postgres}::people", pushdown=True) as service:
         ending = "CASE WHEN pg_terminate_backend(pg_backend_pid()) THEN sex END AS sex"
         ask(postgres, f"CREATE OR REPLACE VIEW people AS SELECT {ending}, age FROM rows")
         with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
-            desk.ask(asking(COUNT))
-        monkeypatch.setattr(type(desk.planner.tables), "load", lambda *_: None)
+            service.ask(asking(COUNT))
+        monkeypatch.setattr(type(service.planner.tables), "load", lambda *_: None)
         with pytest.raises(QuestionFailed, match=r"broke off.*the charge stays spent") as failure:
-            desk.ask(asking(COUNT))
+            service.ask(asking(COUNT))
         assert "damaged" not in str(failure.value)

@@ -1,4 +1,4 @@
-"""The server around the desk that reads rows."""
+"""The server around the query service that reads rows."""
 
 from __future__ import annotations
 
