@@ -2,7 +2,7 @@
 
     python bench/queries.py [ROWS ...] [--peers FOLDER] [--spark]     # default 1000000
 
-Rows are invented: region, job, pay from 0 to 200,000, one row a person.  Time is that of a warm question: the service is
+Rows are invented: region, job, pay from 0 to 200,000, one row a person.  Time is that of a warm query: the service is
 open, the file has been read before; each run asks for another number of rows, so that no answer is a repeated one, and
 includes its charge, its certificate and the store of its answer.  The floor is DuckDB's own GROUP BY of the same file.
 FOLDER holds an environment for each peer, FOLDER/NAME/bin/python with the package that bench/peers/NAME.py imports; a

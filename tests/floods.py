@@ -122,7 +122,7 @@ def policy(folder: Path, ledger: str | None = None) -> Path:
 
 
 def check_books(file: Path, certificates: set[str], tell: Callable[[str], None] = print) -> None:
-    """Open a query service, which concludes what the dead left open, and raise AssertionError unless all is accounted for."""
+    """Open a service, which concludes what the dead left open, and raise AssertionError unless all is accounted for."""
     loaded = load_policy(file)
     with open_queries([loaded]):
         pass

@@ -58,7 +58,7 @@ class GaussianLaw:
         """
         return _marginal(self.scales[place])
 
-    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:  # noqa: ARG002 - coordinates are independent
         """Return half-widths of a box that all other coordinates leave with chance about `miss`, given one of them."""
         return self.together(miss)
 

@@ -51,7 +51,7 @@ class ReadOff(Winners):
         """The law of the noise."""
         return str(Law.LAPLACE)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
         """Guarantee what noise on all counts costs a row."""
         return StepGuarantee(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
@@ -73,7 +73,7 @@ class PermuteAndFlip(Winners):
         """Return what the choice costs: a unit moves the winner's lead by so many rows, replaced by twice as many."""
         return unit.max_rows * moved(unit) / self.scale
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
         """Guarantee what the choice costs a unit: counts rise together where people are added, not where replaced."""
         law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
         return StepGuarantee(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))

@@ -107,6 +107,6 @@ class HideUnknown(Step):
         """What happens, for people."""
         return f"Bins whose noisy count is below {self.least} are not listed. {NEAR_THRESHOLD}"
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
         """Guarantee that bins of one person alone stay hidden, but for δ, at the ε of the noise."""
         return StepGuarantee(Approximate(Fraction(self.epsilon), self.delta), (_UNKNOWN,), assumptions(unit))
