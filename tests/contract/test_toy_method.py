@@ -13,7 +13,8 @@ from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import rows

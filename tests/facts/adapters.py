@@ -51,7 +51,8 @@ from incrowd.workflows.local.survey_file import survey_of
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.classical import _Classical
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.consents import consented
 from tests.contract.agreed import AgreedCoins
 from tests.contract.forging import fitting

@@ -87,7 +87,7 @@ class Plan:
         return "released"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return how an error after the charge is told; what stays spent is said by whoever charged it."""
+        """Return an error after the charge as this kind of plan reports it, without the sentence about the charge."""
         return error
 
     def led_by(self, *steps: Step) -> Plan:

@@ -19,7 +19,8 @@ from incrowd.learn import Classifier
 from incrowd.methods.learning.steps import FollowGradients, LearnFrom
 from incrowd.methods.learning.tuning.steps import SECRET, TryModels
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.coins import SeededCoins
 from tests.methods.learning.records import SMALL, small, table

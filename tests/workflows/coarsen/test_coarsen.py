@@ -21,7 +21,8 @@ from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
 from tests.contract.forging import fitting, require_all_caught
 from tests.policies import PEOPLE, changed, people, tuples, written

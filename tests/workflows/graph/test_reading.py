@@ -17,7 +17,8 @@ from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release
 from incrowd.workflows.verify.verify import verify
 from tests.coins import ScriptedCoins
 from tests.graphs import graph_files, graph_policy, karate

@@ -15,7 +15,8 @@ from incrowd.core.steps.around import REFUSABLE, Compare
 from incrowd.errors import Refused
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
+from incrowd.workflows.release.tables import ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 

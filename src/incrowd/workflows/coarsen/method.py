@@ -33,8 +33,8 @@ from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, 
 from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.certify import Stated, derive_certificate
-from incrowd.workflows.release.publish import Destination, Released, write_files
+from incrowd.workflows.release.certify import PlanFacts, derive_certificate
+from incrowd.workflows.release.deliver import Destination, Released, write_files
 from incrowd.workflows.verify.verify import read_certificate, verify
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
     columns = replace(
         parent.schema, released=tuple(name for name in output.schema.names if name in parent.schema.released)
     )
-    certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
+    certificate = derive_certificate(parent, PlanFacts.of(plan, policy.hash), output, columns)
     with staged(Folders(out)) as stage:
         ending = source.file.suffix.removeprefix(".")
         destination = Destination(out, f"{MARK}.{ending}" if is_guarded(source.file) else ending)

@@ -17,8 +17,9 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING
+from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.publish import Destination, PublishedRelease, Released, carry_out, release_to
+from incrowd.workflows.release.tables import release_in_memory, release_to
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -57,7 +58,7 @@ def learn_model(data: object, policy: PolicyLike) -> Learned:
     """Learn a model from a file or a frame under a policy, in memory: charged before a row is read."""
     read = load_for(policy, data)
     require_learning(read)
-    return Learned(*carry_out(read.plan, data, read))
+    return Learned(*release_in_memory(data, read))
 
 
 def learn_to(
