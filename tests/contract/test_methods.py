@@ -89,7 +89,7 @@ def _packed(table: pa.Table) -> pa.Table:
 
 
 def outcome_of(policy: Policy, rows_: Rows, engine: LocalEngine | None = None) -> Outcome:
-    outcome: Outcome = policy.plan.release(Table(policy.schema, rows_, engine or LocalEngine()), Coins(5))
+    outcome: Outcome = policy.plan.draw(Table(policy.schema, rows_, engine or LocalEngine()), Coins(5))
     return outcome
 
 

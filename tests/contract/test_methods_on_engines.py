@@ -38,7 +38,7 @@ def people_apart() -> pa.Table:
 
 
 def released(policy: Policy, table: Table) -> Counter[tuple[object, ...]]:
-    return tuples(policy.plan.release(table, CoinsApart(11)).to_arrow())
+    return tuples(policy.plan.draw(table, CoinsApart(11)).to_arrow())
 
 
 @dataclass(frozen=True)

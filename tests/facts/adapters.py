@@ -340,7 +340,7 @@ def _of_arrow(released: pa.Table) -> Record:
 
 
 def _of_answers(plan: Plan) -> list[Record]:
-    answers = plan.release(_hospital(), AgreedCoins(SEED)).answers
+    answers = plan.draw(_hospital(), AgreedCoins(SEED)).answers
     return [_of_arrow(answer.to_arrow()) for answer in answers]
 
 

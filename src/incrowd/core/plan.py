@@ -104,9 +104,10 @@ class Plan:
         behind = self.steps if gate_of(self.steps) is None else self.steps[1:]
         return replace(self, steps=behind if gate is None else (gate, *behind))
 
-    def release(self, rows: Any, coins: Coins) -> Any:
+    def release(self, rows: object, coins: Coins) -> Output:
         """Read the rows and release what was guaranteed."""
-        return self.draw(rows, coins)
+        output: Output = self.draw(rows, coins)
+        return output
 
 
 class Method(Protocol):

@@ -96,7 +96,7 @@ def rows(number: int) -> pa.Table:
 def test_the_kept_model_predicts(change: dict[str, Any]) -> None:
     policy = tuned(epsilon=8, models=["naive-bayes"], **{k: v for k, v in change.items() if k != "models"})
     opened = choose.open_table(rows(600), policy.schema, policy.options)
-    model = policy.plan.release(opened, SeededCoins(4)).model
+    model = policy.plan.draw(opened, SeededCoins(4)).model
     said = model.predicted(table([("x", 1, 0, "p"), ("y", 1, 0, "q")]))["prediction"].to_pylist()
     assert said == ["p", "q"]
 

@@ -82,9 +82,9 @@ def test_a_model_is_learned_from_people_who_consent_alone(tmp_path: Path) -> Non
     ready = prepare(order, ROWS, LOCAL)
     alone = open_table(TAKING_PART, made.policy.schema)
     plan = made.policy.plan
-    gated = plan.release(ready.rows, CoinsApart(5))
-    assert gated.to_arrow() == plan.release(alone, CoinsApart(5)).to_arrow()
-    assert gated.to_arrow() != plan.release(replace(ready.rows, rows=open_source(ROWS)), CoinsApart(5)).to_arrow()
+    gated = plan.draw(ready.rows, CoinsApart(5))
+    assert gated.to_arrow() == plan.draw(alone, CoinsApart(5)).to_arrow()
+    assert gated.to_arrow() != plan.draw(replace(ready.rows, rows=open_source(ROWS)), CoinsApart(5)).to_arrow()
 
 
 def test_a_model_of_a_gated_policy_is_certified_and_verifies(tmp_path: Path) -> None:

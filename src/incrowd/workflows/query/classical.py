@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -71,7 +71,7 @@ def ask_classical(desk: QueryService, sql: str, protection: Protection) -> Class
     target = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
     with performing(asked.plan, desk.warehouse, desk.ledger, target) as executed:
         desk.ledger.conclude(executed.entry, _UNCERTIFIED)
-    answer: ClassicalAnswer | Refused = executed.output
+    answer = cast("ClassicalAnswer | Refused", executed.output)
     if isinstance(answer, Refused):
         raise answer
     return answer

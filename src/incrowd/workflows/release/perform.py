@@ -15,7 +15,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Output, Plan
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.words import short_up
 from incrowd.engines.interruption import is_interruption
@@ -61,7 +61,7 @@ class ExecutedPlan:
 
     plan: Plan
     entry: Entry
-    output: Any
+    output: Output
 
 
 def _never() -> bool:
@@ -123,7 +123,7 @@ def _would_refuse(guarantees: Mapping[str, Guarantee], ledger: Ledger, target: C
     return False
 
 
-def _release(plan: Plan, rows: Any) -> Any:
+def _release(plan: Plan, rows: object) -> Output:
     try:
         return plan.release(rows, SystemCoins())
     except (pa.ArrowException, UnicodeError):  # a reader's own message may hold values
