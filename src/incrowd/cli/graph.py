@@ -111,7 +111,7 @@ def assess(options: GraphAssessOptions) -> None:
     if options.json:
         print_json(found.to_json())
         return
-    for title, scores in (("before", found.before), ("after", found.after), ("kept", found.kept)):
+    for title, scores in (("before", found.before), ("after", found.after), ("kept", found.preservation)):
         print_table(title, map(_score, scores))
     print(_INTERNAL)
 

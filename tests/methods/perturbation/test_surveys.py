@@ -25,7 +25,7 @@ from incrowd.methods.perturbation.steps import KeptStatistic, Preservation
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.preservation import preserved_statistics
 from incrowd.workflows.assess.released import read_release
-from incrowd.workflows.estimate.frequencies import estimate_frequencies
+from incrowd.workflows.estimate import estimate_frequencies
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Released
 from incrowd.workflows.release.tables import release

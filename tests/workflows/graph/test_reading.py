@@ -130,7 +130,7 @@ def test_kinds_that_are_met_later_or_missing_are_kinds_of_their_own(
 def test_nodes_without_an_id_of_their_own_are_refused(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, "source,target\nann,bob\n")
     (tmp_path / "nodes.csv").write_text("id,club\nann,a\nann,b\nbob,b\n", encoding="utf-8")
-    with pytest.raises(SourceInvalid, match="id of another"):
+    with pytest.raises(SourceInvalid, match="or share one"):
         edges_of(policy)
 
 

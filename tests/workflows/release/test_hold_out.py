@@ -63,9 +63,9 @@ def test_the_list_tells_who_was_left_out_and_the_rest_is_what_was_released(tmp_p
     released, outsiders = divided(open_source(rows()), policy, published.release.certificate)
     assert table_of(released).num_rows == len(published.release.result)
     assert table_of(released).num_rows + table_of(outsiders).num_rows == rows().num_rows
-    with pytest.raises(InvalidParameter, match="not the data as it was then"):
+    with pytest.raises(InvalidParameter, match="the data has changed since"):
         divided(open_source(rows().slice(1)), policy, published.release.certificate)
-    with pytest.raises(InvalidParameter, match="nobody is known to be held out"):
+    with pytest.raises(InvalidParameter, match="has no stored holdout group"):
         held_out_of(policy, "another")
 
 

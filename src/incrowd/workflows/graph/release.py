@@ -62,7 +62,7 @@ def prepared_graph(order: PolicyOrder) -> Iterator[PreparedGraph]:
 def prepare_graph(policy: Policy, engine: Engine, background: Background) -> PreparedGraph:
     """Open, fingerprint and read both sources, and refuse what cannot be released, before anything is charged.
 
-    Of people who did not consent nothing is read but whose their nodes and edges are.
+    Of people who did not consent only the person IDs of their nodes and edges are read.
     """
     consent = background.consent
     if policy.gate is not None and (consent is None or not consent.gate.settled):
@@ -84,7 +84,9 @@ def prepare_graph(policy: Policy, engine: Engine, background: Background) -> Pre
         raise InvalidParameter(f"this method takes at most {most:,} nodes: it decides about every pair of them.")
     ledger = ensure_book(policy, background.ledger)
     marked = zip((rows.nodes, rows.edges), fingerprints, strict=True)
-    bond = DatasetBinding.of(policy, ledger, tuple(MarkedSource(source.address, each) for source, each in marked))
+    bond = DatasetBinding.of(
+        policy, ledger, tuple(MarkedSource(source.address, fingerprint) for source, fingerprint in marked)
+    )
     if policy.plan.examine is not None:
         policy.plan.examine(graph)
     key = secrets.token_bytes(32)
@@ -94,9 +96,9 @@ def prepare_graph(policy: Policy, engine: Engine, background: Background) -> Pre
 
 
 def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
-    """Return by what nodes and edges are recognized under another name: nodes as people, by their ids, edges by ends.
+    """Return the schemas under which nodes and edges are fingerprinted: nodes as people, by their ids; edges by ends.
 
-    Attributes alone would not do: nodes have few, so that any two graphs with the same ones would look alike.
+    Attributes alone would not do: nodes have few, so two graphs with the same attributes would have one fingerprint.
     """
     place = graph_place(policy)
     nodes = Schema(policy.schema.columns, Unit(Kind.PERSON, column=place.id))

@@ -1,4 +1,4 @@
-"""Opening: a survey is charged once, before anyone is asked; its certificate says what each report costs."""
+"""Opening: a survey is charged once, before anyone is asked; its certificate states the cost of each report."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class OpenSurvey:
 
 
 def open_survey(file: SurveyFile) -> OpenSurvey:
-    """Charge a survey and certify it, unless that was done: then return what was certified.
+    """Charge a survey and certify it; a survey that was opened before is checked and returned.
 
-    The certificate lies beside the survey, in `.incrowd/surveys/`, under the digest of what is published.  Should it be
+    The certificate lies beside the survey, in `.incrowd/surveys/`, under the digest of the published survey.  If it is
     lost, opening again charges again.
     """
     folder = file.folder / ".incrowd" / "surveys" / file.survey.id
@@ -80,18 +80,18 @@ def _without_rows(file: SurveyFile) -> Iterator[OpenedRows]:
 
 
 def publish_survey(opened: OpenSurvey, out: Path) -> None:
-    """Copy what was certified into a folder that is not there yet."""
+    """Copy survey and certificate into a new folder."""
     with staged(Folders(out, None)) as stage:
         for file in opened.folder.iterdir():
             shutil.copyfile(file, stage.public / file.name)
 
 
 def _checked(file: SurveyFile, folder: Path) -> Certificate:
-    """Return the certificate of a survey that was opened, if it is that, and its ledger holds the charge."""
+    """Return the certificate of an opened survey, if it verifies and the ledger holds its charge."""
     certificate = read_certificate(folder)
-    found = verify(folder, ledger=find_book(file))
-    if not found.passed or certificate.policy_hash != file.survey.id:
-        wrong = found.failure
+    verification = verify(folder, ledger=find_book(file))
+    if not verification.passed or certificate.policy_hash != file.survey.id:
+        wrong = verification.failure
         raise LedgerUnavailable(
             "this survey was opened before, but its certificate does not verify "
             f"({wrong.about if wrong else 'it is another survey'}): restore {folder.name} and the ledger from a copy."

@@ -31,7 +31,9 @@ def answer_order(
     plan = planned.plan.gated(None if consent is None else consent.gate)
     facts = PlanFacts.of(plan, first.hash)
     target = ChargeTarget(first.name, facts.new_id(), request.analyst, request.account, planned.guarantees)
-    return ReleaseOrder(plan, facts, target, dataset_of(first, others=tuple(each.name for each in others)), _columns)
+    return ReleaseOrder(
+        plan, facts, target, dataset_of(first, others=tuple(policy.name for policy in others)), _columns
+    )
 
 
 def _columns(output: Output) -> Columns:

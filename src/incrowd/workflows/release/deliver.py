@@ -41,14 +41,14 @@ class Released(Release[Any]):
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a release goes, in which format, with whose signature, and into which table of a database besides."""
+    """Where a release goes: folder, format, signing key, and a table of a database besides."""
 
     folder: Path
     form: str = "parquet"
     key: Path | None = None
     table: str | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    """What columns are called for people, in formats that say it."""
+    """Titles of columns, for formats that store them."""
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
@@ -68,7 +68,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class PublishedRelease:
-    """Where a release went: what may be passed on, what stays, and what its owner should know."""
+    """Where a release went: the public folder, the internal one, and notes for the data holder."""
 
     folder: Path
     internal: Path
@@ -151,7 +151,7 @@ def write_internal(stage: Folders, order: PolicyOrder, published: Path, key: byt
 
 
 def check_form(form: str, method: str) -> None:
-    """Refuse files of Stata, SPSS and SAS of a method whose files are not read again in these formats.
+    """Refuse files of Stata, SPSS and SAS for a method whose check cannot read these formats.
 
     >>> check_form("sav", "safe")
     Traceback (most recent call last):
@@ -166,9 +166,9 @@ def check_form(form: str, method: str) -> None:
 
 
 def write_files(certificate: Certificate, output: Any, folder: Path, destination: Destination) -> Certificate:
-    """Write tables, documents, report and certificate into a folder, and read them again with the eyes of a verifier.
+    """Write tables, documents, report and certificate into a folder, and check the files as a verifier does.
 
-    The report is made from what the files show and names the certificate's id, so that it can be hashed with them.
+    The report is made from the files and names the certificate's id, so that it can be hashed with them.
     """
     names = names_of(len(output.parts), destination.form)
     files = tuple(folder / name for name in names)
@@ -190,7 +190,7 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
 
 
 def check_labels(form: str, schema: Schema) -> None:
-    """Refuse an empty text among the labels of a column where files are text: there it is what is missing.
+    """Refuse an empty text among the labels of a column in a text format: there it means a missing value.
 
     >>> from incrowd.core.hierarchy.flat import Flat
     >>> from incrowd.core.schema import Column

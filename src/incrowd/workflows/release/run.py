@@ -99,7 +99,7 @@ def pending(
     open_rows: Callable[[], AbstractContextManager[R]],
     appeared: Callable[[], bool] = lambda: False,
 ) -> Iterator[PendingRelease[R]]:
-    """Open the rows, charge, and release; whoever holds the block open delivers before it ends."""
+    """Open the rows, charge, and release; the output is delivered before the block ends."""
     with open_rows() as opened:
         target = replace(order.target, bonds=opened.bonds)
         with performing(order.plan, opened.rows, opened.ledger, target, appeared) as executed:

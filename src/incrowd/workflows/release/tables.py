@@ -60,7 +60,7 @@ AS_IT_IS = ReleaseTerms()
 
 
 def share_of(text: str | None) -> Fraction | None:
-    """Return the share that a person wrote, in percent or not.
+    """Return a share that is written as a number or in percent.
 
     >>> share_of("10%"), share_of("0.1")
     (Fraction(1, 10), Fraction(1, 10))

@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.estimate.frequencies import estimate_frequencies
+from incrowd.workflows.estimate import estimate_frequencies
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import written
 from tests.statistics.alarm import FALSE_ALARM
@@ -43,8 +43,8 @@ def test_estimates_are_near_what_occurred(folder: Path) -> None:
     (found,) = estimate_frequencies(folder / "out")
     for value, occurred in (("no", ROWS - YES), ("yes", YES), ("other", 0)):
         place = [label[0] for label in found.labels].index(value)
-        assert abs(found.found.counts[place] - occurred) < 6 * found.found.deviations[place]
-    assert found.found.counts.sum() == pytest.approx(ROWS)
+        assert abs(found.estimates.counts[place] - occurred) < 6 * found.estimates.deviations[place]
+    assert found.estimates.counts.sum() == pytest.approx(ROWS)
 
 
 def test_the_command_shows_estimates_and_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,12 +34,12 @@ class Frequencies:
     columns: tuple[str, ...]
     labels: tuple[tuple[str | None, ...], ...]
     released: NDArray[np.int64]
-    found: FrequencyEstimate
+    estimates: FrequencyEstimate
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield for each category the estimate and an interval that holds what occurred in about 95 % of releases."""
         for place, label in enumerate(self.labels):
-            value, spread = float(self.found.counts[place]), _NORMAL * float(self.found.deviations[place])
+            value, spread = float(self.estimates.counts[place]), _NORMAL * float(self.estimates.deviations[place])
             low, high = (min(max(0.0, end), float(self.released.sum())) for end in (value - spread, value + spread))
             yield {
                 "category": dict(zip(self.columns, label, strict=True)),
@@ -50,11 +50,11 @@ class Frequencies:
             }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form, with the covariance of the estimates over the coins."""
+        """Return the plain form, with the covariance of the estimates over the randomness."""
         return {
             "columns": list(self.columns),
             "frequencies": list(self.lines()),
-            "covariance": self.found.covariance.tolist(),
+            "covariance": self.estimates.covariance.tolist(),
         }
 
 
@@ -73,12 +73,12 @@ def _channels(certificate: Certificate) -> Iterator[Channel]:
         raise InvalidParameter(
             "nothing in this release was changed at random by known probabilities: there is nothing to estimate."
         )
-    if any(step.leaves_out or step.household is not None for step in random) or any(each.leaves_out for each in masks):
+    if any(step.leaves_out or step.household is not None for step in random) or any(mask.leaves_out for mask in masks):
         raise InvalidParameter(
-            "rows were left out, or households changed as one: the file does not show enough to estimate frequencies."
+            "rows were suppressed, or households changed as one: frequencies cannot be estimated from the file."
         )
     for step in random:
-        others = {name for each in masks if each is not step for name in each.changes}
+        others = {name for mask in masks if mask is not step for name in mask.changes}
         for channel in step.channels:
             if others & set(channel.columns):
                 raise InvalidParameter(
@@ -102,5 +102,5 @@ def _frequencies(channel: Channel, file: Path) -> Frequencies:
     released = np.bincount(np.concatenate([np.zeros(0, np.int64), *codes]), minlength=channel.size).astype(np.int64)
     matrix = channel.probabilities
     if matrix is None:
-        raise InvalidParameter("the probabilities are not told, so nothing can be estimated.")
+        raise InvalidParameter("the certificate does not hold the probabilities, so nothing can be estimated.")
     return Frequencies(channel.columns, tuple(product(*channel.labels)), released, estimate(matrix, released))
