@@ -31,7 +31,8 @@ from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown
 from incrowd.methods.histograms.suppressed import check as suppressed
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, changed, people
 from tests.statements import statement_of, with_step
 

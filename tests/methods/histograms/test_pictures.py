@@ -13,7 +13,8 @@ from incrowd.methods.histograms.suppressed import picture as suppressed
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import read_certificate
 from tests.policies import PEOPLE, changed, people

@@ -32,7 +32,8 @@ from incrowd.methods.synthesis.points.contents import contents, cuts, impossible
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, Placement, PlacePoints, Side
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.contract.examples import POLICIES
 from tests.methods.synthesis.boxes import column
 from tests.plans import assert_changes_refused, assert_read_back

@@ -155,7 +155,7 @@ def test_the_choice_keeps_at_least_four_fifths_of_what_the_best_would(kind: str)
     worth less than four fifths of the best can only win if r reaches the least gap over both choices' moves.
     """
     measured, rows = look(SURVEY, "0.05"), table(SURVEY, MADE[kind](np.random.default_rng(8), ROWS))
-    shown: KeptChoices = measured.plan.release(rows, SystemCoins())
+    shown: KeptChoices = measured.plan.draw(rows, SystemCoins())
     details, widths = np.array(shown.details), np.array([choice.width for choice in measured.choices]) / FINENESS
     worth = details * [expected(rows, choice) for choice in measured.choices]
     best, moves = int(worth.argmax()), details * widths
@@ -172,7 +172,7 @@ def test_the_intervals_hold_the_truth_in_264_of_300_looks() -> None:
     policy = changed(SURVEY, dataset__rows=2000)
     measured, rows = look(policy, "0.5"), table(policy, MADE["skewed"](np.random.default_rng(9), 2000))
     truth = [expected(rows, choice) for choice in measured.choices]
-    release, coins, held = measured.plan.release, SystemCoins(), 0
+    release, coins, held = measured.plan.draw, SystemCoins(), 0
     for _ in range(300):
         estimates = release(rows, coins).estimates
         held += all(each.low <= true <= each.high for each, true in zip(estimates, truth, strict=True))
