@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.certificate import Certificate
-from incrowd.methods.histograms.suppressed import picture as suppressed
+from incrowd.methods.histograms import suppressed
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
@@ -74,7 +74,7 @@ def test_of_many_bins_the_largest_are_shown_in_their_order(tmp_path: Path) -> No
     picture = drawn(found, many)
     assert "The 24 largest of 60 bins" in picture
     assert picture.count("<rect") == 24
-    assert suppressed.picture(statement_of(found), Histogram(many.table.slice(0, 0))) is None
+    assert suppressed.PICTURE.draw(statement_of(found), Histogram(many.table.slice(0, 0))) is None
 
 
 def test_the_label_says_what_was_published(tmp_path: Path) -> None:

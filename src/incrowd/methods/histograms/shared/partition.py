@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
+
 LISTED = 10**7
 """Up to so many bins a histogram lists all of them; beyond, those that are not zero."""
 

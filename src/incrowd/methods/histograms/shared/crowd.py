@@ -18,7 +18,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
 from incrowd.methods.crowds.small_counts import solve
-from incrowd.methods.histograms.partition import BinPartition
+from incrowd.methods.histograms.shared.partition import BinPartition
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
