@@ -33,6 +33,7 @@ from incrowd.methods.histograms.shared.check import rounded as rounded_count
 from incrowd.methods.histograms.shared.crowd import CrowdHistogram
 from incrowd.methods.histograms.shared.partition import LISTED, BinPartition, rounded
 from incrowd.methods.histograms.shared.picture import EXACT, NOISY, HistogramPicture, bin_bars
+from incrowd.methods.outcomes.histogram import EXACT as EXACT_COLUMN
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.verifier.check import Problem, maybe, one
 
@@ -116,12 +117,12 @@ class BlendedHistogram(CrowdHistogram):
             counts = bins.dense()
             kind = ClampedSmallCounts if self.clamp else NoisySmallCounts
             noisy, exact = kind(k, self.noise_epsilon).release(counts, coins), counts >= k
-            found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
+            table_of_bins = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
             above = blend(ClampedSmallCounts(k, self.noise_epsilon), bins, coins)
             exact = above.counts >= k
-            found = partition.labeled(above.places, rounded(above.counts, self.round))
-        return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)
+            table_of_bins = partition.labeled(above.places, rounded(above.counts, self.round))
+        return Histogram(table_of_bins.append_column(EXACT_COLUMN, pa.array(exact)) if self.flag else table_of_bins)
 
 
 _WORDS = {

@@ -207,9 +207,9 @@ class MostCommon:
             spent = charge_of(Pure(self.epsilon), 0, unit.adjacency).epsilon
             settings = {"scale": chosen.scale, "epsilon": self.epsilon}
         else:
-            found = self.noise(unit)
-            chosen, spent = ReadOff(self.top, found.scale, found.within), found.epsilon
-            settings = {"scale": found.scale, "within": found.within, "epsilon": spent}
+            noise = self.noise(unit)
+            chosen, spent = ReadOff(self.top, noise.scale, noise.within), noise.epsilon
+            settings = {"scale": noise.scale, "within": noise.within, "epsilon": spent}
         steps = (
             *keep_rows(unit),
             EveryRow(),
@@ -231,8 +231,8 @@ class MostCommon:
             released = self.noise(unit).mechanism.release(counts, coins)
             chosen = np.argsort(-released, kind="stable")[: self.top]
             noisy = released[chosen]
-        found = partition.labeled(chosen, noisy)
-        ranked = found.add_column(0, RANK, pa.array(np.arange(1, self.top + 1)))
+        winners = partition.labeled(chosen, noisy)
+        ranked = winners.add_column(0, RANK, pa.array(np.arange(1, self.top + 1)))
         return Selection(ranked if self.counts else ranked.drop_columns([COUNT]))
 
 

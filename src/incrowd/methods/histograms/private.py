@@ -203,56 +203,56 @@ class PrivateHistogram:
 
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone."""
-        found, partition = self.settled(schema), self.partition(schema)
+        noise, partition = self.settled(schema), self.partition(schema)
         steps = (
             *keep_rows(schema.unit),
             EveryRow() if self.rate is None else SecretSample(self.rate),
             *counted(
                 partition.cells, partition.columns(), ListedBins.ALL if partition.listed else ListedBins.FROM_THRESHOLD
             ),
-            AddNoise(found.law, found.scale, found.within, self.clamp),
-            *self._threshold(found, partition),
+            AddNoise(noise.law, noise.scale, noise.within, self.clamp),
+            *self._threshold(noise, partition),
             PublishCounts(self.round, exact=False),
         )
         settings = {
-            "scale": found.scale,
-            "within": found.within,
-            "epsilon": found.epsilon,
-            "delta": found.delta,
+            "scale": noise.scale,
+            "within": noise.within,
+            "epsilon": noise.epsilon,
+            "delta": noise.delta,
             "solved": "scale" if self.error is None else "epsilon",
         }
-        guarantee = fold(steps, schema.unit, found.delta)
-        numbers = {"epsilon": found.epsilon}
+        guarantee = fold(steps, schema.unit, noise.delta)
+        numbers = {"epsilon": noise.epsilon}
         return Plan(self.name, steps, guarantee, numbers, self.release, settings=settings, cells=partition.cells)
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass and give every one noise."""
-        found, partition = self.settled(table.schema), self.partition(table.schema)
+        noise, partition = self.settled(table.schema), self.partition(table.schema)
         counts = partition.count(table, coins, self.rate)
-        if found.threshold is not None:
-            kept, noisy = found.threshold.release(counts.counts, coins)
-            known = Counts(counts.classes, counts.keys[kept], rounded(noisy, self.round)).pruned()
-            return Histogram(known.to_table(COUNT))
-        bins, least = partition.occupied(counts), self._least(found, partition)
+        if noise.threshold is not None:
+            places, noisy = noise.threshold.release(counts.counts, coins)
+            listed = Counts(counts.classes, counts.keys[places], rounded(noisy, self.round)).pruned()
+            return Histogram(listed.to_table(COUNT))
+        bins, least = partition.occupied(counts), self._least(noise, partition)
         if least is not None:
-            above = noisy_from(AddLaplace(found.scale), least, bins, coins)
+            above = noisy_from(AddLaplace(noise.scale), least, bins, coins)
             return Histogram(partition.labeled(above.places, rounded(above.counts, self.round)))
-        noisy = found.mechanism.release(bins.dense(), coins)
+        noisy = noise.mechanism.release(bins.dense(), coins)
         noisy = np.maximum(noisy, 0) if self.clamp else noisy
         return Histogram(partition.labeled(np.arange(bins.size), rounded(noisy, self.round)))
 
-    def _least(self, found: Noise, partition: BinPartition) -> int | None:
+    def _least(self, noise: Noise, partition: BinPartition) -> int | None:
         """Return the least noisy count that is listed: by its proof for unknown bins, else to list few in vain."""
-        if found.threshold is not None:
-            return found.threshold.threshold
+        if noise.threshold is not None:
+            return noise.threshold.threshold
         if partition.size is None or partition.listed:
             return None
-        return laplace_reach(found.scale, Fraction(1, partition.size))
+        return laplace_reach(noise.scale, Fraction(1, partition.size))
 
-    def _threshold(self, found: Noise, partition: BinPartition) -> tuple[Step, ...]:
-        if found.threshold is not None:
-            return (HideUnknown(found.threshold.threshold, found.threshold.delta, found.epsilon),)
-        least = self._least(found, partition)
+    def _threshold(self, noise: Noise, partition: BinPartition) -> tuple[Step, ...]:
+        if noise.threshold is not None:
+            return (HideUnknown(noise.threshold.threshold, noise.threshold.delta, noise.epsilon),)
+        least = self._least(noise, partition)
         return () if least is None else (ListFrom(least),)
 
 

@@ -106,10 +106,10 @@ class SuppressedHistogram(CrowdHistogram):
             with_chances(self.partition(schema).cells, schema, self.robust.probability)
         return survey(self.robust)
 
-    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+    def numbers(self, parameters: Parameters) -> Mapping[str, Any]:
         """Return what the accountants computed for the claims."""
-        told = super().numbers(found)
-        return told if self.robust is None else {**told, **published_numbers(found.k, self.robust.bias)}
+        numbers = super().numbers(parameters)
+        return numbers if self.robust is None else {**numbers, **published_numbers(parameters.k, self.robust.bias)}
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass and keep the counts from k on."""
@@ -122,8 +122,10 @@ class SuppressedHistogram(CrowdHistogram):
         if partition.listed:
             bins = partition.occupied(counts)
             return Histogram(partition.labeled(np.arange(bins.size), rounded(bins.dense(), self.round)))
-        found = counts.to_table(COUNT)
-        return Histogram(found.set_column(len(found.schema) - 1, COUNT, [rounded(counts.counts, self.round)]))
+        table_of_bins = counts.to_table(COUNT)
+        return Histogram(
+            table_of_bins.set_column(len(table_of_bins.schema) - 1, COUNT, [rounded(counts.counts, self.round)])
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
