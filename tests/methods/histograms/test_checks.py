@@ -61,6 +61,7 @@ WAYS: dict[str, tuple[Check, dict[str, Any]]] = {
             "release": {
                 **SUPPRESSED,
                 "rate": None,
+                "epsilon": None,
                 "k": 20,
                 "delta": "1e-6",
                 "robust": {"low": "0.05", "high": "0.1"},

@@ -61,7 +61,7 @@ def test_exact_and_noisy_bars_look_different_and_are_told_in_words(tmp_path: Pat
     [
         ("suppressed", "Every count above zero is exact"),
         ("Laplace", "Every count carries noise"),
-        ("blended and rounded", "does not tell which is which"),
+        ("blended and rounded", "does not show which is which"),
     ],
 )
 def test_what_bars_mean_is_said(way: str, words: str, tmp_path: Path) -> None:

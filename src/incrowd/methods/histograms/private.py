@@ -188,8 +188,8 @@ class PrivateHistogram:
 
     def settled(self, schema: Schema) -> Noise:
         """Return the noise, its scale solved."""
-        asked = NoiseRequest(self.noise, self.epsilon, self.delta, self.error, self.rate)
-        return settle_noise(asked, schema.unit, unknown=self.partition(schema).size is None)
+        request = NoiseRequest(self.noise, self.epsilon, self.delta, self.error, self.rate)
+        return settle_noise(request, schema.unit, unknown=self.partition(schema).size is None)
 
     def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; beyond ten million, and at open levels, those from a public threshold on are listed."""
