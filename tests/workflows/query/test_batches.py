@@ -131,7 +131,7 @@ def test_what_fails_after_the_charge_stays_paid_and_is_concluded(
 
     with service_of(tmp_path) as service:
         monkeypatch.setattr(Warehouse, "collect_together", fail)
-        with pytest.raises(SourceUnreadable, match="the charge stays spent"):
+        with pytest.raises(SourceUnreadable, match="the charge is not refunded"):
             service.ask(several(ALL, OLD))
         (lost,) = service.budgets.ledger.unfinished()
         assert lost.concluded

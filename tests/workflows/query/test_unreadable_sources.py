@@ -112,6 +112,6 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
         with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
             service.ask(asking(COUNT))
         monkeypatch.setattr(type(service.planner.tables), "load", lambda *_: None)
-        with pytest.raises(QuestionFailed, match=r"broke off.*the charge stays spent") as failure:
+        with pytest.raises(QuestionFailed, match=r"broke off.*the charge is not refunded") as failure:
             service.ask(asking(COUNT))
         assert "damaged" not in str(failure.value)

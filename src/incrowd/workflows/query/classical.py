@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,7 +28,7 @@ from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.query.service import QueryService
-from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
+from incrowd.workflows.release.perform import ChargeTarget, performing
 
 _NAME = "classical"
 _UNCERTIFIED = "an answer without a certificate"
@@ -68,11 +68,11 @@ def ask_classical(service: QueryService, sql: str, protection: Protection) -> Cl
     book = next(policy.ledger_address for policy in service.planner.policies if policy.name == dataset)
     asking = _Classical(plain, relation, protection, service.budgets.ledger.secret, book)
     service.planner.tables.load([_all_rows(relation)])
+    ledger = service.budgets.ledger
     target = ChargeTarget(dataset, secrets.token_hex(8), bonds=(service.budgets.bonds[dataset],))
-    with concluding(service.budgets.ledger, asking.plan, target):
-        performed = perform(asking.plan, service.planner.tables, service.budgets.ledger, target)
-        service.budgets.ledger.conclude(performed.entry, _UNCERTIFIED)
-    answer: ClassicalAnswer | Refused = performed.output
+    with performing(asking.plan, service.planner.tables, ledger, target) as executed:
+        ledger.conclude(executed.entry, _UNCERTIFIED)
+    answer = cast("ClassicalAnswer | Refused", executed.output)
     if isinstance(answer, Refused):
         raise answer
     return answer

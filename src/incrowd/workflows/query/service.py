@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.certificate import Certificate, Columns
+from incrowd.core.certificate import Certificate
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Limits
@@ -23,15 +23,15 @@ from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
-from incrowd.workflows.query.budgets import Budgets, cost_to_first, highest_cost
+from incrowd.workflows.query.budgets import Budgets, highest_cost
 from incrowd.workflows.query.history import AnswerHistory, PaymentIndex
 from incrowd.workflows.query.open_charges import OpenCharges, QueryInFlight, open_charges
 from incrowd.workflows.query.planning import PlannedQuery, QueryPlanner, Request
+from incrowd.workflows.query.release import InAnswerStore, QueryRows, answer_order
 from incrowd.workflows.query.request import BatchAnswer, CostEstimate, QueryAnswer, QueryBatch, QueryRequest
 from incrowd.workflows.query.tables import admission_to, available, describe_catalog, gated_rows, open_tables
-from incrowd.workflows.release.certify import Stated, certify, dataset_of
-from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
-from incrowd.workflows.release.publish import Destination, write_files
+from incrowd.workflows.release.deliver import Destination, write_files
+from incrowd.workflows.release.run import finish, pending
 
 T = TypeVar("T", bound=BatchAnswer)
 RETRY = 0.05
@@ -156,7 +156,7 @@ class QueryService:
 
     def _new(self, prepared: PreparedQuery[T], alone: ExitStack) -> PendingAnswer[T]:
         """Charge and read; `alone` is closed when the query is answered, or cannot be."""
-        request, planned, ledger = prepared.request, prepared.planned, self.budgets.ledger
+        request, planned = prepared.request, prepared.planned
         with alone as stack:
             try:
                 with available():
@@ -165,44 +165,20 @@ class QueryService:
                 if request.account is None:  # refused as a query of others is, for which no row is read
                     self.budgets.preview(planned.guarantees, request.analyst)
                 raise
-            admission = admission_to(planned.policies)
-            plan = planned.plan.gated(None if admission is None else admission.gate)
-            first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
-            rows = gated_rows(self.planner.tables, self.planner.catalog, first.name, admission)
+            consent = admission_to(planned.policies)
+            order = answer_order(planned, request, consent)
+            rows = gated_rows(self.planner.tables, self.planner.catalog, order.target.dataset, consent)
             bonds = tuple(self.budgets.bonds[name] for name in planned.guarantees)
-            target = ChargeTarget(
-                first.name, stated.fresh_id(), request.analyst, request.account, planned.guarantees, bonds
-            )
-            stack.enter_context(self.charges.named(target.release))
-            stack.enter_context(concluding(ledger, plan, target))
-            performed = perform(plan, rows, ledger, target)
+            opened = QueryRows(rows, self.budgets.ledger, bonds, None, self.charges.conclude)
+            stack.enter_context(self.charges.named(order.id))
+            made = stack.enter_context(pending(order, lambda: nullcontext(opened)))
             later = stack.pop_all()
 
-        def finish() -> T:
+        def finish_later() -> T:
             with later:
-                others, columns = planned.policies[1:], Columns((), tuple(performed.output.schema.names))
-                dataset = dataset_of(first, None, tuple(policy.name for policy in others))  # told by its version
-                return self._store(prepared, performed, certify(target.release, stated, performed, dataset, columns))
+                return finish(made, InAnswerStore(self.history.answers, self.budgets, prepared))
 
-        return PendingAnswer(finish)
-
-    def _store(self, prepared: PreparedQuery[T], performed: ExecutedPlan, certificate: Certificate) -> T:
-        """Store an answer and conclude its charge; if the same was answered meanwhile, that answer is given."""
-        request, planned, answers = prepared.request, prepared.planned, performed.output.answers
-        texts = [answer.to_text() for answer in answers]
-        text = f"[{','.join(texts)}]" if isinstance(request, QueryBatch) else texts[0]
-        new = StoredAnswer(text, certificate, performed.entry.sequence, request.analyst or EVERYONE)
-        stored = self.history.answers.store(planned.query_id, new)
-        self.charges.conclude(performed.entry, certificate.digest() if stored is new else None)
-        return prepared.reply(
-            BatchAnswer(
-                answers if stored is new else stored.answers,
-                stored.certificate,
-                cost_to_first(performed.entry),
-                self.budgets.remaining_after(performed.entry, planned.guarantees),
-                texts=stored.texts,
-            )
-        )
+        return PendingAnswer(finish_later)
 
 
 @dataclass(frozen=True, eq=False)
