@@ -12,8 +12,8 @@ import pytest
 
 from incrowd.errors import IncrowdError
 from incrowd.queries.question import QueryTerms
+from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
-from incrowd.web.timing import shown_after
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
