@@ -47,7 +47,7 @@ budget: {{epsilon: 20, delta: 1e-3}}
 def test_a_profile_says_how_it_reads_and_its_draft_reads_the_same(run: Runner) -> None:
     said = run("profile club.csv --write draft.yaml")
     assert said.code == 0, said.err
-    note = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for what is missing."
+    note = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for missing values."
     assert note in " ".join(said.out.split())
     draft = Path("draft.yaml").read_text(encoding="utf-8")
     assert 'encoding: "cp1252", nulls: ["", "k.A."], decimal: ",", dates: ["%d.%m.%Y"]' in " ".join(draft.split())
@@ -122,7 +122,7 @@ def test_what_is_not_declared_is_refused_for_nothing(run: Runner) -> None:
     ("source", "gist"),
     [
         ('{path: club.csv, dates: "%d.%m.%y"}', "century"),
-        ('{path: club.csv, dates: ["%d/%m/%Y", "%m/%d/%Y"]}', "cannot be told apart"),
+        ('{path: club.csv, dates: ["%d/%m/%Y", "%m/%d/%Y"]}', "are ambiguous"),
         ('{path: club.csv, thousands: "."}', 'write decimal: "," too'),
         ("{path: club.csv, header_row: 0}", "source.header_row"),
         ("{path: club.csv, sheet: 2}", "the option sheet means nothing for a text file"),

@@ -14,7 +14,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Role
 from incrowd.core.steps.step import fold
-from incrowd.engines.local.fingerprint import content_digest, keyed_digest
+from incrowd.engines.fingerprints import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
@@ -93,7 +93,7 @@ class _Classical:
         steps = (AnswerClassically.of(self.question.text, self.protection),)
         return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
-    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
+    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:
         """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""
         try:
             return self._answer(rows)
