@@ -85,7 +85,7 @@ def test_every_verb_that_reads_data_can_be_told_how(run: Runner, verb: str) -> N
     assert done.code in ({0, 1} if verb.startswith("check") else {0}), done.err
     wrong = run(f"{verb.replace('--out out', '--out other')} {asked} --decimal ';'")
     assert wrong.code == 2
-    assert "decimal is the mark before the decimals" in wrong.err or "encoding: cp1252" in wrong.err
+    assert "decimal is the sign before the decimals" in wrong.err or "encoding: cp1252" in wrong.err
 
 
 @pytest.mark.usefixtures("club")

@@ -305,7 +305,6 @@ class _Person(_Marked):
     """The person ID column, under any name, as text: 17 and "17" are one person."""
 
     def _stored_as_declared(self, stored: pa.DataType) -> bool:
-        del stored
         return False
 
     def _typed(self, values: pa.Array) -> pa.Array:

@@ -32,7 +32,6 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has n
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> UnnamedFile:
         """Open a new file in any mode: a database opens every file once."""
-        del mode
         self._open.add(path)
         return UnnamedFile()
 
@@ -50,7 +49,6 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has n
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         """Return nothing: no other process has files here."""
-        del path, detail
         return []
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
@@ -58,7 +56,6 @@ class SpillFiles(AbstractFileSystem):  # type: ignore[misc]  # the package has n
 
     def rm(self, path: str, recursive: bool = False, maxdepth: int | None = None) -> None:
         """Forget a file, which ended when it was closed."""
-        del recursive, maxdepth
         self.rm_file(path)
 
     def rm_file(self, path: str) -> None:

@@ -105,8 +105,8 @@ def test_cells(tmp_path: Path, cells: list[str], keys: dict[str, object]) -> Non
 @pytest.mark.parametrize(
     ("cells", "doubt"),
     [
-        (["1,234", "5,678"], "a mark precedes three digits and is not read"),
-        (["1.234", "5.678"], "a mark precedes three digits and is read as the decimal mark"),
+        (["1,234", "5,678"], "a separator precedes three digits and is not read"),
+        (["1.234", "5.678"], "a separator precedes three digits and is read as the decimal mark"),
         (["01/02/2024", "03/04/2024"], "day and month are ambiguous: declare dates"),
     ],
 )

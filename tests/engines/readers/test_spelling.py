@@ -179,7 +179,7 @@ def test_days_are_read_by_their_format_or_as_everywhere() -> None:
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ({"decimal": ";"}, "decimal is the mark"),
+        ({"decimal": ";"}, "decimal is the sign"),
         ({"thousands": "_"}, "groups of three digits"),
         ({"thousands": "."}, 'write decimal: "," too'),
         ({"decimal": ",", "thousands": ","}, 'write decimal: "." too'),

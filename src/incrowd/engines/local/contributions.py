@@ -24,7 +24,7 @@ from incrowd.errors import InvalidParameter
 _COINS = 2**62  # two rows of a person tie with probability 2^-62; then the first one stays
 _MEMORY = "512MB"
 _BEYOND = """
-    SELECT position FROM people QUALIFY row_number() OVER (PARTITION BY person ORDER BY coin, position) > ?
+    SELECT position FROM people QUALIFY row_number() OVER (PARTITION BY person ORDER BY draw, position) > ?
 """
 _ALL_OF_CROWDED = "SELECT position FROM people QUALIFY count(*) OVER (PARTITION BY person) > ?"
 _CROWDED = "SELECT count(*) FROM (SELECT person FROM people GROUP BY person HAVING count(*) > ?)"
@@ -106,7 +106,7 @@ def _no_coins(size: int) -> NDArray[np.int64]:
 
 
 def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[Failure]) -> pa.RecordBatchReader:
-    fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
+    fields = pa.schema([("person", column.type.storage), ("draw", pa.int64()), ("position", pa.int64())])
     return pa.RecordBatchReader.from_batches(fields, note_failures(people, failures))
 
 
@@ -137,4 +137,4 @@ def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_
         where = np.flatnonzero(valid)
         columns = [ids.drop_null(), pa.array(draw(len(where))), pa.array(where + start)]
         start += len(batch)
-        yield pa.RecordBatch.from_arrays(columns, names=["person", "coin", "position"])
+        yield pa.RecordBatch.from_arrays(columns, names=["person", "draw", "position"])

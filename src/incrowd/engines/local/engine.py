@@ -142,7 +142,6 @@ class LocalEngine:
         return limit(rows, column, at_most, coins)
 
     def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowLimit:
-        del coins  # who stays is no random choice
         return exclude(rows, column, beyond)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:

@@ -281,7 +281,7 @@ def _number_spelling(columns: Sequence[SampleColumn], options: SourceOptions) ->
     if not doubtful:
         return (PLAIN if point else fitting[0]), ()
     read_as = "is read as the decimal mark" if point else "is not read"
-    doubt = f"in {', '.join(doubtful)} a mark precedes three digits and {read_as}: declare decimal and thousands"
+    doubt = f"in {', '.join(doubtful)} a separator precedes three digits and {read_as}: declare decimal and thousands"
     return PLAIN, (doubt,)
 
 

@@ -217,7 +217,6 @@ class _NoPandas(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        del path, target
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is hidden from the command line.", name=fullname)
         return None

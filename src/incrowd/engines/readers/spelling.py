@@ -198,9 +198,9 @@ class Spelling:
 
     def __post_init__(self) -> None:
         if self.decimal is not None and self.decimal not in DECIMALS:
-            raise InvalidParameter('decimal is the mark before the decimals: "." or ",".')
+            raise InvalidParameter('decimal is the sign before the decimals: "." or ",".')
         if self.thousands is not None and self.thousands not in _MARKS:
-            raise InvalidParameter("thousands is the mark between groups of three digits: one of . , ' and a space.")
+            raise InvalidParameter("thousands is the separator of groups of three digits: one of . , ' and a space.")
         if self.thousands == self._point:
             other = "," if self.thousands == "." else "."
             raise InvalidParameter(

@@ -210,7 +210,7 @@ def chosen_rows(rows: Slice, filters: Sequence[RowFilter]) -> NDArray[np.bool_]:
 
 def _places(rows: Slice) -> Places:
     if rows.places is None:
-        raise InvalidParameter("these rows have neither positions nor ids, so no coins: name a unique id column.")
+        raise InvalidParameter("these rows have neither positions nor ids, so no sample: name a unique id column.")
     return rows.places
 
 

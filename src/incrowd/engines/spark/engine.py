@@ -65,7 +65,6 @@ class SparkEngine:
 
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
         """Return the rows unchanged: many tasks share the cost of a second pass."""
-        del cells
         return rows
 
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
@@ -115,7 +114,6 @@ class SparkEngine:
 
     def watched(self, rows: Rows, progress: Progress) -> Rows:
         """Return the rows unchanged: tasks do not report their progress."""
-        del progress
         return rows
 
 

@@ -41,7 +41,6 @@ class PersonLimit:
 
     def at(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Refuse: whether a row stays depends on the person's other rows, which other tasks read."""
-        del start, stop
         raise InvalidParameter("this limit is applied on the cluster: pass it to the count of the Spark engine.")
 
     def apply(self, coded: DataFrame) -> DataFrame:

@@ -163,7 +163,7 @@ def open_texts(load: Callable[[], DataFrame], options: SourceOptions) -> TextFil
     frame = load()
     listed = sorted(collect(frame.select("path", "length")).to_pylist(), key=lambda file: str(file["path"]))
     if not listed:
-        raise SourceUnreadable("there is no file at this address. Check the path.")
+        raise SourceUnreadable("no file was found at this address. Check the path.")
     for file in listed:
         if file["length"] > LARGEST_BYTES:
             raise SourceUnreadable(
@@ -228,7 +228,7 @@ class SparkTable:
         if collect(bad.select("count")).num_rows:
             raise SourceInvalid(
                 f"the id column {self.id} does not identify rows: some have no id, or the same as others. Rows that "
-                "share an id would share a coin. Name a column that is unique."
+                "share an id would share their randomness. Name a column that is unique."
             )
 
 
@@ -250,5 +250,5 @@ def _require_steady(frame: DataFrame) -> None:
     if not is_remote(frame) and not frame._jdf.queryExecution().analyzed().deterministic():  # noqa: SLF001  no public way
         raise InvalidParameter(
             "rows or ids of this frame differ whenever it is read (rand, uuid, monotonically_increasing_id, a function "
-            "of your own), so no coin could stay with its row. Write it to Parquet first."
+            "of your own), so a row would not keep its randomness. Write it to Parquet first."
         )

@@ -202,7 +202,6 @@ class SparkRows:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Refuse: rows on a cluster stay there."""
-        del columns
         raise InvalidParameter("rows on a cluster stay there: count them with the Spark engine, or use the local one.")
 
     def selected(self, columns: Sequence[str]) -> tuple[DataFrame, PartitionReading]:

@@ -100,7 +100,6 @@ class ServerRows:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Refuse: rows on a server stay there."""
-        del columns
         raise InvalidParameter("with pushdown, rows stay in the database, which computes queries only. Leave it out.")
 
     def digest(self) -> bytes:
