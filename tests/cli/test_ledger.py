@@ -94,7 +94,7 @@ def test_check_against_a_certificate_finds_a_cut_off_tail(run: Runner, tmp_path:
 def test_a_missing_ledger_is_an_error_and_not_made(run: Runner, tmp_path: Path, line: str) -> None:
     outcome = run(f"ledger {line}")
     assert outcome.code == 2
-    assert "there is no ledger" in outcome.err
+    assert "no ledger exists" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -67,7 +67,7 @@ def test_an_address_of_something_else_is_refused(address: str) -> None:
 def test_a_file_that_vanishes_is_noticed_and_not_made_anew(sqlite: str) -> None:
     chain = Chain.create(sqlite, "notes")
     path_of(sqlite).unlink()
-    with pytest.raises(LedgerUnavailable, match="no ledger at"):
+    with pytest.raises(LedgerUnavailable, match="no ledger exists"):
         note(chain)
     assert not path_of(sqlite).exists()
 

@@ -170,13 +170,13 @@ def test_a_price_does_not_tell_what_others_asked(office: Office) -> None:
 
 def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
-        raise QuestionStopped("the question took longer than it may.")
+        raise QuestionStopped("the query exceeded its time limit.")
 
     tables = office.application.state.services.queries.planner.tables
     monkeypatch.setattr(type(tables), "collect_together", stop)
     status, told = office.ask(office.headers("ann", AccessRole.ANALYST), BIRTHS)
     assert (status, charges(office)) == (504, "1")
-    assert "stays charged" in told["error"]
+    assert "not refunded" in told["error"]
 
 
 def raised(problem: Exception) -> None:

@@ -95,7 +95,7 @@ def _is_model(release: Path) -> bool:
 
 def _assess_model(options: AssessOptions) -> None:
     """Show how right a model is about rows whose truth is known."""
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.assess.model_scores import INTERNAL, model_scores
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
@@ -122,7 +122,7 @@ def _assess_model(options: AssessOptions) -> None:
 
 
 def _assessed(options: AssessOptions) -> list[Assessment]:
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
     from incrowd.workflows.assess.control import ControlGroup, attacked
     from incrowd.workflows.assess.kept import keep_assessment

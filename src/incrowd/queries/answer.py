@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.drawing.answer import ShownAnswer, ShownColumn, shown_answer
+from incrowd.drawing.answer import RenderedAnswer, RenderedColumn, render_answer
 from incrowd.drawing.card import answer_card
 from incrowd.errors import InvalidParameter, PackageMissing, UnsupportedVersion
 
@@ -70,9 +70,9 @@ class Answer:
         return _table([(column.name, column.values) for column in self.columns])
 
     @property
-    def shown(self) -> ShownAnswer:
+    def shown(self) -> RenderedAnswer:
         """The answer as lines of text."""
-        return shown_answer([_shown(column) for column in self.columns], self.undeclared)
+        return render_answer([_shown(column) for column in self.columns], self.undeclared)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -177,9 +177,9 @@ def check_names(names: Iterable[str]) -> None:
                 )
 
 
-def _shown(column: AnswerColumn) -> ShownColumn:
+def _shown(column: AnswerColumn) -> RenderedColumn:
     low, high = (None if end is None else end.to_pylist() for end in (column.low, column.high))
-    return ShownColumn(column.name, column.values.to_pylist(), low, high)
+    return RenderedColumn(column.name, column.values.to_pylist(), low, high)
 
 
 def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:
@@ -241,7 +241,7 @@ class _Tables(ABC):
         for part in self.parts:
             yield from part.batches()
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what noisy aggregates show of themselves."""
         return {
             "groups": sum(part.table.num_rows for part in self.parts),

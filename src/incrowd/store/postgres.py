@@ -229,7 +229,7 @@ def _trouble(state: str | None) -> str:
         case "25006":
             return "is read-only: connect to the primary server, as a user who may write."
         case "53100" | "53200":
-            return "cannot grow: the server's disk or memory is full. Make room and try again."
+            return "cannot grow: the server's disk or memory is full. Free some space and try again."
         case "42501":
             return "is closed to this user: grant it the right to read and extend the tables."
         case "55P03":

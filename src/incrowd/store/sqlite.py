@@ -133,7 +133,7 @@ class SQLite:
             )
         if code == sqlite3.SQLITE_CANTOPEN and _is_missing(self.path):
             return LedgerMissing(
-                f"there is no ledger at {self.address}. If it existed, restore it from a backup; a new one would "
+                f"no ledger exists at {self.address}. If it existed, restore it from a backup; a new one would "
                 "forget what was spent."
             )
         return LedgerUnavailable(self._without(_trouble(code, error)))
@@ -271,7 +271,7 @@ def _trouble(code: int, cause: Any) -> str:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return "is read-only: give this user the right to write the file and its folder."
         case sqlite3.SQLITE_FULL:
-            return "cannot grow: the disk is full. Make room and try again."
+            return "cannot grow: the disk is full. Free some space and try again."
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return f"was held by another process for {_PATIENCE:.0f} seconds. Try again when it is done."
         case sqlite3.SQLITE_CANTOPEN:

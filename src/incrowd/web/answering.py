@@ -35,7 +35,7 @@ _FAULT = 500
 _WRITING = 10.0
 """Seconds for the stores, after the longest time that a query may take."""
 _BUSY = "the server is busy; nothing was charged. Try again later."
-_LATE = "the answer took too long. It stays charged, and is kept when it is ready: ask the same again later."
+_LATE = "the answer took too long. Its cost is not refunded. It is stored when it is ready: ask the same again later."
 
 
 class NotStarted(Exception):

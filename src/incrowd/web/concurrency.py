@@ -320,7 +320,7 @@ class ThreadPool:
     """A fixed number of threads that do jobs.
 
     The standard library waits for the threads of its pool when a process ends, however long that takes.  These are
-    daemons: what was charged stays charged, so it is safe to leave a job undone.
+    daemons: a charge is never refunded, so it is safe to leave a job undone.
 
     >>> pool = ThreadPool(2)
     >>> pool.submit(lambda: 6 * 7).result(), pool.stop(10)

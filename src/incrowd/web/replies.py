@@ -27,7 +27,7 @@ _FAULT = "the server could not do this. Its operator finds the reason in the log
 
 NOT_AVAILABLE = "the data is not available now; nothing was charged. Its holder finds the reason in the log."
 
-_STOPPED = "the answer took too long and was stopped. What it cost stays charged; its operator finds it in the log."
+_STOPPED = "the answer took too long and was stopped. Its cost is not refunded; the operator finds it in the log."
 
 
 class RateLimited(Exception):

@@ -182,7 +182,7 @@ def test_postgresql_computes_what_the_table_says_and_refuses_the_rest(name: str)
     if function.in_postgres:
         assert in_postgres(query).sql("postgres")
     else:
-        with pytest.raises(QuestionRefused, match=r"in PostgreSQL|by the local engine alone"):
+        with pytest.raises(QuestionRefused, match=r"in PostgreSQL|only the local engine"):
             in_postgres(query)
 
 

@@ -124,7 +124,7 @@ def test_pushdown_is_for_databases_and_not_for_spark(tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "people.parquet")
     policy = load_policy(told(tmp_path, source=str(tmp_path / "people.parquet"), queries={"pushdown": True}))
     with (
-        pytest.raises(InvalidParameter, match="all tables are of one PostgreSQL database"),
+        pytest.raises(InvalidParameter, match="all tables are in one PostgreSQL database"),
         open_queries([policy]),
     ):
         pass

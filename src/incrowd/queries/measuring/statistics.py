@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.sql.lineage import is_stored
+from incrowd.engines.sql.engine import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.language.trees import copied, name

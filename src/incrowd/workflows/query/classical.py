@@ -14,7 +14,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Role
 from incrowd.core.steps.step import fold
-from incrowd.engines.local.fingerprint import content_digest, keyed_digest
+from incrowd.engines.fingerprints import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable

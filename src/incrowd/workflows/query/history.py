@@ -22,7 +22,7 @@ from incrowd.workflows.query.budgets import Budgets
 from incrowd.workflows.query.request import BatchAnswer
 
 ANSWERED = "answered"
-NOT_KEPT = "no answer is kept: it is being answered, or nothing came of it, or it was written to files"
+NOT_KEPT = "no answer is stored: it is being answered, or nothing was released, or it was written to files"
 _LOOKS = 10
 """Entries that are read for each one on a page: others' entries may not be readable."""
 _PAYMENTS = ("charge", "repeat")

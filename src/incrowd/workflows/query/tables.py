@@ -19,13 +19,11 @@ from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
 from incrowd.core.unit import ExtraRowsRule
-from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
+from incrowd.engines.fingerprints import keyed_digest, marks_of
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.local.validate import refuse_crowded
-from incrowd.engines.row_fingerprints import marks_of
-from incrowd.engines.settings import Settings, Spark
+from incrowd.engines.settings import Settings, Spark, engine_of, settings_for
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Limits, QueryTables, StoredTable, crowded_people
 from incrowd.errors import (

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from incrowd.core.rounding import exact
 from incrowd.drawing.answer import UNDECLARED
-from incrowd.drawing.intervals import Estimated, error_bars
+from incrowd.drawing.charts import IntervalEstimate, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
@@ -212,7 +212,7 @@ def _picture(answer: Answer) -> Markup:
     return joined(drawn)
 
 
-def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]) -> list[Estimated]:
+def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]) -> list[IntervalEstimate]:
     if column.low is None or column.high is None:
         return []
     found = []
@@ -220,7 +220,7 @@ def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]
         value, low, high = (part[at].as_py() for part in (column.values, column.low, column.high))
         name = ", ".join(str(key.values[at].as_py()) for key in keys) or column.name
         if isinstance(value, int | float):
-            found.append(Estimated(name, float(value), low, high))
+            found.append(IntervalEstimate(name, float(value), low, high))
     return found
 
 
