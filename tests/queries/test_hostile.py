@@ -22,11 +22,10 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
-from incrowd.queries.language import understand
 from incrowd.queries.language.tables import ready_rows
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import QueryTerms, Question, Relation
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query import service as desks
 from incrowd.workflows.query.service import open_desk

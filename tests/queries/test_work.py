@@ -17,10 +17,9 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms, Relation
 from incrowd.queries.work import MOST_STEPS, check_work, unit_steps
 from tests.queries.slow import ATTACK, KIN, joined
 

@@ -15,15 +15,13 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.queries.answer import Answer, AnswerTables, check_names
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Catalog, QueryTerms, Question
 from incrowd.queries.steps.question import Questions
+from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.planning import SetPlanner
-from incrowd.queries.workloads.plans import chosen_set
+from incrowd.queries.workloads.planning import SetPlanner, chosen_set
 from incrowd.queries.workloads.question_set import QuestionSet, deviation_of
-from incrowd.queries.workloads.shares import NoiseKind
 
 if TYPE_CHECKING:
     from sqlglot import exp

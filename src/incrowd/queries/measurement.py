@@ -36,13 +36,20 @@ from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
 from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, names_in, public_groups
-from incrowd.queries.measuring.intervals import MISS, Interval
+from incrowd.queries.measuring.groups import (
+    ARROW,
+    AnswerGroups,
+    GroupTotals,
+    Names,
+    collect_groups,
+    names_in,
+    public_groups,
+    total_groups,
+)
+from incrowd.queries.measuring.intervals import MISS, Interval, ShownGroup
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
-from incrowd.queries.measuring.totals import GroupTotals, total_groups
 from incrowd.queries.question import AggregateKind, QueryTerms, Question
 from incrowd.queries.steps.noise import (
     AddUp,

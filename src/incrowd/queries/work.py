@@ -18,9 +18,8 @@ from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.row_query import PLACE
-from incrowd.queries.question import PERSON
+from incrowd.queries.question import PERSON, Catalog
 
 MOST_STEPS = 40_000_000
 """The most steps that one unit may cause: some hundredths of a second."""
@@ -51,7 +50,7 @@ def unit_steps(query: exp.Expr, catalog: Catalog) -> int:
     """Return how many steps one unit of privacy can cause at most where this tree is run.
 
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> from sqlglot import parse_one
     >>> catalog = Catalog((Relation("t", Schema((Column("note"),)), dataset="t"),))
     >>> short = unit_steps(parse_one("SELECT LENGTH(note) FROM t"), catalog)

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import Question
 from tests.queries.language.hospital import CATALOG
 

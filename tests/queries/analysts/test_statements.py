@@ -19,10 +19,9 @@ from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Interpreted, QueryTerms, Question
+from incrowd.queries.question import Interpreted, QueryTerms, Question, Relation
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)

@@ -9,9 +9,16 @@ from sqlglot import exp, parse_one
 
 from incrowd.engines.sql.dialects import in_postgres
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language import understand
-from incrowd.queries.language.expressions.table import ANSWER_NAMES, FUNCTIONS, NAMES, OPERATORS, function_of
-from incrowd.queries.measuring.evaluation import check, evaluate
+from incrowd.queries.language.expressions.table import (
+    ANSWER_NAMES,
+    FUNCTIONS,
+    NAMES,
+    OPERATORS,
+    check,
+    evaluate,
+    function_of,
+)
+from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 
 ON_ROWS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.parameters import bind_parameters
+from incrowd.queries.language.reading import bind_parameters
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\ue000"), max_size=40)
 VALUES = st.one_of(

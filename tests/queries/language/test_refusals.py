@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionRefused
-from incrowd.queries.language import is_explain, understand
-from incrowd.queries.language.reading import LONGEST_TEXT
+from incrowd.queries.language.reading import LONGEST_TEXT, is_explain
+from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 
 REFUSED = {

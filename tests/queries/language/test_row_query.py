@@ -14,9 +14,8 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Question
+from incrowd.queries.question import Catalog, Question, Relation
 from tests.queries.language.hospital import CATALOG, opened
 
 PEOPLE = 3000

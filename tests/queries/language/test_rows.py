@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import IncrowdError
-from incrowd.queries.language import understand
 from incrowd.queries.language.normal import normal_text
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import PERSON, Key, Question, Value
 from tests.queries.language.hospital import CATALOG, hostile, opened
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.question import Question
 from tests.queries.language.hospital import CATALOG, fill, opened
 from tests.queries.language.test_rows import QUESTIONS as ANY

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import parse_one
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.evaluation import check, evaluate, range_of
+from incrowd.queries.language.expressions.table import check, evaluate, range_of
 
 EXPRESSIONS = [
     "a + b",

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.marginals import Axes, KeyMarginals, subsets
-from incrowd.queries.workloads.shares import NoiseKind
 from tests.queries.workloads.dense import least_squares, marginal_matrix
 
 PAIRS = tuple(itertools.combinations(range(6), 2))

@@ -24,16 +24,15 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import collect_over, warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms, Relation
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads import domain, planning
 from incrowd.queries.workloads.atoms import Blocks
 from incrowd.queries.workloads.domain import Domain, counting
-from incrowd.queries.workloads.planning import KeyTables
-from incrowd.queries.workloads.plans import set_again
+from incrowd.queries.workloads.marginals import KeyTables
+from incrowd.queries.workloads.planning import set_again
 from incrowd.queries.workloads.question_set import QuestionSet
 from tests.coins import ScriptedCoins
 from tests.queries.language.hospital import CATALOG as HOSPITAL

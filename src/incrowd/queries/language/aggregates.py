@@ -11,9 +11,8 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
-from incrowd.queries.language.expressions.binder import binder, refusal, title
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole
-from incrowd.queries.language.expressions.table import BY_NAME
+from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal, title
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind

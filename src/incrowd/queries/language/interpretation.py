@@ -10,9 +10,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.language.expressions.binder import refusal
-from incrowd.queries.language.joined_answers import Names, join_sheets, named
+from incrowd.queries.language.expressions.table import refusal
+from incrowd.queries.language.joined_answers import Names, apart, join_sheets, named
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import (
     AnswerSheet,
@@ -25,7 +24,6 @@ from incrowd.queries.language.outer import (
 )
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
-from incrowd.queries.language.shares import apart
 from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, wanted_of
 from incrowd.queries.operations import (
     Gather,
@@ -41,7 +39,7 @@ from incrowd.queries.operations import (
     column_name,
     is_single,
 )
-from incrowd.queries.question import Combination, Interpreted, OutputColumn, Question
+from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Question
 
 MOST_PARTS = 30
 _DEEPEST = 40
@@ -55,7 +53,7 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> count = "SELECT COUNT(*) AS n FROM births"
     >>> asked = interpret(f"{count} WHERE smokes UNION ALL {count}", Catalog((births,)))

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
-from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
 from incrowd.queries.language.trees import column, every, operation, subquery
 from incrowd.queries.question import PERSON

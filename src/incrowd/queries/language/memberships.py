@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
+from incrowd.queries.question import Catalog
 
 _OWN = re.compile(r"(in|there)#\d+")
 _REFUSED = (

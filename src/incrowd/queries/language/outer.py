@@ -10,12 +10,11 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import split
-from incrowd.queries.language.expressions.binder import title
+from incrowd.queries.language.expressions.table import title
 from incrowd.queries.language.memberships import join_memberships
-from incrowd.queries.language.outputs import kind_of, output, truth
+from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
-from incrowd.queries.language.windows import WindowRegister, has_window
 from incrowd.queries.operations import (
     Function,
     Gather,

@@ -17,7 +17,6 @@ from sqlglot import exp
 from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.trees import (
     alias,
@@ -31,7 +30,7 @@ from incrowd.queries.language.trees import (
     select,
     subquery,
 )
-from incrowd.queries.question import PERSON
+from incrowd.queries.question import PERSON, Catalog, Relation
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.domain import (
     FIRST,
     LAST,
@@ -46,7 +45,7 @@ from incrowd.queries.language.trees import (
     select,
     subquery,
 )
-from incrowd.queries.question import PERSON
+from incrowd.queries.question import PERSON, Catalog, Relation
 
 BASE = "t0"
 """The name of a table as it was before its columns were brought into what was declared."""

@@ -10,23 +10,21 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.domain import BoundTree
-from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.memberships import conjuncts, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query
-from incrowd.queries.language.results import AggregateRegister, Result
+from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
-from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.trees import alias, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Contribution, ContributionBounds, Key, ListedKeys, Question
+from incrowd.queries.question import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Question
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -140,7 +138,7 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution

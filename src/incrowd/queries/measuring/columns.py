@@ -18,13 +18,12 @@ from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.language.expressions.answers import safely
 from incrowd.queries.language.expressions.function import Range
+from incrowd.queries.language.expressions.table import Row, check, evaluate, range_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.evaluation import Row, check, evaluate, range_of
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.measuring.sheets import work_through
 from incrowd.queries.measuring.statistics import Of, Statistic
-from incrowd.queries.measuring.windows import in_order
+from incrowd.queries.measuring.windows import in_order, work_through
 from incrowd.queries.operations import Operation, types_after
 from incrowd.queries.question import Aggregate, OutputColumn, Question
 

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import IntegerGrid
-from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, ShownGroup
 from incrowd.queries.measuring.sampling import SampleInterval
-from incrowd.queries.measuring.selection import ShownGroup
-from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
+from incrowd.queries.measuring.statistics import IntegerGrid, Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]

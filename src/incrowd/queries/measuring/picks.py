@@ -18,9 +18,8 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
-from incrowd.queries.measuring.grid import IntegerGrid, grid_number
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
-from incrowd.queries.measuring.statistics import named
+from incrowd.queries.measuring.statistics import IntegerGrid, grid_number, named
 from incrowd.queries.question import Aggregate, AggregateKind, Question, Value
 
 MOST = 2**16

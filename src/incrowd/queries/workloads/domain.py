@@ -15,7 +15,6 @@ from sqlglot import exp
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.duckdb import collect_over
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.row_query import Context
@@ -25,7 +24,7 @@ from incrowd.queries.language.trees import alias, column, name
 from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
-from incrowd.queries.question import PERSON, AggregateKind, Question
+from incrowd.queries.question import PERSON, AggregateKind, Catalog, Question
 from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 

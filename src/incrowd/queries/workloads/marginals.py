@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, whole_shares
+from incrowd.queries.workloads.atoms import Floats, NoiseKind, balanced, equal_shares, whole_shares
+from incrowd.queries.workloads.domain import CountQuestion
 
 Axes = tuple[int, ...]
 """Some of the keys, by their places, in ascending order."""
@@ -208,3 +209,25 @@ def _masks(sets: Iterable[Axes]) -> NDArray[np.int64]:
 def _within(parts: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the sets hold all of each part."""
     return np.asarray((parts[:, None] & ~sets[None, :]) == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTables:
+    """Questions about the same rows, grouped by some of the same keys."""
+
+    questions: tuple[CountQuestion, ...]
+    keys: tuple[str, ...]
+    marginals: KeyMarginals
+
+
+def key_tables(questions: Sequence[CountQuestion]) -> KeyTables:
+    """Return questions about the same rows as questions about the keys that they share."""
+    sizes = {text: size for each in questions for text, size in zip(each.names, each.sizes, strict=True)}
+    keys = tuple(sizes)
+    asked = tuple(axes_of(each, keys) for each in questions)
+    return KeyTables(tuple(questions), keys, KeyMarginals(tuple(sizes.values()), asked))
+
+
+def axes_of(each: CountQuestion, keys: Sequence[str]) -> Axes:
+    """Return the places of a question's keys, in ascending order."""
+    return tuple(sorted(keys.index(text) for text in each.names))

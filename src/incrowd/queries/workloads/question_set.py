@@ -27,10 +27,9 @@ from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.question import QueryTerms, Question
 from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
-from incrowd.queries.workloads.atoms import Blocks, Solution
+from incrowd.queries.workloads.atoms import Blocks, Floats, Solution
 from incrowd.queries.workloads.domain import CountQuestion, Domain
-from incrowd.queries.workloads.planning import KeyTables, axes_of
-from incrowd.queries.workloads.shares import Floats
+from incrowd.queries.workloads.marginals import KeyTables, axes_of
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows

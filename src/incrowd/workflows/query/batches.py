@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from incrowd.core.unit import Unit
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Catalog, QueryTerms, Question
 
 
 def numbered(number: int) -> AbstractContextManager[None]:

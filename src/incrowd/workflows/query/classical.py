@@ -19,11 +19,9 @@ from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused, Refused
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
-from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
-from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.classical_answers import MOST_AUDITED, AnswerClassically, Audited, Auditor, Protection
+from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
+from incrowd.queries.question import AggregateKind, Catalog, Relation
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer

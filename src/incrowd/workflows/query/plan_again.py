@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Question
+from incrowd.queries.question import Catalog, Question
 from incrowd.queries.steps.question import Combine, Questions, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.plans import set_again, terms_of
+from incrowd.queries.workloads.planning import set_again, terms_of
 from incrowd.verifier.check import Problem
 from incrowd.workflows.query.tables import relations_of
 

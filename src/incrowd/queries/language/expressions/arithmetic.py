@@ -13,7 +13,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.domain import LISTED, BoundTree, Constant, ExpressionDomain, among, decimals, listed
-from incrowd.queries.language.expressions import answers, ranges
+from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.dates import days_between, moved, shifted
 from incrowd.queries.language.expressions.function import (
     LARGEST,
@@ -344,27 +344,27 @@ def _outward(low: float | Fraction, high: float | Fraction) -> tuple[Fraction, F
 
 _TWO = ("this", "expression")
 _numeric = partial(SqlFunction, types=NUMBERS)
-_growing = partial(SqlFunction, types=NUMBERS, range=ranges.increasing)
+_growing = partial(SqlFunction, types=NUMBERS, range=answers.increasing_range)
 
 OPERATORS = (
-    _numeric("+", exp.Add, _add, _TWO, on_answers=lambda x, y: x + y, range=ranges.total),
-    _numeric("-", exp.Sub, _subtract, _TWO, on_answers=lambda x, y: x - y, range=ranges.difference),
-    _numeric("-", exp.Neg, _negate, on_answers=lambda x: -x, range=ranges.negated),
-    _numeric("*", exp.Mul, _multiply, _TWO, on_answers=lambda x, y: x * y, range=ranges.product),
-    _numeric("/", exp.Div, _divide, _TWO, on_answers=lambda x, y: x / y, range=ranges.quotient),
+    _numeric("+", exp.Add, _add, _TWO, on_answers=lambda x, y: x + y, range=answers.sum_range),
+    _numeric("-", exp.Sub, _subtract, _TWO, on_answers=lambda x, y: x - y, range=answers.difference_range),
+    _numeric("-", exp.Neg, _negate, on_answers=lambda x: -x, range=answers.negated_range),
+    _numeric("*", exp.Mul, _multiply, _TWO, on_answers=lambda x, y: x * y, range=answers.product_range),
+    _numeric("/", exp.Div, _divide, _TWO, on_answers=lambda x, y: x / y, range=answers.quotient_range),
     SqlFunction("//", exp.IntDiv, _floor_divide, _TWO),
 )
 
 FUNCTIONS = (
-    _numeric("ABS", exp.Abs, _absolute, on_answers=abs, range=ranges.absolute),
+    _numeric("ABS", exp.Abs, _absolute, on_answers=abs, range=answers.absolute_range),
     _growing("SIGN", exp.Sign, _sign, on_answers=lambda x: (x > 0) - (x < 0)),
     _growing("FLOOR", exp.Floor, _floor, on_answers=lambda x: float(math.floor(x))),
     _growing("CEIL", exp.Ceil, _ceil, other_names=("CEILING",), on_answers=lambda x: float(math.ceil(x))),
     _growing("ROUND", exp.Round, rounded, ("this", "decimals"), on_answers=answers.rounded),
     _numeric("MOD", exp.Mod, _remainder, _TWO, ("%",), on_answers=math.fmod),
     _numeric("TRUNC", exp.Trunc, _truncate, on_answers=math.trunc),
-    _numeric("SQRT", exp.Sqrt, _root, on_answers=math.sqrt, range=ranges.root),
-    _numeric("LN", exp.Ln, _logarithm, on_answers=math.log, range=ranges.logarithm),
+    _numeric("SQRT", exp.Sqrt, _root, on_answers=math.sqrt, range=answers.root_range),
+    _numeric("LN", exp.Ln, _logarithm, on_answers=math.log, range=answers.logarithm_range),
     _numeric("LOG", exp.Log, _log_to_base, _TWO, ("LOG10", "LOG2"), on_answers=answers.logarithm),
     _growing("EXP", exp.Exp, _exponential, on_answers=math.exp, in_postgres=False),
     _numeric("POWER", exp.Pow, _power, _TWO, ("POW",), on_answers=math.pow, in_postgres=False),

@@ -13,7 +13,6 @@ from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.arithmetic import rounded
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import Mean, NodeRule, SqlFunction
-from incrowd.queries.language.expressions.ranges import increasing
 from incrowd.queries.language.trees import (
     as_decimal,
     between,
@@ -127,7 +126,7 @@ def _function(name: str, node: type[exp.Expr], *arguments: str, in_postgres: boo
         ("this", "to", *arguments),
         on_answers=NodeRule(answers.cast),
         rewritten=_rounded_answer,
-        range=increasing,
+        range=answers.increasing_range,
         in_postgres=in_postgres,
     )
 

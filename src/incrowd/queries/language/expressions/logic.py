@@ -12,7 +12,7 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
-from incrowd.queries.language.expressions import answers, ranges
+from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import (
     COMPARED,
@@ -300,7 +300,7 @@ OPERATORS = (
     _condition("AND", exp.And, _combine, _TWO, on_answers=NodeRule(answers.both)),
     _condition("OR", exp.Or, _combine, _TWO, on_answers=NodeRule(answers.either)),
     _condition("NOT", exp.Not, _negation, on_answers=lambda x: not x),
-    SqlFunction("CASE", exp.Case, _choose, _CASE, on_answers=NodeRule(answers.case), range=ranges.chosen),
+    SqlFunction("CASE", exp.Case, _choose, _CASE, on_answers=NodeRule(answers.case), range=answers.case_range),
 )
 
 _extreme_of = partial(SqlFunction, on_rows=_extreme, arguments=(*_ALL, "ignore_nulls"))
@@ -313,11 +313,13 @@ FUNCTIONS = (
         ("this", "true", "false"),
         on_answers=NodeRule(answers.when),
         rewritten=_case_of,
-        range=ranges.chosen,
+        range=answers.case_range,
     ),
-    SqlFunction("COALESCE", exp.Coalesce, _coalesce, _ALL, ("IFNULL",), NodeRule(answers.coalesce), range=ranges.hull),
-    SqlFunction("NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), range=ranges.first),
-    _extreme_of("LEAST", exp.Least, on_answers=lambda *parts: min(parts), range=ranges.least),
-    _extreme_of("GREATEST", exp.Greatest, on_answers=lambda *parts: max(parts), range=ranges.greatest),
+    SqlFunction(
+        "COALESCE", exp.Coalesce, _coalesce, _ALL, ("IFNULL",), NodeRule(answers.coalesce), range=answers.hull_range
+    ),
+    SqlFunction("NULLIF", exp.Nullif, _nullif, _TWO, on_answers=NodeRule(answers.nullif), range=answers.first_range),
+    _extreme_of("LEAST", exp.Least, on_answers=lambda *parts: min(parts), range=answers.least_range),
+    _extreme_of("GREATEST", exp.Greatest, on_answers=lambda *parts: max(parts), range=answers.greatest_range),
     SqlFunction("CLAMP", exp.Anonymous, clamp, _ALL, rewritten=_clamped_answer),
 )

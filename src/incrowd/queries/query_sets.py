@@ -14,11 +14,10 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import AggregateKind, Question
+from incrowd.queries.question import AggregateKind, Catalog, Question, Relation
 
 PLACE = "place_of_row"
 """The column that numbers the rows; it is added to the table for this purpose."""

@@ -8,10 +8,9 @@ import pytest
 
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.classical.protections import PerturbedCopy, RandomSample, SizeControl, protection_of
-from incrowd.queries.classical.sets import QuerySet, plain_question
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.classical_answers import PerturbedCopy, RandomSample, SizeControl, protection_of
+from incrowd.queries.query_sets import QuerySet, plain_question
+from incrowd.queries.question import AggregateKind, Catalog, Relation
 
 PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
 SECRET = bytes(32)
