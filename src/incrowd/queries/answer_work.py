@@ -17,6 +17,8 @@ from incrowd.core.schema import MAX_LENGTH
 from incrowd.errors import QuestionRefused
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import Measured, held_together
+from incrowd.queries.language.expressions.function import TextWork, Width
+from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.operations import (
     Gather,
@@ -184,10 +186,13 @@ def _measured(node: exp.Expr, widths: Mapping[str, int]) -> tuple[int, int]:
             return _EVALUATION, widths.get(node.name, 0)  # it is there already, however long
         case exp.Literal():
             width = len(node.name)
-        case exp.DPipe() | exp.Concat():
-            width = sum(max(_SHORT, each) for _, each in parts)
         case _:
-            width = max((each for _, each in parts), default=0)
-            width *= 3 if isinstance(node, exp.Upper | exp.Lower | exp.TimeToStr) else 1
+            function = function_of(node)
+            work = TextWork() if function is None else function.work
+            if work.width is Width.SUM:
+                width = sum(max(_SHORT, length) for _, length in parts)
+            else:
+                width = max((length for _, length in parts), default=0)
+                width *= work.growth if isinstance(work.growth, int) else 1
     own = _EVALUATION + _CHARACTER * max(0, width - _SHORT)
     return own + sum(cost for cost, _ in parts), width

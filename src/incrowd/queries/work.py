@@ -18,6 +18,8 @@ from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language.expressions.function import TextWork, Width
+from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.row_query import PLACE
 from incrowd.queries.question import PERSON, Catalog
 
@@ -155,49 +157,38 @@ def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
     if isinstance(node, exp.Literal):
         return _Cost(1, max(_NUMBER, len(node.name)) if node.is_string else _NUMBER)
     parts = [_cost(part, widths) for part in node.iter_expressions()]
-    steps = 1 + sum(map(sum, parts))
-    if isinstance(node, _TEXTS):
-        return _text(node, parts, steps)
-    if isinstance(node, _SEARCHES):
-        return _Cost(steps + math.prod(part.width for part in parts))
-    if isinstance(node, exp.Window):
-        return _Cost(steps + _WINDOW)
-    if isinstance(node, _CHOICES):
-        return _Cost(steps, max((part.width for part in parts), default=_NUMBER))
-    return _Cost(steps)
-
-
-_SEARCHES = (exp.Like, exp.Contains, exp.StrPosition)
-"""What may begin anew at each character."""
-_TEXTS = (
-    exp.Replace, exp.DPipe, exp.Concat, exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Substring, exp.MD5, exp.Cast,
-    exp.SplitPart,
-)  # fmt: skip
-"""What makes a text, of which the length is told by the parts."""
-_CHOICES = (
-    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest, exp.Paren, exp.Trim, exp.Min, exp.Max,
-    exp.Distinct, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Tuple,
-)  # fmt: skip
-"""What is as long as the longest of its parts."""
-
-
-def _text(node: exp.Expr, parts: list[_Cost], steps: int) -> _Cost:
-    """Return what a text costs that is made of others, and how long it can be."""
-    first = parts[0].width
+    steps, lengths = 1 + sum(map(sum, parts)), [part.width for part in parts]
+    function = function_of(node)
+    if function is not None:
+        return _text(node, function.work, lengths, steps)
     match node:
-        case exp.Replace():
-            first *= max(1, len(node.args["replacement"].name))
-            return _Cost(steps + first, first)
-        case exp.DPipe() | exp.Concat():
-            return _Cost(steps, sum(part.width for part in parts))
-        case exp.Upper() | exp.Lower():
-            return _Cost(steps + 3 * first, 3 * first)
-        case exp.Left() | exp.Right():
-            return _Cost(steps, min(first, int(node.expression.name)))
-        case exp.Substring():
-            return _Cost(steps, min(first, int(node.args["length"].name)))
-        case exp.SplitPart():
-            return _Cost(steps + math.prod(part.width for part in parts[:2]), first)
         case exp.MD5():
             return _Cost(steps + _HASH, _WRITTEN)
-    return _Cost(steps, max(first, _WRITTEN) if node.args["to"].this in exp.DataType.TEXT_TYPES else _NUMBER)
+        case exp.Window():
+            return _Cost(steps + _WINDOW)
+    return _Cost(steps, max(lengths, default=_NUMBER) if isinstance(node, _AS_LONG_AS_PARTS) else _NUMBER)
+
+
+_AS_LONG_AS_PARTS = (
+    exp.Paren, exp.Min, exp.Max, exp.Distinct, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Tuple,
+)  # fmt: skip
+
+
+def _text(node: exp.Expr, work: TextWork, lengths: list[int], steps: int) -> _Cost:
+    """Return what a function costs, from the table of functions, and how long its value can be."""
+    steps += math.prod(lengths[: work.searched]) if work.searched else 0
+    match work.width:
+        case Width.NUMBER:
+            return _Cost(steps)
+        case Width.SUM:
+            return _Cost(steps, sum(lengths))
+        case Width.LONGEST:
+            return _Cost(steps, max(lengths))
+        case Width.WRITTEN:
+            as_text = node.args["to"].this in exp.DataType.TEXT_TYPES
+            return _Cost(steps, max(lengths[0], _WRITTEN) if as_text else _NUMBER)
+    growth = work.growth if isinstance(work.growth, int) else max(1, len(node.args[work.growth].name))
+    width = lengths[0] * growth
+    if work.cut is not None:
+        return _Cost(steps, min(width, int(node.args[work.cut].name)))
+    return _Cost(steps + width if work.growth != 1 else steps, width)

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import duckdb
 import pytest
 
-from incrowd.queries.language.expressions.calendar import later_by_months
+from incrowd.queries.language.expressions.dates import later_by_months
 from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 

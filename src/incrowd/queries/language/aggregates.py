@@ -11,8 +11,8 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
-from incrowd.queries.language.expressions.function import LARGEST, condition, sole
-from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal, title
+from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
+from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind
@@ -250,9 +250,9 @@ def _of_people(node: exp.Expr, scope: Scope, conditions: list[exp.Expr]) -> tupl
 
 def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
     """Return a count of the rows in which a value is there and conditions hold."""
-    if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
+    if not conditions and value.optional and value.extent.numeric and _bounded(value.extent):
         return AggregateCall(AggregateKind.COUNT, value)  # the column that SUM and AVG of the same expression are about
-    tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
+    tests = [*conditions, *([present(value.tree)] if value.optional else [])]
     if not tests:
         return AggregateCall(AggregateKind.ROWS)
     tree = operand(tests[0])
@@ -288,20 +288,20 @@ def _bounded(extent: ExpressionDomain) -> bool:
 def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
-    if members is None or value.extent.type is Type.DECIMAL:
+    if members is None or value.type is Type.DECIMAL:
         raise QuestionRefused(
             "MODE needs values that can be listed from the declarations: use a column with categories, "
             "or coarser values such as FLOOR(x / 10)."
         )
-    if value.extent.type is Type.TEXT:
+    if value.type is Type.TEXT:
         return value
-    if value.extent.type is Type.BOOLEAN:
+    if value.type is Type.BOOLEAN:
         gone = exp.Not(this=exp.Paren(this=value.tree.copy()))
         tree = case((value.tree, constant("true")), (gone, constant("false")))
         written = tuple(str(member).lower() for member in members)
     else:
         tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
-    return BoundTree(tree, ExpressionDomain(Type.TEXT, values=written, optional=value.extent.optional))
+    return BoundTree(tree, ExpressionDomain(Type.TEXT, values=written, optional=value.optional))
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:

@@ -85,6 +85,37 @@ class BoundTree:
     tree: exp.Expr
     extent: ExpressionDomain
 
+    @property
+    def type(self) -> Type:
+        """The type of its values."""
+        return self.extent.type
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both ends of the range of its values."""
+        return self.extent.ends
+
+    @property
+    def optional(self) -> bool:
+        """Whether its value can be missing."""
+        return self.extent.optional
+
+    @property
+    def values(self) -> tuple[Constant, ...] | None:
+        """The values that it can have, where they are listed."""
+        return self.extent.values
+
+    @classmethod
+    def of(
+        cls,
+        tree: exp.Expr,
+        extent: ExpressionDomain,
+        parts: Sequence[BoundTree],
+        compute: Callable[..., Constant | None],
+    ) -> BoundTree:
+        """Return a function of parts: of values that can be listed, its values are computed from theirs."""
+        return cls(tree, listed(extent, parts, compute))
+
 
 def day(number: int) -> date:
     """Return the date that many days after 1970-01-01.
@@ -172,18 +203,18 @@ def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Expressi
 
 
 def listed(
-    extent: ExpressionDomain, parts: Sequence[BoundTree], twin: Callable[..., Constant | None]
+    extent: ExpressionDomain, parts: Sequence[BoundTree], compute: Callable[..., Constant | None]
 ) -> ExpressionDomain:
     """Return the extent narrowed to the values that a function takes on the listed values of its arguments.
 
-    The twin computes in Python what the engine computes from arguments that are all present.  Should the two differ
+    `compute` does in Python what the engine does from arguments that are all present.  Should the two differ
     on some value, that value is met by no declared group: an answer loses rows by it, nobody's privacy.
     """
     members = [part.extent.members() for part in parts]
     found = [values for values in members if values is not None]
     if len(found) < len(members) or math.prod(len(values) for values in found) > LISTED:
         return extent
-    results = [twin(*arguments) for arguments in itertools.product(*found)]
+    results = [compute(*arguments) for arguments in itertools.product(*found)]
     values = [value for value in results if value is not None]
     if not values:
         return replace(extent, optional=True)

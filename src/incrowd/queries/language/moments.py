@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.language.domain import ExpressionDomain
-from incrowd.queries.language.expressions.function import number
-from incrowd.queries.language.expressions.table import binder, title
+from incrowd.queries.language.expressions.function import number, title
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import copied
 

@@ -16,6 +16,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.memberships import open_exists
 from incrowd.queries.language.reading import branches, check_size, read_query
 
@@ -46,6 +47,9 @@ def normal_text(sql: str) -> str:
     for node in tree.walk():
         node.pop_comments()
         kinds.add(type(node))
+        function = function_of(node)
+        if function is not None:  # DuckDB's dialect would drop the 1 of CEIL(x, 1) without a word
+            function.check(node)
     _fold_names(tree)
     if exp.With in kinds:
         tree = _inlined(tree, {})

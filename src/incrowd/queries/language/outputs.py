@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.expressions.calendar import check_pattern
+from incrowd.queries.language.expressions.casts import check_pattern
 from incrowd.queries.language.expressions.dates import written
-from incrowd.queries.language.expressions.function import COMPARED, AnswerTypes
-from incrowd.queries.language.expressions.table import ANSWER_NAMES, BY_NODE, function_of, title
+from incrowd.queries.language.expressions.function import COMPARED, AnswerTypes, title
+from incrowd.queries.language.expressions.table import ANSWER_NAMES, BY_NODE, function_of
 from incrowd.queries.language.reading import check_size
 from incrowd.queries.language.trees import copied
 from incrowd.queries.operations import MOST_NEIGHBORS, Function, WindowColumn
@@ -48,7 +48,7 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     plain = _with_dates(plain.transform(_plain, copy=False), types)
     check_size(plain)
     for node in plain.walk():
-        if not isinstance(node, ALLOWED):
+        if type(node) not in ALLOWED:
             raise QuestionRefused(
                 f"{title(node)} is not computed on noisy answers: apply it to the rows, inside the aggregate or after "
                 f"GROUP BY. On answers there are arithmetic, comparisons, CASE, {', '.join(ANSWER_NAMES)}."
@@ -169,7 +169,10 @@ def _chosen(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
 
 def _plain(node: exp.Expr) -> exp.Expr:
     function = function_of(node)
-    return node if function is None or function.rewritten is None else function.rewritten(node)
+    if function is None or not function.answered:
+        return node
+    function.check(node)
+    return node if function.rewritten is None else function.rewritten(node)
 
 
 _RANKS: dict[type[exp.Expr], Function] = {

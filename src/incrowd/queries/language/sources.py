@@ -13,8 +13,8 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, has_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimals, hull, whole
-from incrowd.queries.language.expressions.function import condition, within
-from incrowd.queries.language.expressions.table import binder, title
+from incrowd.queries.language.expressions.function import condition, title, within
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.memberships import conjuncts, is_own, join_memberships
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
@@ -271,7 +271,7 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
     grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
     most = _most(found.rows.most, [meaning.extent for meaning in means.values()])
     few = bool(means) and most < found.rows.most
-    parts = found.rows.decimal_person | {item for item, m in means.items() if m.extent.type is Type.DECIMAL}
+    parts = found.rows.decimal_person | {item for item, m in means.items() if m.type is Type.DECIMAL}
     each = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
     trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
@@ -359,26 +359,26 @@ def _exact(node: exp.Expr, found: JoinedRows) -> BoundTree:
         if wish.at not in kinds:
             raise QuestionRefused("quantiles are not computed person by person: MIN and MAX are.")
         return BoundTree(kinds[wish.at](this=value.tree.copy()), value.extent)
-    low, high = value.extent.ends
+    low, high = value.ends
     ends = within(min(low, most * low), max(high, most * high), "SUM")
     total = _total(value, most)
     if wish.kind is AggregateKind.SUM:
-        kind = value.extent.type
+        kind = value.type
         extent = ExpressionDomain(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
-        return BoundTree(total, replace(extent, optional=value.extent.optional))
-    exact_total = cast(total, Type.DECIMAL) if value.extent.type is Type.INTEGER else total
+        return BoundTree(total, replace(extent, optional=value.optional))
+    exact_total = cast(total, Type.DECIMAL) if value.type is Type.INTEGER else total
     divided = exp.Div(
         this=exact_total, expression=exp.Nullif(this=counted, expression=exp.Literal.number(0)), typed=False, safe=False
     )
     mean = clamped(divided, float(low), float(high))
-    return BoundTree(mean, decimals(low, high, optional=value.extent.optional))
+    return BoundTree(mean, decimals(low, high, optional=value.optional))
 
 
 def _total(value: BoundTree, most: int) -> exp.Expr:
     """Return a sum that is exact whatever the order: of whole numbers, or of whole multiples of a power of two."""
-    if value.extent.type is Type.INTEGER:
+    if value.type is Type.INTEGER:
         return cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)
-    low, high = value.extent.ends
+    low, high = value.ends
     largest = max(abs(low), abs(high)) * most
     steps = _BITS - max(0, math.frexp(float(largest))[1]) if largest else 0
     scale = constant(math.ldexp(1.0, steps))

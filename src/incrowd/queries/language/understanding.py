@@ -90,9 +90,9 @@ def count_groups(keys: tuple[Key, ...]) -> int | None:
 def _key(name: str, meaning: BoundTree) -> Key:
     members = meaning.extent.members(MOST_GROUPS)
     if members is None:
-        return Key(name, meaning.extent.type, None)
-    values = (*members, None) if meaning.extent.optional else members
-    return Key(name, meaning.extent.type, values, tuple(each for each in values if each in (None, meaning.extent.rest)))
+        return Key(name, meaning.type, None)
+    values = (*members, None) if meaning.optional else members
+    return Key(name, meaning.type, values, tuple(each for each in values if each in (None, meaning.extent.rest)))
 
 
 def _renamed(node: exp.Expr, query: exp.Select, found: JoinedRows) -> exp.Expr:

@@ -18,7 +18,7 @@ from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.language.expressions.answers import safely
 from incrowd.queries.language.expressions.function import Range
-from incrowd.queries.language.expressions.table import Row, check, evaluate, range_of
+from incrowd.queries.language.expressions.table import Row, check_expression, evaluate, range_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
@@ -135,9 +135,9 @@ def check_outputs(question: Question) -> None:
     names = frozenset([key.name for key in question.keys] + [each.name for each in question.aggregates])
     names = check_worked(question.operations, question.outputs, names | set(question.marks))
     if question.having is not None:
-        check(question.having, names)
+        check_expression(question.having, names)
     for term in question.order:
-        check(term.this, names | {output.name for output in question.outputs})
+        check_expression(term.this, names | {output.name for output in question.outputs})
 
 
 def check_worked(
@@ -146,10 +146,10 @@ def check_worked(
     """Return the names that are there after operations, if these and the outputs can be computed."""
     for operation in operations:
         for tree in operation.trees:
-            check(tree, names)
+            check_expression(tree, names)
         names = frozenset(types_after([operation], dict.fromkeys(names, Type.DECIMAL)))
     for output in outputs:
-        check(output.expression, names)
+        check_expression(output.expression, names)
     return names
 
 

@@ -14,7 +14,6 @@ from incrowd.queries.language.expressions.function import Evaluate, Range, Range
 
 _BITS = 1023
 """Whole numbers of more bits are no decimals, and ever longer ones would take ever longer."""
-_PATTERNS = ("%Y", "%m", "%d")
 
 
 def safely(compute: Callable[[], Any]) -> Any:
@@ -48,30 +47,6 @@ def rounded(value: float, digits: float = 0) -> float:
 def logarithm(first: float, second: float | None = None) -> float:
     """Return LOG(x) of base 10, or LOG(base, x)."""
     return math.log10(first) if second is None else math.log(second) / math.log(first)
-
-
-def truncated(when: date, unit: str) -> date | None:
-    """Return the first day of the year, quarter or month."""
-    match unit.upper():
-        case "YEAR":
-            return when.replace(month=1, day=1)
-        case "QUARTER":
-            return when.replace(month=(when.month - 1) // 3 * 3 + 1, day=1)
-        case "MONTH":
-            return when.replace(day=1)
-    return None
-
-
-def written(when: date, pattern: str) -> str:
-    """Return a date in writing, of %Y, %m and %d.
-
-    >>> written(date(2024, 2, 29), "%m/%Y")
-    '02/2024'
-    """
-    parts = zip(_PATTERNS, when.isoformat().split("-"), strict=True)
-    for sign, part in parts:
-        pattern = pattern.replace(sign, part)
-    return pattern
 
 
 def text_of(value: Any) -> str:

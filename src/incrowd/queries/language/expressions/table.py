@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.helper import ensure_list
 
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.domain import BoundTree, among
-from incrowd.queries.language.expressions import arithmetic, calendar, casts, dates, logic, texts
+from incrowd.queries.language.domain import BoundTree
+from incrowd.queries.language.expressions import arithmetic, casts, dates, logic, texts
 from incrowd.queries.language.expressions.answers import safely
-from incrowd.queries.language.expressions.function import LARGEST, Mean, NodeRule, Range, SqlFunction
-from incrowd.queries.language.trees import constant, fixed
+from incrowd.queries.language.expressions.function import LARGEST, Mean, NodeRule, Range, SqlFunction, title
+from incrowd.queries.language.trees import fixed
 
 FUNCTIONS: tuple[SqlFunction, ...] = (
     *arithmetic.FUNCTIONS,
     *logic.FUNCTIONS,
     *texts.FUNCTIONS,
     *dates.FUNCTIONS,
-    *calendar.FUNCTIONS,
     *casts.FUNCTIONS,
 )
 """What is written as a name with arguments in brackets."""
@@ -57,14 +57,14 @@ ANSWER_NAMES = names_of(function for function in FUNCTIONS if function.answered)
 
 
 def function_of(node: exp.Expr) -> SqlFunction | None:
-    """Return the function that a node is a call of, or a kind of.
+    """Return the function that a node is a call of.
 
     >>> function_of(exp.Sqrt(this=exp.column("x"))).name, function_of(exp.column("x"))
     ('SQRT', None)
     """
     if isinstance(node, exp.Anonymous):
         return BY_NAME.get(str(node.this).upper())
-    return next((BY_NODE[kind] for kind in type(node).__mro__ if kind in BY_NODE), None)
+    return BY_NODE.get(type(node))  # not of a subclass: CONCAT_WS is one of CONCAT, and means something else
 
 
 _SMALL, _GROWTH = 500, 20
@@ -87,14 +87,10 @@ def binder(resolve: Callable[[exp.Column], BoundTree]) -> Mean:
             return _literal(node)
         if isinstance(node, exp.Boolean):
             return fixed(bool(node.this), Type.BOOLEAN)
-        named = isinstance(node, exp.Anonymous)
-        function = BY_NAME.get(str(node.this).upper()) if named else BY_NODE.get(type(node))
+        function = function_of(node)
         if function is None:
             raise refusal(node)
-        if any(value and name not in function.arguments for name, value in node.args.items()):
-            raise QuestionRefused(
-                f"{title(node)} is answered in its plain form only: leave out what follows its arguments."
-            )
+        function.check(node)
         return _small(function.on_rows(node, mean), node)
 
     return mean
@@ -105,14 +101,14 @@ def _literal(node: exp.Literal) -> BoundTree:
     written = str(node.this)
     if node.args.get("is_string"):
         if len(written) > 1000:
-            raise InvalidParameter("a text in a question has at most 1,000 characters.")
-        return BoundTree(constant(written), among(Type.TEXT, (written,), optional=False))
-    value = exact(written, "a number in the question")
+            raise InvalidParameter("a text in a query has at most 1,000 characters.")
+        return fixed(written, Type.TEXT)
+    value = exact(written, "a number in the query")
     if abs(value) > LARGEST:
-        raise InvalidParameter("numbers in a question lie within ±10^15: write a smaller one.")
+        raise InvalidParameter("numbers in a query lie within ±10^15: write a smaller one.")
     if value.denominator == 1 and written.isdigit():
-        return BoundTree(constant(int(value)), among(Type.INTEGER, (int(value),), optional=False))
-    return BoundTree(constant(float(value)), among(Type.DECIMAL, (float(value),), optional=False))
+        return fixed(int(value), Type.INTEGER)
+    return fixed(float(value), Type.DECIMAL)
 
 
 def _small(meaning: BoundTree, node: exp.Expr) -> BoundTree:
@@ -133,19 +129,6 @@ def _size(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def title(node: exp.Expr) -> str:
-    """Return the name under which a part of a question is known.
-
-    >>> title(exp.Sqrt(this=exp.column("x")))
-    'SQRT'
-    """
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).upper()[:40]
-    if isinstance(node, exp.Func):
-        return node.sql_name().upper()
-    return type(node).__name__.upper()
-
-
 def refusal(node: exp.Expr) -> Exception:
     """Return why a kind of expression is not understood, with the nearest that is.
 
@@ -153,30 +136,32 @@ def refusal(node: exp.Expr) -> Exception:
     'QuestionRefused'
     """
     if isinstance(node, exp.Null):
-        return InvalidParameter("NULL stands in CASE and COALESCE only: ask whether something is missing by x IS NULL.")
-    if isinstance(node, exp.Window):
-        return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
-    if isinstance(node, exp.AggFunc):
-        return QuestionRefused(
-            f"{title(node)} cannot stand here: aggregates stand in SELECT, HAVING and ORDER BY, not inside each other."
-        )
-    if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-        return QuestionRefused(
-            "a query inside an expression is computed with after the noise, in SELECT, HAVING and ORDER BY of a "
-            "question that is asked alone: where it decides about rows, ask it before and write its number there; for "
-            "people use x IN (SELECT …)."
-        )
-    if isinstance(node, exp.RegexpExtract | exp.RegexpReplace):
-        return QuestionRefused(
-            "a part of a text is taken by SPLIT_PART(x, '/', 2), LEFT(x, n) or SUBSTRING(x, 2, n), and cases are told "
-            "apart by CASE WHEN REGEXP_MATCHES(x, '^…') THEN …: use these instead of a regular expression."
-        )
-    if isinstance(node, exp.Star):
-        return QuestionRefused("* stands for rows, which never leave: name what to count, sum or average.")
+        return InvalidParameter("NULL stands in CASE and COALESCE only: write x IS NULL to find missing values.")
+    reason = next((reason for kinds, reason in _REASONS if isinstance(node, kinds)), None)
+    if reason is not None:
+        return QuestionRefused(reason.format(title(node)))
     name = title(node)
     near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
     hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
     return QuestionRefused(f"{name} is not among the functions that no row can make fail.{hint}")
+
+
+_REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
+    ((exp.Window,), "OVER compares single rows: GROUP BY first, windows go over the groups."),
+    ((exp.AggFunc,), "{} cannot stand here: aggregates stand in SELECT, HAVING and ORDER BY, not inside each other."),
+    (
+        (exp.Query, exp.Subquery, exp.Exists),
+        (
+            "a query inside an expression is computed after the noise, in SELECT, HAVING and ORDER BY of a query that "
+            "is not in a batch. To select rows by it, ask it first and write its number, or use x IN (SELECT …)."
+        ),
+    ),
+    (
+        (exp.RegexpExtract, exp.RegexpReplace),
+        "no text is taken apart by a regular expression: use SPLIT_PART(x, '/', 2), LEFT(x, n) or SUBSTRING(x, 2, n).",
+    ),
+    ((exp.Star,), "* stands for rows, which are never released: name what to count, sum or average."),
+)
 
 
 Row = Mapping[str, object]
@@ -192,7 +177,7 @@ def evaluate(expression: exp.Expr, row: Row) -> Any:
     >>> evaluate(parse_one("total / n"), {"total": 10, "n": 4}), evaluate(parse_one("1 / n"), {"n": 0})
     (2.5, None)
     """
-    rule = next((_RULES[kind] for kind in type(expression).__mro__ if kind in _RULES), None)
+    rule = _RULES.get(type(expression))
     if rule is None:
         raise InvalidParameter(
             f"{expression.sql()} cannot be computed from an answer: use arithmetic, comparisons, CASE or one of "
@@ -201,43 +186,28 @@ def evaluate(expression: exp.Expr, row: Row) -> Any:
     return rule(expression, row)
 
 
-def check(expression: exp.Expr, names: frozenset[str]) -> None:
+def check_expression(expression: exp.Expr, names: frozenset[str]) -> None:
     """Refuse, before a row is read, an expression that cannot be evaluated over these names."""
     for node in expression.walk():
         if isinstance(node, exp.Column) and node.name not in names:
             raise InvalidParameter(f"{node.name!r} is not part of the answer. There are: {', '.join(sorted(names))}.")
-        if not isinstance(node, (exp.Identifier, exp.DataType, exp.Var, *_RULES)):
+        if not isinstance(node, exp.Identifier | exp.DataType | exp.Var) and type(node) not in _RULES:
             evaluate(node, {})
 
 
 def _computed(function: SqlFunction) -> _Rule:
     """Return how a function is computed: from its node, or from its arguments where none is missing."""
     compute = function.on_answers
-    if isinstance(compute, NodeRule):
-        of_node = compute.compute
-        return lambda node, row: of_node(node, lambda part: evaluate(part, row))
-    if compute is None:
-        raise TypeError
-    of_values = compute
 
     def rule(node: Any, row: Row) -> object:
-        values = [
-            part.name if isinstance(part, exp.Var) else evaluate(part, row)
-            for part in _arguments_of(node, function.arguments)
-        ]
-        return None if None in values else safely(lambda: of_values(*values))
+        if isinstance(compute, NodeRule):
+            return compute.compute(node, lambda part: evaluate(part, row))
+        arguments = (part for name in function.arguments for part in ensure_list(node.args.get(name)))
+        parts = [part for part in arguments if isinstance(part, exp.Expr)]  # the rest are signs of how it was written
+        values = [part.name if isinstance(part, exp.Var) else evaluate(part, row) for part in parts]
+        return None if compute is None or None in values else safely(lambda: compute(*values))
 
     return rule
-
-
-def _arguments_of(node: Any, names: tuple[str, ...]) -> Iterator[exp.Expr]:
-    """Yield the expressions that a node has as its arguments; the rest are signs of how it was written."""
-    for name in names:
-        argument = node.args.get(name)
-        if isinstance(argument, list):
-            yield from argument
-        elif isinstance(argument, exp.Expr):
-            yield argument
 
 
 def _literal_value(node: Any, _: Row) -> object:
