@@ -229,7 +229,7 @@ def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
 
     from incrowd.drawing.answer import UNDECLARED
 
-    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).shown
+    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).rendered
     notes = [f"{UNDECLARED} --verbose lists them."] if folded else []
     print_table(title, lines or [("",) * len(header)], "\n".join((*notes, *answer.notes)), header=header)
 

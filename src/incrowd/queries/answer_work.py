@@ -60,11 +60,11 @@ def _steps(measured: Measured | Batch, units: int) -> int:
         case Measurement(question=question):
             return _of_question(question, _rows(measured, units)).steps
         case Batch():
-            counted = (each.question for shared in measured.workloads for each in shared.questions)
+            counted = (question.question for shared in measured.workloads for question in shared.questions)
             free = sum(_of_question(question, _known_rows(question)).steps for question in counted)
-            return free + sum(_steps(each, units) for each in measured.measurements)
-    parts = [_of_question(each.question, _rows(each, units)) for each in measured.measurements]
-    return sum(each.steps for each in parts) + _of_sheet(measured.question.sheet, parts).steps
+            return free + sum(_steps(one, units) for one in measured.measurements)
+    parts = [_of_question(one.question, _rows(one, units)) for one in measured.measurements]
+    return sum(part.steps for part in parts) + _of_sheet(measured.question.sheet, parts).steps
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def _rows(measured: Measurement, units: int) -> int:
     if question.public_keys:
         return _known_rows(question)
     least = 1 if threshold is None else max(1, threshold.least)
-    found = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
-    return found * (1 + len(question.totals))
+    groups = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
+    return groups * (1 + len(question.totals))
 
 
 def _known_rows(question: Question) -> int:
@@ -91,13 +91,13 @@ def _known_rows(question: Question) -> int:
 
 
 def _of_question(question: Question, rows: int) -> _Work:
-    each, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
-    asked: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
-    each += sum(_cost(tree, widths) for tree in asked if tree is not None)
-    shown = [output.expression for output in question.outputs]
-    each += sum(_cost(tree, widths) for tree in shown)
-    told = tuple(_width(tree, widths) for tree in shown)
-    return _Work(_AGGREGATE * len(question.aggregates) + rows * each, rows, told)
+    steps, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
+    trees: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
+    steps += sum(_cost(tree, widths) for tree in trees if tree is not None)
+    outputs = [output.expression for output in question.outputs]
+    steps += sum(_cost(tree, widths) for tree in outputs)
+    lengths = tuple(_width(tree, widths) for tree in outputs)
+    return _Work(_AGGREGATE * len(question.aggregates) + rows * steps, rows, lengths)
 
 
 def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
@@ -112,36 +112,35 @@ def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = f
         case RowSheet():
             return _Work(0, 1)
         case StackedSheet(sheets=sheets):
-            stacked = [_of_sheet(each, parts, together) for each in sheets]
-            steps, rows = sum(each.steps for each in stacked), sum(each.rows for each in stacked)
-            widths = tuple(map(max, zip(*(each.widths for each in stacked), strict=True)))
+            stacked = [_of_sheet(sheet_, parts, together) for sheet_ in sheets]
+            steps, rows = sum(work.steps for work in stacked), sum(work.rows for work in stacked)
+            widths = tuple(map(max, zip(*(work.widths for work in stacked), strict=True)))
             return _Work(steps + times * rows * _EVALUATION * len(widths), rows, widths)
         case JoinedSheet(left=left, right=right, on=on):
             one, other = (_of_sheet(side, parts, together) for side in (left, right))
             rows, widths = one.rows + other.rows, one.widths + other.widths
             own = times * rows * _EVALUATION * (len(on) + len(widths))
             return _Work(one.steps + other.steps + own, rows, widths)
-    below = {held_together(each, len(output.names)) for each in together for output in sheet.outputs}
-    source = _of_sheet(sheet.source, parts, together | {each for each in below if each is not None})
-    each, named = _of_operations(
-        sheet.operations, source.rows, {column_name(at): width for at, width in enumerate(source.widths)}
-    )
-    shown = [output.expression for output in sheet.outputs]
-    each += sum(_cost(tree, named) for tree in shown)
-    told = tuple(_width(tree, named) for tree in shown)
-    return _Work(source.steps + times * source.rows * each, source.rows, told)
+    below = {held_together(number, len(output.names)) for number in together for output in sheet.outputs}
+    source = _of_sheet(sheet.source, parts, together | {number for number in below if number is not None})
+    widths_by_name = {column_name(at): width for at, width in enumerate(source.widths)}
+    steps, named = _of_operations(sheet.operations, source.rows, widths_by_name)
+    outputs = [output.expression for output in sheet.outputs]
+    steps += sum(_cost(tree, named) for tree in outputs)
+    lengths = tuple(_width(tree, named) for tree in outputs)
+    return _Work(source.steps + times * source.rows * steps, source.rows, lengths)
 
 
 def _of_operations(
     operations: Sequence[Operation], rows: int, widths: Mapping[str, int]
 ) -> tuple[int, Mapping[str, int]]:
     """Return what operations cost in each row, and how long texts are behind them."""
-    each = 0
+    steps = 0
     for operation in operations:
         times = 2 if isinstance(operation, WindowColumn) else 1  # what orders rows also tells which are equal
-        each += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
+        steps += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
         widths = _widths_after(operation, widths)
-    return each, widths
+    return steps, widths
 
 
 def _key_width(key: Key) -> int:

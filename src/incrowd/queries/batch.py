@@ -51,67 +51,69 @@ class Batch:
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what all answers guarantee together, folded from the steps of all questions."""
-        shared = tuple(each.steps for each in self.workloads)
-        steps = (Questions((*shared, *(each.steps for each in self.measurements))),)
+        shared = tuple(workload.steps for workload in self.workloads)
+        steps = (Questions((*shared, *(measured.steps for measured in self.measurements))),)
         guarantee = fold(steps, self.unit, self.delta)
         return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Answer the questions one after the other, first those that share tables of counts."""
-        found: dict[int, Answer] = {}
+        answers: dict[int, Answer] = {}
         for shared in self.workloads:
-            found |= dict(zip(shared.places, shared.draw(rows, coins), strict=True))
-        for place, each in zip(self._left, self.measurements, strict=True):
-            (found[place],) = each.draw(rows, coins).answers
-        return AnswerTables(tuple(found[place] for place in sorted(found)))
+            answers |= dict(zip(shared.places, shared.draw(rows, coins), strict=True))
+        for place, measured in zip(self._left, self.measurements, strict=True):
+            (answers[place],) = measured.draw(rows, coins).answers
+        return AnswerTables(tuple(answers[place] for place in sorted(answers)))
 
     @cached_property
     def _left(self) -> tuple[int, ...]:
         """The places of the questions that are measured one by one."""
-        taken = {place for each in self.workloads for place in each.places}
+        taken = {place for workload in self.workloads for place in workload.places}
         return tuple(place for place in range(len(taken) + len(self.measurements)) if place not in taken)
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """All questions, in the order in which they were asked."""
-        found = {place: each.question for place, each in zip(self._left, self.measurements, strict=True)}
+        by_place = {place: measured.question for place, measured in zip(self._left, self.measurements, strict=True)}
         for shared in self.workloads:
-            found |= {place: each.question for place, each in zip(shared.places, shared.questions, strict=True)}
-        return tuple(found[place] for place in sorted(found))
+            by_place |= {
+                place: question.question for place, question in zip(shared.places, shared.questions, strict=True)
+            }
+        return tuple(by_place[place] for place in sorted(by_place))
 
     @property
     def expected(self) -> tuple[tuple[Expected, ...], ...]:
         """How exact each column of each answer will be, in the order of the questions."""
-        found = {place: each.expected for place, each in zip(self._left, self.measurements, strict=True)}
+        by_place = {place: measured.expected for place, measured in zip(self._left, self.measurements, strict=True)}
         for shared in self.workloads:
-            found |= dict(zip(shared.places, shared.expected, strict=True))
-        return tuple(found[place] for place in sorted(found))
+            by_place |= dict(zip(shared.places, shared.expected, strict=True))
+        return tuple(by_place[place] for place in sorted(by_place))
 
     @property
     def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
         """The queries that read rows, each with the place of its question, None where several share it."""
-        shared = tuple((None, (query,)) for each in self.workloads for query in each.statistics)
-        alone = zip(self._left, (each.statistics for each in self.measurements), strict=True)
+        shared = tuple((None, (query,)) for workload in self.workloads for query in workload.statistics)
+        alone = zip(self._left, (measured.statistics for measured in self.measurements), strict=True)
         return (*shared, *alone)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """How questions are answered together, and what their numbers are of, where that is not the whole table."""
-        caps = (each.caps.sentence for each in self.questions)
-        return (*(each.words for each in self.workloads), *dict.fromkeys(filter(None, caps)))
+        caps = (question.caps.sentence for question in self.questions)
+        return (*(workload.words for workload in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
     def width(self) -> float:
         """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
-        found = [each.noise_choice.noise for each in self.measurements]
-        widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
+        noises = [measured.noise_choice.noise for measured in self.measurements]
+        widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in noises if noise is not None]
         return sum(widths) / max(1, len(widths))
 
     @property
     def squared_error(self) -> float:
         """The total of the variances of all numbers, where all questions count."""
-        alone = (_numbers(each) * deviation_of(each) ** 2 for each in self.measurements)
-        return sum(each.total for each in self.workloads) + sum(alone)
+        alone = (_numbers(measured) * deviation_of(measured) ** 2 for measured in self.measurements)
+        return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
 def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
@@ -154,13 +156,16 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
     Where all questions count, that with the least total of squared errors; else that whose shares have the narrower
     noise, as without any workload.
     """
-    found = {place: counting(each.question, plans[0].unit, catalog) for place, each in enumerate(plans[0].measurements)}
-    counts = {place: each for place, each in found.items() if each is not None}
+    counting_queries = {
+        place: counting(measured.question, plans[0].unit, catalog)
+        for place, measured in enumerate(plans[0].measurements)
+    }
+    counts = {place: question for place, question in counting_queries.items() if question is not None}
     groups = SetPlanner.of(counts, catalog) if len(counts) > 1 else None
     if groups is None or not groups.sources:
         return min(plans, key=lambda plan: plan.width)
     alone = min(plans, key=lambda plan: plan.width)
-    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(found) else [alone])]
+    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(counting_queries) else [alone])]
     return _with_gains(min(shared, key=lambda plan: plan.squared_error) if len(shared) > 1 else shared[0], alone)
 
 
@@ -171,35 +176,35 @@ def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
     for choice in groups.choices(noise):
         terms = [plan.measurements[place].terms for place in choice.places]
         paid = sum(
-            ((each.epsilon if noise is NoiseKind.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
+            ((term.epsilon if noise is NoiseKind.LAPLACE else term.rho) or Fraction(0) for term in terms), Fraction(0)
         )
         price = QueryTerms(epsilon=paid) if noise is NoiseKind.LAPLACE else QueryTerms(rho=paid)
         chosen = [groups.questions[place] for place in choice.places]
         with suppress(Infeasible):  # noise of a small share that is too wide to be drawn
             made.append(chosen_set(choice, chosen, plan.unit, price, catalog))
-    taken = {place for each in made for place in each.places}
-    left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
+    taken = {place for made_set in made for place in made_set.places}
+    left = tuple(measured for place, measured in enumerate(plan.measurements) if place not in taken)
     return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))
 
 
 def _with_gains(plan: Batch, alone: Batch) -> Batch:
     """Return a plan whose sets of questions know how much better they are than in the best plan with equal shares."""
-    told = []
-    for each in plan.workloads:
-        chosen = tuple(alone.measurements[place] for place in each.places)
+    gained = []
+    for workload in plan.workloads:
+        chosen = tuple(alone.measurements[place] for place in workload.places)
         equal = replace(alone, measurements=chosen).squared_error
-        told.append(replace(each, gain=equal / each.total))
-    return replace(plan, workloads=tuple(told))
+        gained.append(replace(workload, gain=equal / workload.total))
+    return replace(plan, workloads=tuple(gained))
 
 
-def _numbers(each: Measurement) -> int:
-    return math.prod(len(key.values or ()) for key in each.question.keys)
+def _numbers(measured: Measurement) -> int:
+    return math.prod(len(key.values or ()) for key in measured.question.keys)
 
 
 def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
     """Return for each question its number of statistics and picks, as a share of all."""
-    asked = [measurement(question, unit, _trial(question)) for question in questions]
-    parts = [len(each.sums.all) + len(each.picks) for each in asked]
+    trials = [measurement(question, unit, _trial(question)) for question in questions]
+    parts = [len(trial.sums.all) + len(trial.picks) for trial in trials]
     return [Fraction(part, sum(parts)) for part in parts]
 
 
@@ -222,7 +227,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: 
         )
         for question, share in zip(questions, shares, strict=True)
     ]
-    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)), terms)
+    return Batch(tuple(made), unit, sum((made_set.noise_choice.delta for made_set in made), Fraction(0)), terms)
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:

@@ -36,7 +36,7 @@ class Protection(Protocol):
         """What it was asked to do."""
         ...
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
         """Return the answer, or refuse."""
         ...
 
@@ -67,13 +67,13 @@ class SizeControl:
         """What it was asked to do."""
         return (("k", str(self.k)),)
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
+    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
         """Return the exact answer, unless the set or its complement is too small."""
-        if not self.k <= len(asked.values) <= asked.size - self.k:
+        if not self.k <= len(query.values) <= query.size - self.k:
             raise QuestionRefused(
                 f"fewer than {self.k} rows fit the condition, or fewer than {self.k} do not: ask about another set."
             )
-        return asked.read_off(asked.total, Fraction(len(asked.values)))
+        return query.read_off(query.total, Fraction(len(query.values)))
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,17 @@ class PerturbedCopy:
         """What it was asked to do."""
         return (("width", str(self.width)),)
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
         """Return the exact answer about the copy; counts are those of the rows."""
-        rows = Fraction(len(asked.values))
-        if asked.kind is AggregateKind.ROWS:
+        rows = Fraction(len(query.values))
+        if query.kind is AggregateKind.ROWS:
             return rows
-        if asked.column is None:
+        if query.column is None:
             raise QuestionRefused(
                 "the copy holds columns, and nothing that is computed from them: ask for SUM(column)."
             )
-        numbers = (2 * chance(secret, "copy", asked.column, place) - 1 for place in asked.values)
-        return asked.read_off(asked.total + self.width * sum(numbers, Fraction(0)), rows)
+        numbers = (2 * chance(secret, "copy", query.column, place) - 1 for place in query.values)
+        return query.read_off(query.total + self.width * sum(numbers, Fraction(0)), rows)
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,12 @@ class RandomSample:
         """What it was asked to do."""
         return (("rate", str(self.rate)),)
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
         """Return the answer about the sample; a count or a sum is divided by the rate."""
-        drawn = [
-            value for place, value in asked.values.items() if chance(secret, "sample", asked.text, place) < self.rate
+        sample = [
+            value for place, value in query.values.items() if chance(secret, "sample", query.text, place) < self.rate
         ]
-        return asked.read_off(sum(drawn, Fraction(0)) / self.rate, len(drawn) / self.rate)
+        return query.read_off(sum(sample, Fraction(0)) / self.rate, len(sample) / self.rate)
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,9 @@ class Audited:
         """What it was asked to do."""
         return ()
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
+    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
         """Return the exact answer; whether it may be given was decided before."""
-        return asked.total
+        return query.total
 
 
 def protection_of(written: str) -> Protection:
@@ -196,8 +196,8 @@ def chance(secret: bytes, use: str, text: str, place: int) -> Fraction:
     >>> chance(b"s", "copy", "pay", 1) == chance(b"s", "copy", "pay", 1) != chance(b"s", "copy", "pay", 2)
     True
     """
-    told = "\0".join((use, text, str(place))).encode()
-    return Fraction(int.from_bytes(hmac.new(secret, told, hashlib.sha256).digest()[:8]), _FINE)
+    message = "\0".join((use, text, str(place))).encode()
+    return Fraction(int.from_bytes(hmac.new(secret, message, hashlib.sha256).digest()[:8]), _FINE)
 
 
 def _whole(written: Number) -> int:
@@ -300,7 +300,9 @@ class Auditor:
             if pivot in changed:
                 _subtract(changed, new, changed[pivot])
             reduced.append((other, changed))
-        return Auditor(tuple((each, tuple(sorted(vector.items()))) for each, vector in sorted(reduced, key=_pivot)))
+        return Auditor(
+            tuple((lead_place, tuple(sorted(vector.items()))) for lead_place, vector in sorted(reduced, key=_pivot))
+        )
 
     def determined(self, places: Iterable[int]) -> frozenset[int]:
         """Return the rows whose values would be known after the sum over these places was answered too."""

@@ -60,7 +60,9 @@ _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
     """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
-    check_names(each.name for each in (question.outputs if isinstance(question, Question) else question.sheet.columns))
+    check_names(
+        column.name for column in (question.outputs if isinstance(question, Question) else question.sheet.columns)
+    )
     if isinstance(question, Question):
         return measurement(question, unit, terms)
     if terms.epsilon is None or terms.rate is not None:
@@ -88,15 +90,15 @@ class CombinedMeasurement:
     @cached_property
     def plan(self) -> QuestionPlan:
         """What will be done and what the answer guarantees, folded from the steps of all parts."""
-        combine = Combine(self.question.text, tuple(each.name for each in self.question.sheet.columns))
-        steps = (Questions(tuple(each.steps for each in self.measurements)), combine)
+        combine = Combine(self.question.text, tuple(column.name for column in self.question.sheet.columns))
+        steps = (Questions(tuple(measured.steps for measured in self.measurements)), combine)
         guarantee = fold(steps, self.parts.unit, self.parts.delta)
         return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
 
     @property
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results all parts need."""
-        return tuple(query for each in self.measurements for query in each.statistics)
+        return tuple(query for measured in self.measurements for query in measured.statistics)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Collect the statistics of all parts from one state of the tables, and make one answer of theirs."""
@@ -105,7 +107,10 @@ class CombinedMeasurement:
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the answer that is made of those to what the engine collected for `statistics`."""
         tables = iter(collected)
-        answers = [each.noisy_answer(tuple(next(tables) for _ in each.statistics), coins) for each in self.measurements]
+        answers = [
+            measured.noisy_answer(tuple(next(tables) for _ in measured.statistics), coins)
+            for measured in self.measurements
+        ]
         return combined_answer(self.question, answers)
 
     @cached_property
@@ -123,7 +128,9 @@ class CombinedMeasurement:
             return
         measured = self.measurements[part]
         output = measured.question.outputs[place].name
-        yield from (replace(each, output=name) for each in measured.expected if each.output == output)
+        yield from (
+            replace(expectation, output=name) for expectation in measured.expected if expectation.output == output
+        )
 
 
 Measured = Measurement | CombinedMeasurement
@@ -138,15 +145,15 @@ def _origins(sheet: Sheet, at: int) -> Iterator[tuple[int | None, int]]:
         case RowSheet():
             return
         case StackedSheet(sheets=sheets):
-            for each in sheets:
-                yield from _origins(each, at)
+            for sheet_ in sheets:
+                yield from _origins(sheet_, at)
         case JoinedSheet(left=left, right=right):
             width = len(left.columns)
             yield from _origins(left, at) if at < width else _origins(right, at - width)
         case WorkedSheet(source=source, operations=operations, outputs=outputs):
             names = {column_name(place): place for place in range(len(source.columns))}
             output = outputs[at]
-            gathered = any(isinstance(each, Gather) for each in operations)
+            gathered = any(isinstance(operation, Gather) for operation in operations)
             bare = output.expression.name if len(output.names) == 1 and output.expression.key == "column" else None
             if bare in names and not gathered:
                 yield from _origins(source, names[bare])
@@ -167,8 +174,8 @@ def check_sheet(sheet: Sheet) -> None:
     """Refuse, before a row is read, what could not be computed from answers."""
     match sheet:
         case StackedSheet(sheets=sheets):
-            for each in sheets:
-                check_sheet(each)
+            for sheet_ in sheets:
+                check_sheet(sheet_)
         case JoinedSheet(left=left, right=right):
             check_sheet(left)
             check_sheet(right)
@@ -213,7 +220,7 @@ class _Contents:
             content = self._made(sheet, together)
             if together > 1:
                 plain = zip(content.columns, self.of(sheet, 1).columns, strict=True)
-                content = replace(content, columns=tuple(replace(wide, values=each.values) for wide, each in plain))
+                content = replace(content, columns=tuple(replace(wide, values=column.values) for wide, column in plain))
             self.cached[key] = content
         return self.cached[key]
 
@@ -224,7 +231,7 @@ class _Contents:
             case RowSheet():
                 return _Content((), np.zeros(1, np.bool_), (), Parts())
             case StackedSheet(sheets=sheets):
-                return _stacked(sheet, [self.of(each, together) for each in sheets])
+                return _stacked(sheet, [self.of(sheet_, together) for sheet_ in sheets])
             case JoinedSheet(left=left, right=right):
                 return _joined(sheet, self.of(left, together), self.of(right, together))
         return self._worked(sheet, together)
@@ -232,7 +239,7 @@ class _Contents:
     def _worked(self, sheet: WorkedSheet, together: int) -> _Content:
         """Return what a SELECT makes of a sheet; what it computes from several numbers has an interval of them all."""
         source = self.of(sheet.source, together)
-        columns = {column_name(at): each for at, each in enumerate(source.columns)}
+        columns = {column_name(at): column for at, column in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
             number = held_together(together, len(names))
@@ -241,9 +248,9 @@ class _Contents:
             wide = self.of(sheet.source, number).columns
             wide_columns = {name: wide[at] for at, name in enumerate(columns) if name in names}
             return {
-                name: Interval(_numbers(each.low), _numbers(each.high))
-                for name, each in wide_columns.items()
-                if each.low is not None and each.high is not None
+                name: Interval(_numbers(column.low), _numbers(column.high))
+                for name, column in wide_columns.items()
+                if column.low is not None and column.high is not None
             }
 
         made, places = worked_columns(sheet.operations, sheet.outputs, Noisy(columns, source.length, bounds))
@@ -251,10 +258,10 @@ class _Contents:
         after, chosen = _traced(sheet.operations, noise, source.chosen)
         own = tuple(_of(output.expression, after) for output in sheet.outputs)
         answer_columns = []
-        for each, output, parts in zip(made, sheet.outputs, own, strict=True):
+        for worked, output, parts in zip(made, sheet.outputs, own, strict=True):
             read = " ".join(columns[name].note for name in output.names & columns.keys())
-            column = each if each.low is None else _noted(each, *(note for note in (CHOSEN, MET) if note in read))
-            several = parts and each.low is None and not each.note and not output.names <= columns.keys()
+            column = worked if worked.low is None else _noted(worked, *(note for note in (CHOSEN, MET) if note in read))
+            several = parts and worked.low is None and not worked.note and not output.names <= columns.keys()
             answer_columns.append(_noted(column, SEVERAL) if several else _met(column, parts & chosen))
         length = len(answer_columns[0].values) if answer_columns else 0
         undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
@@ -263,8 +270,8 @@ class _Contents:
 
 def _choosing(question: Question) -> bool:
     """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
-    noise = {each.name: Parts({0}) for each in question.aggregates}
-    noise = {each.name: _of(each.expression, noise) for each in question.outputs} | noise  # ORDER BY knows both
+    noise = {aggregate.name: Parts({0}) for aggregate in question.aggregates}
+    noise = {output.name: _of(output.expression, noise) for output in question.outputs} | noise  # ORDER BY knows both
     operations = question.operations or (
         *(() if question.having is None else (Keep(question.having),)),
         Sort(question.order),
@@ -283,9 +290,9 @@ def _traced(
 ) -> tuple[Mapping[str, Parts], Parts]:
     """Return whose noise is in each name after operations, and by whose noise the rows that are left were chosen."""
     order = Parts()
-    for each in operations:
-        read = Parts().union(*(_of(tree, noise) for tree in each.trees))
-        match each:
+    for operation in operations:
+        read = Parts().union(*(_of(tree, noise) for tree in operation.trees))
+        match operation:
             case Keep():
                 chosen |= read
             case Sort():
@@ -328,7 +335,7 @@ def _numbers(ends: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _answered(answer: Answer, part: int, *, chosen: bool) -> _Content:
     undeclared = np.zeros(answer.table.num_rows, np.bool_)
     undeclared[list(answer.undeclared)] = True
-    noise = tuple(Parts({part} if each.low is not None or each.note else ()) for each in answer.columns)
+    noise = tuple(Parts({part} if column.low is not None or column.note else ()) for column in answer.columns)
     return _Content(answer.columns, undeclared, noise, Parts({part} if chosen else ()))
 
 
@@ -340,7 +347,7 @@ def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
         note = "; ".join(dict.fromkeys(part.note for part in parts if part.note))
         columns.append(AnswerColumn(column.name, _below([part.values for part in parts], column.type), low, high, note))
     undeclared = np.concatenate([content.undeclared for content in contents])
-    noise = tuple(Parts().union(*each) for each in zip(*(content.noise for content in contents), strict=True))
+    noise = tuple(Parts().union(*sources) for sources in zip(*(content.noise for content in contents), strict=True))
     return _Content(tuple(columns), undeclared, noise, Parts().union(*(content.chosen for content in contents)))
 
 
@@ -360,10 +367,10 @@ def _ends(parts: list[AnswerColumn], ends: list[pa.Array | None]) -> pa.Array | 
     """Return the ends of intervals below each other, None where there is none; nothing if there are none at all."""
     if all(end is None for end in ends):
         return None
-    each = [
+    lists = [
         [None] * len(part.values) if end is None else end.to_pylist() for part, end in zip(parts, ends, strict=True)
     ]
-    return pa.array([end for part in each for end in part], pa.float64())
+    return pa.array([end for part in lists for end in part], pa.float64())
 
 
 def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
@@ -379,10 +386,10 @@ def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
     here, there = pa.array([one for one, _ in pairs], pa.int64()), pa.array([other for _, other in pairs], pa.int64())
     met = right.chosen.union(*(left.noise[one] | right.noise[other] for one, other in sheet.on))
     chosen = left.chosen | (Parts() if sheet.padded else met)
-    beside = tuple(each | met if sheet.padded and sheet.on else each for each in right.noise)
+    beside = tuple(noise | met if sheet.padded and sheet.on else noise for noise in right.noise)
     columns = (
-        *(_met(_at(each, here), of & chosen) for each, of in zip(left.columns, left.noise, strict=True)),
-        *(_met(_at(each, there), of & (chosen | met)) for each, of in zip(right.columns, right.noise, strict=True)),
+        *(_met(_at(column, here), of & chosen) for column, of in zip(left.columns, left.noise, strict=True)),
+        *(_met(_at(column, there), of & (chosen | met)) for column, of in zip(right.columns, right.noise, strict=True)),
     )
     undeclared = [left.undeclared[one] or (other is not None and right.undeclared[other]) for one, other in pairs]
     return _Content(columns, np.array(undeclared, np.bool_), (*left.noise, *beside), chosen)

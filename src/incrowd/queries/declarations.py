@@ -69,8 +69,8 @@ def may_be_declaration(sql: str) -> bool:
     >>> may_be_declaration("show tables"), may_be_declaration("SELECT COUNT(*) FROM births")
     (True, False)
     """
-    told = _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
-    return told or _NO_ROWS.fullmatch(sql) is not None
+    mentions = _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
+    return mentions or _NO_ROWS.fullmatch(sql) is not None
 
 
 def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
@@ -91,7 +91,7 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
     if not may_be_declaration(sql):
         return None
     if _SHOW.fullmatch(sql):
-        return DeclarationAnswer(("name",), tuple((each["name"],) for each in described["tables"]))
+        return DeclarationAnswer(("name",), tuple((table["name"],) for table in described["tables"]))
     named = _DESCRIBE.fullmatch(sql)
     if named:
         return _described(_table(named, described))
@@ -104,21 +104,25 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
 
 def _table(named: re.Match[str], described: Mapping[str, Any]) -> Mapping[str, Any]:
     name = (named["quoted"] or named["plain"]).lower()
-    found: Mapping[str, Any] | None = next((each for each in described["tables"] if each["name"].lower() == name), None)
-    if found is None:
+    match: Mapping[str, Any] | None = next(
+        (table for table in described["tables"] if table["name"].lower() == name), None
+    )
+    if match is None:
         raise InvalidParameter("there is no such table: SHOW TABLES lists those that may be asked about.")
-    return found
+    return match
 
 
 def _described(table: Mapping[str, Any]) -> DeclarationAnswer:
-    rows = tuple((each["name"], each["type"], _domain(each)) for each in table["columns"])
+    rows = tuple((column["name"], column["type"], _domain(column)) for column in table["columns"])
     return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
 
 
 def _without_rows(table: Mapping[str, Any]) -> DeclarationAnswer:
     """Return the columns of a table, and none of its rows: whatever these hold, none of them is asked for."""
     columns = table["columns"]
-    return DeclarationAnswer(tuple(each["name"] for each in columns), (), tuple(each["type"] for each in columns))
+    return DeclarationAnswer(
+        tuple(column["name"] for column in columns), (), tuple(column["type"] for column in columns)
+    )
 
 
 def _domain(column: Mapping[str, Any]) -> str:
@@ -139,7 +143,7 @@ def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | Non
 
     tree = read(sql)
     tables = list(tree.find_all(exp.Table))
-    about = [each for each in tables if each.db.lower() == _INFORMATION]
+    about = [table for table in tables if table.db.lower() == _INFORMATION]
     if not about:
         return None
     if len(tables) > 1 or not _is_simple(tree):
@@ -153,14 +157,14 @@ def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | Non
     about[0].set("db", None)
     about[0].set("catalog", None)
     try:
-        found = execute(tree, tables={about[0].name: content})
+        result = execute(tree, tables={about[0].name: content})
     except (SqlglotError, TypeError, KeyError, ValueError):
         raise InvalidParameter("the information schema has no such column, or it cannot be asked like that.") from None
-    return DeclarationAnswer(tuple(found.columns), tuple(tuple(row) for row in found.rows))
+    return DeclarationAnswer(tuple(result.columns), tuple(tuple(row) for row in result.rows))
 
 
 def _is_simple(tree: exp.Select) -> bool:
-    nodes = [type(each).__name__ for each in tree.walk()]
+    nodes = [type(node).__name__ for node in tree.walk()]
     return len(nodes) <= _MOST_NODES and set(nodes) <= set(_SIMPLE)
 
 
@@ -170,10 +174,10 @@ def _tables(described: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "table_catalog": "incrowd",
             "table_schema": SCHEMA,
-            "table_name": each["name"],
-            "table_type": kinds[bool(each.get("public"))],
+            "table_name": table["name"],
+            "table_type": kinds[bool(table.get("public"))],
         }
-        for each in described["tables"]
+        for table in described["tables"]
     ]
 
 

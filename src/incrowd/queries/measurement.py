@@ -121,7 +121,7 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
         raise InvalidParameter(
             "a secret sample is drawn of one table, and this question reads more. Leave the rate out."
         )
-    if terms.rate is not None and any(each.kind is AggregateKind.DISTINCT for each in question.aggregates):
+    if terms.rate is not None and any(aggregate.kind is AggregateKind.DISTINCT for aggregate in question.aggregates):
         raise InvalidParameter(
             "how many values differ in all rows does not follow from a sample of them. Leave the rate out."
         )
@@ -146,18 +146,20 @@ class Measurement:
     @cached_property
     def noise_choice(self) -> NoiseChoice:
         """The noise, and what it costs."""
-        picks = [each for each in self.question.aggregates if is_pick(each)]
-        asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
-        plain = tuple(each for each in self.question.aggregates if not is_pick(each))
-        return choose_noise(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
+        picks = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
+        workload = Workload(self.sums, len(picks), self.question.contribution, self.unit)
+        plain = tuple(aggregate for aggregate in self.question.aggregates if not is_pick(aggregate))
+        return choose_noise(workload, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
 
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
-        each, rows = self.noise_choice.pick, self.question.contribution.rows
-        wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
-        groups = len(public_groups(self.question)) if wanted and self.question.public_keys else None
-        return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
+        epsilon, rows = self.noise_choice.pick, self.question.contribution.rows
+        aggregates = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
+        groups = len(public_groups(self.question)) if aggregates and self.question.public_keys else None
+        return tuple(
+            pick_of(aggregate, self.unit, groups, epsilon, rows) for aggregate in aggregates if epsilon is not None
+        )
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -194,7 +196,7 @@ class Measurement:
     def expected(self) -> tuple[Expected, ...]:
         """How exact each column of the answer will be."""
         return expected_of(
-            self.question, self._reading(1), {each.aggregate.name: self._note(each) for each in self.picks}
+            self.question, self._reading(1), {pick.aggregate.name: self._note(pick) for pick in self.picks}
         )
 
     def _note(self, pick: Pick) -> str:
@@ -204,8 +206,8 @@ class Measurement:
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
         """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
         rate = self.terms.rate
-        drawn = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
-        return AnswerTables((self.answer(rows.collect_together(self.statistics, drawn), coins),))
+        sample = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
+        return AnswerTables((self.answer(rows.collect_together(self.statistics, sample), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
@@ -220,14 +222,14 @@ class Measurement:
         if self.noise_choice.noise is not None:
             noisy = self.noise_choice.noise.release(groups.vectors, coins)
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
-                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
-                names, noisy = groups.names_at(shown), noisy[shown]
+                places = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
+                names, noisy = groups.names_at(places), noisy[places]
         names, noisy = (names, noisy) if listed is None else _only(frozenset(listed), names, noisy)
         totals = self._totals(names, noisy)
         names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
         for pick, table in zip(self.picks, tables, strict=True):
-            found = pick.picked(self.question, table, names, coins)
-            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
+            values = pick.picked(self.question, table, names, coins)
+            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, values, note=self._note(pick))
         several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
 
         def presented(together: int) -> Answer:
@@ -251,17 +253,17 @@ class Measurement:
         noise, threshold, place = self.noise_choice.noise, self.noise_choice.threshold, self.sums.counting
         if noise is None:
             return None
-        shown = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
-        return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
+        selection = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
+        return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, selection)
 
     def _read(self, noisy: NDArray[np.int64], together: int = 1) -> dict[str, AnswerColumn]:
         reading, columns = self._reading(together), {}
         for aggregate in self.question.aggregates:
             if reading is not None and not is_pick(aggregate):
-                found = reading.of(aggregate, noisy)
-                low, high = _ends(found.interval)
-                note = "" if found.interval else NO_INTERVAL
-                columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(found.values), low, high, note)
+                estimate = reading.of(aggregate, noisy)
+                low, high = _ends(estimate.interval)
+                note = "" if estimate.interval else NO_INTERVAL
+                columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(estimate.values), low, high, note)
         return columns
 
     def _totals(self, names: tuple[Names, ...], noisy: NDArray[np.int64]) -> GroupTotals | None:
@@ -275,12 +277,12 @@ class Measurement:
         columns = {
             name: AnswerColumn(
                 name,
-                each.values,
-                None if each.low is None else pc.if_else(alone, each.low, None),
-                None if each.high is None else pc.if_else(alone, each.high, None),
-                "; ".join(filter(None, (each.note, TOTALED))),
+                column.values,
+                None if column.low is None else pc.if_else(alone, column.low, None),
+                None if column.high is None else pc.if_else(alone, column.high, None),
+                "; ".join(filter(None, (column.note, TOTALED))),
             )
-            for name, each in self._read(totals.vectors, together).items()
+            for name, column in self._read(totals.vectors, together).items()
         }
         marks = {
             name: AnswerColumn(name, pa.array(totals.over[:, place].astype(np.int64)))
@@ -296,11 +298,17 @@ class Measurement:
         What is the sum of several groups has none.
         """
         reading = self._reading(together * max(1, len(names)))
-        wanted = [each for each in self.question.aggregates if each.name in names and not is_pick(each)]
-        found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
+        aggregates = [
+            aggregate for aggregate in self.question.aggregates if aggregate.name in names and not is_pick(aggregate)
+        ]
+        intervals = (
+            {aggregate.name: reading.of(aggregate, noisy).interval for aggregate in aggregates}
+            if reading is not None
+            else {}
+        )
         return {
             name: Interval(*(np.where(several, np.nan, end) for end in interval))
-            for name, interval in found.items()
+            for name, interval in intervals.items()
             if interval is not None
         }
 
@@ -374,10 +382,12 @@ def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:
     return (*steps, GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
 
 
-def _statistic(each: Statistic) -> NumberInGroup:
-    value = None if each.value is None else each.value.name
-    grid = each.grid
-    return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
+def _statistic(statistic: Statistic) -> NumberInGroup:
+    value = None if statistic.value is None else statistic.value.name
+    grid = statistic.grid
+    return NumberInGroup(
+        statistic.of, statistic.width, value, *((None, None) if grid is None else (grid.center, grid.step))
+    )
 
 
 def _noise(choice: NoiseChoice) -> Step:

@@ -79,8 +79,8 @@ class PlainQuestion:
         if aggregate.value is None:
             return QuerySet(self.text, aggregate.kind, size, dict.fromkeys(places, Fraction(1)), None, self.conditions)
         numbers = rows.column(aggregate.value.name).to_pylist()
-        found = zip(places, numbers, strict=True)
-        there = {place: number for place, number in found if number is not None or aggregate.kind is AggregateKind.SUM}
+        pairs = zip(places, numbers, strict=True)
+        there = {place: number for place, number in pairs if number is not None or aggregate.kind is AggregateKind.SUM}
         values = {place: Fraction(number or 0) for place, number in there.items()}
         return QuerySet(self.text, aggregate.kind, size, values, self.column, self.conditions)
 

@@ -138,8 +138,8 @@ class ContributionBounds:
         if not parts:
             return ""
         *others, last = parts
-        told = f"{', '.join(others)}, and {last}" if others else last
-        return f"Numbers are of the capped {'table' if len(self.rows) < 2 else 'tables'}: {told}."
+        listed = f"{', '.join(others)}, and {last}" if others else last
+        return f"Numbers are of the capped {'table' if len(self.rows) < 2 else 'tables'}: {listed}."
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Combination:
     @property
     def caps(self) -> tuple[str, ...]:
         """What numbers are of, each sentence once."""
-        return tuple(dict.fromkeys(each.caps.sentence for each in self.parts if each.caps.sentence))
+        return tuple(dict.fromkeys(part.caps.sentence for part in self.parts if part.caps.sentence))
 
 
 Interpreted = Question | Combination
@@ -238,9 +238,9 @@ class QueryTerms:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            given = getattr(self, item.name)
-            object.__setattr__(self, item.name, None if given is None else exact(given, item.name))
-        if sum(each is not None for each in (self.epsilon, self.error, self.rho)) != 1:
+            value = getattr(self, item.name)
+            object.__setattr__(self, item.name, None if value is None else exact(value, item.name))
+        if sum(cost is not None for cost in (self.epsilon, self.error, self.rho)) != 1:
             raise InvalidParameter(
                 "give one of epsilon, error and rho: what the answer costs, or how exact it must be."
             )
@@ -313,7 +313,7 @@ class Catalog:
         for relation in self.relations:
             if relation.name.casefold() == name.casefold():
                 return relation
-        known = [relation.name for relation in self.relations]
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(known))}."
+        names = [relation.name for relation in self.relations]
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(names))}."
         raise InvalidParameter(f"there is no table {name!r}.{hint}")

@@ -95,7 +95,9 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
 
 def _table(name: str, catalog: Catalog) -> _Flow:
     """Return the rows of a table, as it is or as it is ready: one unit has at most so many that take part."""
-    relation = next((each for each in catalog.relations if ready_name(each.name) == name), None) or catalog[name]
+    relation = (
+        next((relation for relation in catalog.relations if ready_name(relation.name) == name), None) or catalog[name]
+    )
     widths = {column.name: _width(column) for column in relation.schema.columns}
     if relation.unit.column is not None:
         widths[PERSON] = widths[relation.unit.column]
@@ -120,17 +122,17 @@ def _selected(query: exp.Select, catalog: Catalog) -> _Flow:
     widths |= {item: width for flow in sources.values() for item, width in flow.widths.items()}
     conditions = [join.args["on"] for join in query.args.get("joins") or () if join.args.get("on") is not None]
     conditions += [query.args[part] for part in ("where", "group") if query.args.get(part) is not None]
-    found, each = dict[str, int](), _ROW
+    columns, steps = dict[str, int](), _ROW
     for item in query.expressions:
         if isinstance(item, exp.Star):
-            found |= {name: width for flow in sources.values() for name, width in flow.widths.items()}
+            columns |= {name: width for flow in sources.values() for name, width in flow.widths.items()}
             continue
         cost = _cost(item.unalias(), widths)
-        found[item.alias_or_name], each = cost.width, each + cost.steps
-    each += sum(_cost(condition, widths).steps for condition in conditions)
+        columns[item.alias_or_name], steps = cost.width, steps + cost.steps
+    steps += sum(_cost(condition, widths).steps for condition in conditions)
     limit = _limit(query)
     rows = pairs if limit is None else limit if pairs is None else min(pairs, limit)
-    return _Flow(rows, found, sum(flow.steps for flow in sources.values()) + (pairs or 0) * each)
+    return _Flow(rows, columns, sum(flow.steps for flow in sources.values()) + (pairs or 0) * steps)
 
 
 def _sources(query: exp.Select) -> Iterator[exp.Expr]:

@@ -17,7 +17,7 @@ SURVEY = (2, 3, 4, 5, 3, 2)
 
 
 def dense_error(asked: KeyMarginals, sets: tuple[Axes, ...], precisions: list[float]) -> float:
-    numbers = np.concatenate([marginal_matrix(asked.sizes, axes) for axes in asked.asked])
+    numbers = np.concatenate([marginal_matrix(asked.sizes, axes) for axes in asked.questions])
     parts = [marginal_matrix(asked.sizes, axes) for axes in sets]
     return float(least_squares(numbers, parts, precisions)[1].sum())
 

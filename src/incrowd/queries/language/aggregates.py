@@ -48,8 +48,8 @@ def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
     def change(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
             return part
-        source, found = scope.find(part)
-        return column(found.name, source)
+        source, field = scope.find(part)
+        return column(field.name, source)
 
     return copied(node).transform(change, copy=False)
 
@@ -78,33 +78,33 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
         )
     if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in BY_NAME):
         raise refusal(node)
-    found = node.copy()
+    made = node.copy()
     for part, value in node.args.items():
         if isinstance(value, exp.Expr):
-            found.set(part, _again(node, value, keys, aggregate))
+            made.set(part, _again(node, value, keys, aggregate))
         elif isinstance(value, list):
-            found.set(part, [split(v, keys, aggregate) if isinstance(v, exp.Expr) else v for v in value])
-    return found
+            made.set(part, [split(v, keys, aggregate) if isinstance(v, exp.Expr) else v for v in value])
+    return made
 
 
 def _mark(node: exp.Grouping, keys: Sequence[exp.Expr]) -> exp.Expr:
     """Return GROUPING(key) as g1, g2, …: 1 in a total over all values of the key, else 0."""
-    asked = [part.unnest() for part in node.expressions]
-    if len(asked) != 1 or asked[0] not in list(keys):
+    parts = [part.unnest() for part in node.expressions]
+    if len(parts) != 1 or parts[0] not in list(keys):
         raise QuestionRefused("GROUPING(x) is asked of one expression after GROUP BY at a time.")
-    return exp.column(f"g{list(keys).index(asked[0]) + 1}")
+    return exp.column(f"g{list(keys).index(parts[0]) + 1}")
 
 
 def _beside(window: exp.Window, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
     """Return a window whose function, parts and order are over keys and aggregates."""
-    found = window.copy()
-    for holder in filter(None, (found.this, found.args.get("order"))):
+    made = window.copy()
+    for holder in filter(None, (made.this, made.args.get("order"))):
         for name, value in list(holder.args.items()):
             parts = value if isinstance(value, list) else [value]
             new = [_inside(part, keys, aggregate) if isinstance(part, exp.Expr) else part for part in parts]
             holder.set(name, new if isinstance(value, list) else new[0])
-    found.set("partition_by", [split(part, keys, aggregate) for part in window.args.get("partition_by") or ()])
-    return found
+    made.set("partition_by", [split(part, keys, aggregate) for part in window.args.get("partition_by") or ()])
+    return made
 
 
 def _inside(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
@@ -121,12 +121,12 @@ def _again(
     keys: Sequence[exp.Expr],
     aggregate: Callable[[exp.Expr], str],
 ) -> exp.Expr:
-    found = split(child, keys, aggregate)
-    plain = isinstance(found, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)
+    made = split(child, keys, aggregate)
+    plain = isinstance(made, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)
     loose = isinstance(parent, exp.Binary | exp.Unary | exp.Predicate) and (
-        not plain or isinstance(found, exp.Connector)
+        not plain or isinstance(made, exp.Connector)
     )
-    return exp.Paren(this=found) if loose else found
+    return exp.Paren(this=made) if loose else made
 
 
 AGGREGATES = (
@@ -305,10 +305,10 @@ def _choice(value: BoundTree) -> BoundTree:
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:
-    wanted = node.args.get("quantile") or node.args.get("expression")
-    if wanted is None:
+    quantile = node.args.get("quantile") or node.args.get("expression")
+    if quantile is None:
         raise InvalidParameter("write QUANTILE(x, 0.9): the quantile is missing.")
-    written = sole(binder(scope.resolve)(wanted), "the quantile")
+    written = sole(binder(scope.resolve)(quantile), "the quantile")
     if isinstance(written, bool) or not isinstance(written, int | float) or not 0 <= written <= 1:
         raise InvalidParameter("a quantile is a number from 0 to 1.")
     return Fraction(str(written))

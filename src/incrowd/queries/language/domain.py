@@ -211,10 +211,10 @@ def listed(
     on some value, that value is met by no declared group: an answer loses rows by it, nobody's privacy.
     """
     members = [part.extent.members() for part in parts]
-    found = [values for values in members if values is not None]
-    if len(found) < len(members) or math.prod(len(values) for values in found) > LISTED:
+    choices = [values for values in members if values is not None]
+    if len(choices) < len(members) or math.prod(len(values) for values in choices) > LISTED:
         return extent
-    results = [compute(*arguments) for arguments in itertools.product(*found)]
+    results = [compute(*arguments) for arguments in itertools.product(*choices)]
     values = [value for value in results if value is not None]
     if not values:
         return replace(extent, optional=True)
@@ -230,9 +230,9 @@ def hull(extents: Sequence[ExpressionDomain], *, optional: bool) -> ExpressionDo
     kinds = {extent.type for extent in extents}
     kind = next(iter(kinds)) if len(kinds) == 1 else Type.DECIMAL
     members = [extent.members() for extent in extents]
-    known = [values for values in members if values is not None]
-    if len(known) == len(members) and sum(len(values) for values in known) <= LISTED:
-        values = [float(value) if kind is Type.DECIMAL else value for value in itertools.chain(*known)]  # type: ignore[arg-type]
+    lists = [values for values in members if values is not None]
+    if len(lists) == len(members) and sum(len(values) for values in lists) <= LISTED:
+        values = [float(value) if kind is Type.DECIMAL else value for value in itertools.chain(*lists)]  # type: ignore[arg-type]
         return among(kind, values, optional=optional)
     lows, highs = [extent.low for extent in extents], [extent.high for extent in extents]
     lengths = [extent.longest for extent in extents]

@@ -24,7 +24,7 @@ from incrowd.queries.language.outer import (
 )
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
-from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, wanted_of
+from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, used_names
 from incrowd.queries.operations import (
     Gather,
     JoinedSheet,
@@ -65,7 +65,7 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
     try:
         text = dated(normal_text(sql), catalog)
         query = _aliased(read_query(text))
-        answers = _Answers(Context(catalog, wanted_of(query)))
+        answers = _Answers(Context(catalog, used_names(query)))
         if isinstance(query, exp.Select) and not answers.meet(query):
             return question_of(text, query, catalog, max_groups)
         return _combined(text, query, answers, max_groups)
@@ -78,7 +78,7 @@ class _Answers:
     """Which of the queries after FROM and JOIN are questions of their own; each is looked at once."""
 
     context: Context
-    known: dict[int, bool] = field(default_factory=dict)
+    cached: dict[int, bool] = field(default_factory=dict)
 
     def inside(self, query: exp.Select) -> list[exp.Expr | None]:
         """Return the question that each source of a query is, None where it is something else."""
@@ -88,9 +88,9 @@ class _Answers:
         ]
 
     def _is_answer(self, query: exp.Expr) -> bool:
-        if id(query) not in self.known:
-            self.known[id(query)] = is_answer(query, self.context)
-        return self.known[id(query)]
+        if id(query) not in self.cached:
+            self.cached[id(query)] = is_answer(query, self.context)
+        return self.cached[id(query)]
 
     def meet(self, query: exp.Expr) -> bool:
         """Return whether several answers meet in a query: below each other, joined, or inside of expressions."""
@@ -100,8 +100,8 @@ class _Answers:
             return False
         if any(True for _ in scalars(query)):
             return True
-        found = [inner for inner in self.inside(query) if inner is not None]
-        return bool(found) and (bool(query.args.get("joins")) or self.meet(found[0]))
+        inner_queries = [inner for inner in self.inside(query) if inner is not None]
+        return bool(inner_queries) and (bool(query.args.get("joins")) or self.meet(inner_queries[0]))
 
     def leaves(self, query: exp.Expr) -> Iterator[str]:
         """Yield the texts of the queries that read rows, as often as they occur."""
@@ -111,10 +111,10 @@ class _Answers:
             return
         for scalar in scalars(query):
             yield from self.leaves(subquery_of(scalar) or scalar)
-        found = [inner for inner in self.inside(query) if inner is not None]
-        for inner in found:
+        inner_queries = [inner for inner in self.inside(query) if inner is not None]
+        for inner in inner_queries:
             yield from self.leaves(inner)
-        if not found:
+        if not inner_queries:
             yield query.sql("duckdb")
 
 
@@ -202,8 +202,8 @@ class _Combiner:
                 "answers are joined with each other, not with tables: put what they need into one question, such as "
                 "COUNT(*) FILTER (WHERE …)."
             )
-        found = [self.sheet(inner) for inner in inside if inner is not None]
-        names, source = join_sheets(query, found, self._parts)
+        sheets = [self.sheet(inner) for inner in inside if inner is not None]
+        names, source = join_sheets(query, sheets, self._parts)
         return self._worked(query, names, source, held)
 
     @property
@@ -219,23 +219,23 @@ class _Combiner:
             self.parts[text] = self.ask(text)
         question = self.parts[text]
         types = zip(question.outputs, output_types(question), strict=True)
-        columns = tuple(SheetColumn(each.name, kind) for each, kind in types)
+        columns = tuple(SheetColumn(output.name, kind) for output, kind in types)
         return PartSheet(list(self.parts).index(text), columns, _determining(question))
 
     def _stacked(self, query: exp.Expr) -> Sheet:
         """Return answers below each other, and their order and cut."""
         sheets = tuple(self.sheet(branch) for branch in branches(query))
         first = sheets[0].columns
-        if len({len(each.columns) for each in sheets}) > 1:
+        if len({len(column.columns) for column in sheets}) > 1:
             raise InvalidParameter("all sides of UNION ALL need the same number of columns.")
-        names = [each.name.casefold() for each in first]
+        names = [column.name.casefold() for column in first]
         if len(set(names)) < len(names):
             raise InvalidParameter(
                 "the columns of an answer need different names: name them by AS in the first SELECT."
             )
         columns = tuple(
-            SheetColumn(each.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
-            for at, each in enumerate(first)
+            SheetColumn(column.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
+            for at, column in enumerate(first)
         )
         stacked = StackedSheet(sheets, columns)
         if not any(query.args.get(part) for part in ("order", "limit", "offset")):
@@ -245,7 +245,11 @@ class _Combiner:
 
     def _computed(self, query: exp.Select, held: list[exp.Subquery]) -> Sheet:
         """Return what is computed from numbers of rows and from other answers: the former are asked alone."""
-        if any(each.find_ancestor(exp.Where, exp.Group, exp.AggFunc) for each in held if each.parent_select is query):
+        if any(
+            subquery.find_ancestor(exp.Where, exp.Group, exp.AggFunc)
+            for subquery in held
+            if subquery.parent_select is query
+        ):
             raise refusal(held[0])
         if query.args.get("from_") is None:
             return self._worked(query, Names(()), RowSheet(), held)
@@ -257,15 +261,15 @@ class _Combiner:
         self, query: exp.Select, names: Names, source: Sheet, held: list[exp.Subquery], cut: Take | None = None
     ) -> Sheet:
         """Return a SELECT over a sheet; each query in its expressions stands beside all rows."""
-        texts = list(dict.fromkeys(each.sql("duckdb") for each in held))
-        known = list(names.columns)
+        texts = list(dict.fromkeys(subquery.sql("duckdb") for subquery in held))
+        named_columns = list(names.columns)
         for place, text in enumerate(texts):
-            single = self.sheet(_query_of(next(each for each in held if each.sql("duckdb") == text)))
+            single = self.sheet(_query_of(next(subquery for subquery in held if subquery.sql("duckdb") == text)))
             if len(single.columns) != 1 or not is_single(single, self._parts):
                 raise QuestionRefused(
                     "a query inside an expression gives one number: leave its GROUP BY out, or JOIN it instead."
                 )
-            known.append((_scalar_name(place), single.columns[0].name))
+            named_columns.append((_scalar_name(place), single.columns[0].name))
             source = JoinedSheet(source, single, (), padded=True)
 
         def change(node: exp.Expr) -> exp.Expr:
@@ -279,11 +283,11 @@ class _Combiner:
         plain = names.plain(query).transform(change)
         if not isinstance(plain, exp.Select):
             raise TypeError
-        columns = {key: (name, exp.column(column_name(at))) for at, (key, name) in enumerate(known)}
-        types = {column_name(at): each.type or Type.DECIMAL for at, each in enumerate(source.columns)}
+        columns = {key: (name, exp.column(column_name(at))) for at, (key, name) in enumerate(named_columns)}
+        types = {column_name(at): column.type or Type.DECIMAL for at, column in enumerate(source.columns)}
         operations: list[Operation] = []
-        shown = shown_columns(AnswerSheet(dict(columns), types, operations), plain, cut or cut_of(query))
-        return WorkedSheet(source, tuple(operations), tuple(map(_bare, shown)))
+        outputs = shown_columns(AnswerSheet(dict(columns), types, operations), plain, cut or cut_of(query))
+        return WorkedSheet(source, tuple(operations), tuple(map(_bare, outputs)))
 
 
 def _bare(output: OutputColumn) -> OutputColumn:
@@ -305,13 +309,13 @@ def _query_of(scalar: exp.Subquery) -> exp.Expr:
 
 def _determining(question: Question) -> frozenset[int] | None:
     """Return the places of columns that no two rows of an answer share all values of, if it shows such columns."""
-    gathers = [each for each in question.operations if isinstance(each, Gather)]
+    gathers = [operation for operation in question.operations if isinstance(operation, Gather)]
     if question.totals and not gathers:
         return None
     names = {key.name for key in (gathers[-1].keys if gathers else question.keys)}
-    inner = [each.expression.unnest() for each in question.outputs]
-    shown = {tree.name: at for at, tree in enumerate(inner) if isinstance(tree, exp.Column)}
-    return frozenset(shown[name] for name in names) if names <= shown.keys() else None
+    inner = [output.expression.unnest() for output in question.outputs]
+    places = {tree.name: at for at, tree in enumerate(inner) if isinstance(tree, exp.Column)}
+    return frozenset(places[name] for name in names) if names <= places.keys() else None
 
 
 _NUMBERS = (Type.INTEGER, Type.DECIMAL)
@@ -319,15 +323,15 @@ _NUMBERS = (Type.INTEGER, Type.DECIMAL)
 
 def _one_type(kinds: list[Type | None], at: int) -> Type | None:
     """Return the type that a column has on all sides of UNION ALL, or refuse different ones."""
-    known = {kind for kind in kinds if kind is not None}
-    if known and known <= set(_NUMBERS):
-        return Type.INTEGER if known == {Type.INTEGER} else Type.DECIMAL
-    if len(known) > 1:
+    types = {kind for kind in kinds if kind is not None}
+    if types and types <= set(_NUMBERS):
+        return Type.INTEGER if types == {Type.INTEGER} else Type.DECIMAL
+    if len(types) > 1:
         raise InvalidParameter(
             f"column {at + 1} has different types on the sides of UNION ALL: make them the same, such as by "
             "CAST(x AS TEXT)."
         )
-    return next(iter(known), None)
+    return next(iter(types), None)
 
 
 def _ordered(query: exp.Expr, columns: tuple[SheetColumn, ...]) -> exp.Expr | None:
@@ -335,12 +339,12 @@ def _ordered(query: exp.Expr, columns: tuple[SheetColumn, ...]) -> exp.Expr | No
     order = query.args.get("order")
     if order is None:
         return None
-    found: exp.Expr = order.copy()
-    for term in found.expressions:
+    ordered: exp.Expr = order.copy()
+    for term in ordered.expressions:
         inner = term.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             place = int(inner.name) if inner.name.isdigit() else 0
             if not 1 <= place <= len(columns):
                 raise InvalidParameter(f"a number after ORDER BY points at one of the {len(columns)} columns.")
             term.set("this", exp.column(exp.to_identifier(columns[place - 1].name, quoted=True)))
-    return found
+    return ordered

@@ -36,20 +36,20 @@ class Names:
     @classmethod
     def of(cls, sheet: Sheet) -> Names:
         """Return the names where a sheet stands alone."""
-        return cls(tuple((each.name.casefold(), each.name) for each in sheet.columns))
+        return cls(tuple((column.name.casefold(), column.name) for column in sheet.columns))
 
     def plain(self, query: exp.Select) -> exp.Select:
         """Return a query whose columns are keys, and whose items have names."""
-        found = query.copy()
-        found.set("joins", None)
-        found.set("expressions", [each for item in found.expressions for each in self._item(item)])
+        made = query.copy()
+        made.set("joins", None)
+        made.set("expressions", [keyed for item in made.expressions for keyed in self._item(item)])
         if not self.several:
-            return found
-        aliases = {item.alias.casefold() for item in found.expressions if isinstance(item, exp.Alias)}
+            return made
+        aliases = {item.alias.casefold() for item in made.expressions if isinstance(item, exp.Alias)}
         for name in ("where", "group", "having", "qualify", "order"):
-            if found.args.get(name) is not None:
-                found.set(name, self._keyed(found.args[name], aliases if name == "order" else set()))
-        return found
+            if made.args.get(name) is not None:
+                made.set(name, self._keyed(made.args[name], aliases if name == "order" else set()))
+        return made
 
     def _item(self, item: exp.Expr) -> list[exp.Expr]:
         """Return a column of SELECT with its name, or the columns that a star stands for."""
@@ -82,12 +82,12 @@ class Names:
         """Return the key of a column, None where no source has one of its name."""
         if column.table:
             return f"{column.table}.{column.name}".casefold()
-        found = [key for key, name in self.columns if name.casefold() == column.name.casefold()]
-        if len(found) > 1 and column.name.casefold() not in self.merged:
+        keys = [key for key, name in self.columns if name.casefold() == column.name.casefold()]
+        if len(keys) > 1 and column.name.casefold() not in self.merged:
             raise InvalidParameter(
                 f"{column.name!r} is a column of several answers: write which, as in a.{column.name}."
             )
-        return found[0] if found else None
+        return keys[0] if keys else None
 
 
 def named(tree: exp.Expr, name: str) -> exp.Alias:
@@ -109,10 +109,10 @@ def join_sheets(query: exp.Select, sheets: list[Sheet], parts: tuple[Question, .
     if not joins:
         return Names.of(sheets[0]), sheets[0]
     aliases = [source.alias_or_name for source in sources(query)]
-    keys = [(f"{aliases[0]}.{each.name}".casefold(), each.name) for each in sheets[0].columns]
+    keys = [(f"{aliases[0]}.{column.name}".casefold(), column.name) for column in sheets[0].columns]
     merged, joined = set[str](), sheets[0]
     for join, alias, right in zip(joins, aliases[1:], sheets[1:], strict=True):
-        own = [(f"{alias}.{each.name}".casefold(), each.name) for each in right.columns]
+        own = [(f"{alias}.{column.name}".casefold(), column.name) for column in right.columns]
         using = [part.name.casefold() for part in join.args.get("using") or ()]
         merged |= set(using)
         names = Names((*keys, *own), tuple(aliases), frozenset(merged))
@@ -126,19 +126,19 @@ def join_sheets(query: exp.Select, sheets: list[Sheet], parts: tuple[Question, .
 def _pairs(join: exp.Join, names: Names, width: int, using: list[str]) -> tuple[tuple[int, int], ...]:
     """Return the places of the columns that a join makes equal, in the left and in the right sheet."""
     places = {key: at for at, (key, _) in enumerate(names.columns)}
-    shown = [name.casefold() for _, name in names.columns]
-    found: list[tuple[int | None, int | None]] = []
+    column_names = [name.casefold() for _, name in names.columns]
+    pairs: list[tuple[int | None, int | None]] = []
     for name in using:
-        there = shown.index(name, width) if name in shown[width:] else None
-        found.append((shown.index(name) if name in shown[:width] else None, there))
+        there = column_names.index(name, width) if name in column_names[width:] else None
+        pairs.append((column_names.index(name) if name in column_names[:width] else None, there))
     for part in () if join.args.get("on") is None else conjuncts(join.args["on"]):
         sides = [side.unnest() for side in (part.this, part.expression)] if isinstance(part, exp.EQ) else []
         keys = [names.key(side) for side in sides if isinstance(side, exp.Column)]
         at = sorted(places[key] for key in keys if key in places)
-        found.append((at[0], at[1]) if len(at) == 2 and at[0] < width <= at[1] else (None, None))
-    if any(left is None or right is None for left, right in found):
+        pairs.append((at[0], at[1]) if len(at) == 2 and at[0] < width <= at[1] else (None, None))
+    if any(left is None or right is None for left, right in pairs):
         raise QuestionRefused("answers are joined ON a.x = b.x AND …, columns of both, or USING (x).")
-    return tuple((left, right - width) for left, right in found if left is not None and right is not None)
+    return tuple((left, right - width) for left, right in pairs if left is not None and right is not None)
 
 
 def _check_join(
@@ -179,9 +179,9 @@ def apart(query: exp.Select, held: list[exp.Subquery], context: Context) -> Apar
     group = query.args.get("group")
     if query.args.get("distinct") is not None or (group is not None and has_sets(group.expressions)):
         raise refusal(held[0])
-    found = sources_of(join_memberships(query, context.catalog), context)
-    nodes = grouping_nodes(query, found)
-    over = _Over(query, found.scope, nodes, {})
+    joined = sources_of(join_memberships(query, context.catalog), context)
+    nodes = grouping_nodes(query, joined)
+    over = _Over(query, joined.scope, nodes, {})
     outer = over.select()
     if not nodes and not over.aggregates:
         raise refusal(held[0])
@@ -225,15 +225,15 @@ class _Over:
             named(self._tree(item.unalias()), item.alias or called(item.unalias(), self.scope))
             for item in query.expressions
         ]
-        found = exp.Select(expressions=items)
+        made = exp.Select(expressions=items)
         for name, kind in (("having", exp.Where), ("qualify", exp.Qualify)):
             if query.args.get(name) is not None:
                 tree = self._tree(unnamed(query.args[name].this, query, self.scope))
-                found.set("where" if kind is exp.Where else name, kind(this=tree))
+                made.set("where" if kind is exp.Where else name, kind(this=tree))
         order = query.args.get("order")
         if order is not None:
-            found.set("order", exp.Order(expressions=[self._ordered(term) for term in order.expressions]))
-        return found
+            made.set("order", exp.Order(expressions=[self._ordered(term) for term in order.expressions]))
+        return made
 
     def _ordered(self, term: exp.Expr) -> exp.Expr:
         aliases = {item.alias.casefold() for item in self.query.expressions if isinstance(item, exp.Alias)}

@@ -56,22 +56,22 @@ def join_rows(
     either of its rows, so that too takes away m·n pairs at most.  After LEFT JOIN of another dataset it would turn
     pairs into rows without a partner, which are rows in addition: that is refused.
     """
-    found = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
+    joined = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
     for place, (join, rows) in enumerate(others, 2):
-        join, used = _with_condition(join, found, (rows, f"t{place}"), where)  # noqa: PLW2901 (the join goes on)
-        found = replace(_beside(found, join, rows, f"t{place}"), used=(*found.used, *used))
-    return found
+        join, used = _with_condition(join, joined, (rows, f"t{place}"), where)  # noqa: PLW2901 (the join goes on)
+        joined = replace(_beside(joined, join, rows, f"t{place}"), used=(*joined.used, *used))
+    return joined
 
 
 def _with_condition(
-    join: exp.Join, found: JoinedRows, what: tuple[RowQuery, str], where: Sequence[exp.Expr]
+    join: exp.Join, joined: JoinedRows, what: tuple[RowQuery, str], where: Sequence[exp.Expr]
 ) -> tuple[exp.Join, list[exp.Expr]]:
     """Return a join without ON under those conditions after WHERE that make its columns equal to those before it."""
     bare = not join.args.get("on") and not join.args.get("using") and not join.args.get("side")
     if not bare or join.args.get("kind") not in (None, "", "CROSS") or join.args.get("method"):
         return join, []
     rows, name = what
-    scope = Scope((*found.scope.sources, (name, rows)), found.scope.shared, found.scope.optional)
+    scope = Scope((*joined.scope.sources, (name, rows)), joined.scope.shared, joined.scope.optional)
     used = [part for part in where if _known_pair(part, scope, name)]
     moved: exp.Join = join.copy()
     moved.set("kind", None)
@@ -95,7 +95,7 @@ def same_unit(left: RowQuery, right: RowQuery) -> Unit:
     return left.unit
 
 
-def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> JoinedRows:
+def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> JoinedRows:
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
@@ -103,42 +103,42 @@ def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Joi
             "tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table: use one of these."
         )
     left = side == "LEFT"
-    if left and not found.rows.private:
-        if not rows.private or len(found.scope.sources) > 1:
+    if left and not joined.rows.private:
+        if not rows.private or len(joined.scope.sources) > 1:
             raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
         inner: exp.Join = join.copy()
         inner.set("side", None)
-        return replace(_beside(found, inner, rows, name), padded="t1")
+        return replace(_beside(joined, inner, rows, name), padded="t1")
     scope = Scope(
-        (*found.scope.sources, (name, rows)),
-        found.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
-        found.scope.optional | ({name} if left else frozenset()),
+        (*joined.scope.sources, (name, rows)),
+        joined.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
+        joined.scope.optional | ({name} if left else frozenset()),
     )
-    on, pairs = _conditions(join, found, replace(scope, optional=found.scope.optional), name)
-    if found.rows.private and rows.private:
-        return _people(found, (join, on), (rows, name), scope)
-    if not found.rows.private and not rows.private:
+    on, pairs = _conditions(join, joined, replace(scope, optional=joined.scope.optional), name)
+    if joined.rows.private and rows.private:
+        return _people(joined, (join, on), (rows, name), scope)
+    if not joined.rows.private and not rows.private:
         raise QuestionRefused("start with the private table, then join the public ones to it.")
-    public = rows if found.rows.private else found.rows
-    keys = [(right if found.rows.private else left_).name for left_, right in pairs]
+    public = rows if joined.rows.private else joined.rows
+    keys = [(right if joined.rows.private else left_).name for left_, right in pairs]
     limited, many = _limited(public, keys)
-    private = found.rows if found.rows.private else rows
+    private = joined.rows if joined.rows.private else rows
     total = replace(
         private,
         most=_multiplied(private.most, many),
-        tables=(*found.rows.tables, *rows.tables),
+        tables=(*joined.rows.tables, *rows.tables),
         relation=None,
     )
-    first = found.source if found.rows.private else subquery(limited, "t1")
-    second = limited if found.rows.private else rows.query
-    carrier = found.carrier if found.rows.private else name
-    joins = (*found.joins, _join(second, name, on, side))
-    return JoinedRows(first, joins, scope, total, carrier, padded=found.padded)
+    first = joined.source if joined.rows.private else subquery(limited, "t1")
+    second = limited if joined.rows.private else rows.query
+    carrier = joined.carrier if joined.rows.private else name
+    joins = (*joined.joins, _join(second, name, on, side))
+    return JoinedRows(first, joins, scope, total, carrier, padded=joined.padded)
 
 
-def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
+def _people(joined: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
     (join, on), (rows, name) = how, what
-    unit = same_unit(found.rows, rows)
+    unit = same_unit(joined.rows, rows)
     same = any(
         {side.name for side in (part.this, part.expression)} == {PERSON}
         for part in on.find_all(exp.EQ)
@@ -148,29 +148,29 @@ def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQu
         raise QuestionRefused(
             "private tables are joined on the column that tells people apart: ON a.person = b.person, and more by AND."
         )
-    if join.args.get("side") and len({*found.rows.datasets, *rows.datasets}) > 1:
+    if join.args.get("side") and len({*joined.rows.datasets, *rows.datasets}) > 1:
         raise QuestionRefused(
             "LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS join tables of one dataset: somebody who leaves the second of "
             "two datasets would change rows of the first, and not only take rows away. Use JOIN, or IN alone."
         )
     total = replace(
-        found.rows,
-        most=_multiplied(found.rows.most, rows.most),
-        tables=(*found.rows.tables, *rows.tables),
-        datasets=(*found.rows.datasets, *rows.datasets),
+        joined.rows,
+        most=_multiplied(joined.rows.most, rows.most),
+        tables=(*joined.rows.tables, *rows.tables),
+        datasets=(*joined.rows.datasets, *rows.datasets),
     )
-    joins = (*found.joins, _join(rows.query, name, on, join.args.get("side") or ""))
-    return JoinedRows(found.source, joins, scope, total, found.carrier, padded=found.padded)
+    joins = (*joined.joins, _join(rows.query, name, on, join.args.get("side") or ""))
+    return JoinedRows(joined.source, joins, scope, total, joined.carrier, padded=joined.padded)
 
 
-def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
+def _conditions(join: exp.Join, joined: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
     """Return the condition of a join, bound, and the pairs of columns that it makes equal."""
     mean = binder(scope.resolve)
     parts = list(_conjuncts(join.args.get("on")))
     for item in join.args.get("using") or ():
         lefts = [
             source
-            for source, rows in found.scope.sources
+            for source, rows in joined.scope.sources
             if any(f.name.casefold() == item.name.casefold() for f in rows.fields)
         ]
         if not lefts:
@@ -236,18 +236,20 @@ def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
     """Return a public table with at most as many rows for each value joined on as were counted, and that number."""
     if rows.relation is None:
         raise QuestionRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")
-    wanted = frozenset(key.casefold() for key in keys)
-    known = [
-        many for columns, many in rows.relation.most.items() if frozenset(name.casefold() for name in columns) <= wanted
+    key_names = frozenset(key.casefold() for key in keys)
+    counts = [
+        many
+        for columns, many in rows.relation.most.items()
+        if frozenset(name.casefold() for name in columns) <= key_names
     ]
-    if not known:
+    if not counts:
         raise QuestionRefused(
             f"nothing is known about how many rows of {rows.relation.name!r} share the values it is joined on: "
             "join on its key, or let the owner of the data declare it."
         )
-    many = min(known)
+    many = min(counts)
     names = [item.name for item in rows.fields]
-    by = [item for item in names if item.casefold() in wanted]
+    by = [item for item in names if item.casefold() in key_names]
     return first_rows(rows.query, by, [column(item) for item in names], many), many
 
 

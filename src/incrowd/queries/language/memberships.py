@@ -141,9 +141,9 @@ class _Membership:
 
 def _odd(query: exp.Select, *more: str) -> bool:
     """Return whether a query has a clause that memberships do not have; HAVING goes with GROUP BY."""
-    known = ("expressions", "from_", "joins", "where", "having", "distinct", *more)
+    allowed = ("expressions", "from_", "joins", "where", "having", "distinct", *more)
     bare = query.args.get("having") is not None and query.args.get("group") is None
-    return bare or any(value for name, value in query.args.items() if name not in known)
+    return bare or any(value for name, value in query.args.items() if name not in allowed)
 
 
 def _quoted(name: str) -> exp.Identifier:
@@ -159,21 +159,21 @@ def join_memberships(query: exp.Select, catalog: Catalog) -> exp.Select:
         texts[text], uses[text] = node, uses.get(text, 0) + 1
     if not texts:
         return query
-    found: exp.Select = query.copy()
+    made: exp.Select = query.copy()
     many = len(list(_sources(query)))
-    where = found.args.get("where")
+    where = made.args.get("where")
     parts = [] if where is None else list(conjuncts(where.this))
     plain = [part.unnest().sql("duckdb") for part in parts]
-    known = {text: _Membership(node, f"t{many + at}", at) for at, (text, node) in enumerate(texts.items(), 1)}
-    sure = {text for text in known if uses[text] == 1 and text in plain}
+    memberships = {text: _Membership(node, f"t{many + at}", at) for at, (text, node) in enumerate(texts.items(), 1)}
+    sure = {text for text in memberships if uses[text] == 1 and text in plain}
     rest = [part for part, text in zip(parts, plain, strict=True) if text not in sure]
     if where is not None:
-        found.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)
-    for node in list(_own(found)):
-        node.replace(known[node.sql("duckdb")].flag)
-    joins = [each.join(catalog, None if text in sure else "LEFT") for text, each in known.items()]
-    found.set("joins", [*(found.args.get("joins") or ()), *joins])
-    return found
+        made.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)
+    for node in list(_own(made)):
+        node.replace(memberships[node.sql("duckdb")].flag)
+    joins = [membership.join(catalog, None if text in sure else "LEFT") for text, membership in memberships.items()]
+    made.set("joins", [*(made.args.get("joins") or ()), *joins])
+    return made
 
 
 def _own(query: exp.Select) -> Iterator[exp.In]:

@@ -84,9 +84,9 @@ def _written(tree: exp.Expr) -> str:
 def _fold_names(tree: exp.Expr) -> None:
     """Write every name in small letters; only the name of a column of the answer keeps the case that quotes gave it."""
     outermost = branches(tree)[0].expressions
-    kept = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
+    cased = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
     for name in tree.find_all(exp.Identifier):
-        if not (id(name) in kept and name.args.get("quoted")):
+        if not (id(name) in cased and name.args.get("quoted")):
             name.set("this", str(name.this).lower())
         plain = _SIMPLE.fullmatch(str(name.this)) is not None and str(name.this).upper() not in _words()
         name.set("quoted", not plain)
@@ -97,7 +97,7 @@ def _words() -> frozenset[str]:
     return frozenset(word for words in DuckDB.Tokenizer.KEYWORDS for word in words.upper().split())
 
 
-def _inlined(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
+def _inlined(node: exp.Expr, named_queries: Mapping[str, exp.Expr]) -> exp.Expr:
     """Return the tree with every named query put where its name stands."""
     with_ = node.args.get("with_")
     if with_ is not None:
@@ -106,16 +106,16 @@ def _inlined(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
         for named in with_.expressions:
             if named.args["alias"].args.get("columns"):
                 raise QuestionRefused("name the columns of WITH inside of it, by AS.")
-            known = {**known, named.alias: _inlined(named.this, known)}
-            check_size(known[named.alias])
+            named_queries = {**named_queries, named.alias: _inlined(named.this, named_queries)}
+            check_size(named_queries[named.alias])
         node.set("with_", None)
-    if isinstance(node, exp.Table) and not node.args.get("db") and node.name in known:
+    if isinstance(node, exp.Table) and not node.args.get("db") and node.name in named_queries:
         if any(value for part, value in node.args.items() if part not in ("this", "alias")):
             raise QuestionRefused("a query named by WITH stands alone in FROM: leave out what follows its name.")
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
-        return exp.Subquery(this=known[node.name].copy(), alias=alias.copy())
+        return exp.Subquery(this=named_queries[node.name].copy(), alias=alias.copy())
     for part in list(node.args):
-        _replace(node, part, lambda child: _inlined(child, known))
+        _replace(node, part, lambda child: _inlined(child, named_queries))
     return node
 
 
@@ -170,9 +170,9 @@ def _resolve_positions(select: exp.Select) -> None:
 
 def _pointed_inside(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-        found: exp.Expr = node.copy()
-        found.set("expressions", [_pointed_inside(part, items) for part in node.expressions])
-        return found
+        made: exp.Expr = node.copy()
+        made.set("expressions", [_pointed_inside(part, items) for part in node.expressions])
+        return made
     return _pointed(node.unnest() if isinstance(node, exp.Paren) else node, items)
 
 
@@ -220,14 +220,14 @@ def _open_quantiles(select: exp.Expr) -> None:
     for item in select.args["expressions"]:
         node = item.unalias()
         part = "quantile" if node.args.get("quantile") is not None else "expression"
-        wanted = node.args.get(part) if isinstance(node, _QUANTILES) else None
-        if not isinstance(wanted, exp.Array):
+        quantiles = node.args.get(part) if isinstance(node, _QUANTILES) else None
+        if not isinstance(quantiles, exp.Array):
             items.append(item)
             continue
-        known = all(each.is_number for each in wanted.expressions)
-        if not known or not 1 <= len(wanted.expressions) <= _MOST_QUANTILES:
+        numeric = all(quantile.is_number for quantile in quantiles.expressions)
+        if not numeric or not 1 <= len(quantiles.expressions) <= _MOST_QUANTILES:
             raise InvalidParameter(f"a list of quantiles holds 1 to {_MOST_QUANTILES} numbers, such as [0.25, 0.5].")
-        for place in wanted.expressions:
+        for place in quantiles.expressions:
             one = node.copy()
             one.set(part, place.copy())
             items.append(exp.alias_(one, f"{item.alias or 'quantile'}_{100 * float(place.name):g}", quoted=True))

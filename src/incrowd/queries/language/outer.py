@@ -80,10 +80,10 @@ def is_answer(query: exp.Expr, context: Context) -> bool:
     group = query.args.get("group")
     if group is None:
         return any(_aggregates(item) for item in query.expressions)
-    found = sources_of(join_memberships(query, context.catalog), context)
+    joined = sources_of(join_memberships(query, context.catalog), context)
     plain = [node for node in group.expressions if isinstance(node, exp.Column)]
-    known = {item.name.casefold() for _, rows in found.scope.sources for item in rows.fields}
-    return not any(found.scope.find(node)[1].person for node in plain if node.name.casefold() in known)
+    field_names = {item.name.casefold() for _, rows in joined.scope.sources for item in rows.fields}
+    return not any(joined.scope.find(node)[1].person for node in plain if node.name.casefold() in field_names)
 
 
 def sources(query: exp.Select) -> list[exp.Expr]:
@@ -94,8 +94,8 @@ def sources(query: exp.Select) -> list[exp.Expr]:
 
 def _aggregates(node: exp.Expr) -> bool:
     windows = {id(window.this) for window in node.find_all(exp.Window)}
-    found = (part for part in node.find_all(exp.AggFunc) if part.parent_select is node.parent_select)
-    return any(id(part) not in windows for part in found)
+    own = (part for part in node.find_all(exp.AggFunc) if part.parent_select is node.parent_select)
+    return any(id(part) not in windows for part in own)
 
 
 def gathers(query: exp.Select) -> bool:
@@ -124,11 +124,11 @@ class AnswerSheet:
         def change(part: exp.Expr) -> exp.Expr:
             if not isinstance(part, exp.Column):
                 return part
-            known = self.columns.get(part.name.casefold())
-            if isinstance(part.this, exp.Star) or known is None:
-                told = ", ".join(name for name, _ in self.columns.values())
-                raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {told}.")
-            return exp.Paren(this=known[1].copy())
+            column = self.columns.get(part.name.casefold())
+            if isinstance(part.this, exp.Star) or column is None:
+                names = ", ".join(name for name, _ in self.columns.values())
+                raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {names}.")
+            return exp.Paren(this=column[1].copy())
 
         changed: exp.Expr = node.copy().transform(change, copy=False)
         return changed
@@ -141,13 +141,15 @@ def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
         *ending(base.order, Take(base.limit, base.offset)),
     ]
     columns: dict[str, tuple[str, exp.Expr]] = {
-        each.name.casefold(): (each.name, each.expression) for each in base.outputs
+        output.name.casefold(): (output.name, output.expression) for output in base.outputs
     }
     answer = AnswerSheet(columns, types_of(base), made)
     outputs = shown_columns(answer, query, cut)
-    names = {each.name for each in base.aggregates} - _gathered(answer.operations)
-    told = tuple(_bare(each, names) for each in outputs)
-    return replace(base, outputs=told, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations))
+    names = {aggregate.name for aggregate in base.aggregates} - _gathered(answer.operations)
+    bare_outputs = tuple(_bare(output, names) for output in outputs)
+    return replace(
+        base, outputs=bare_outputs, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations)
+    )
 
 
 def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[OutputColumn, ...]:
@@ -159,14 +161,14 @@ def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[Ou
 def types_of(question: Question) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
     types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
-    types |= {each.name: _type(each) for each in question.aggregates}
+    types |= {aggregate.name: _type(aggregate) for aggregate in question.aggregates}
     return types_after(question.operations, types)
 
 
 def output_types(question: Question) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
     types = types_of(question)
-    return tuple(_kind(each.expression, types) for each in question.outputs)
+    return tuple(_kind(output_.expression, types) for output_ in question.outputs)
 
 
 def _type(aggregate: Aggregate) -> Type:
@@ -176,8 +178,8 @@ def _type(aggregate: Aggregate) -> Type:
 
 def _gathered(operations: list[Operation]) -> set[str]:
     """Return the names that no longer mean an aggregate of rows."""
-    gathers = [each for each in operations if isinstance(each, Gather)]
-    return {name for each in gathers for name in types_after([each], {})}
+    gathers = [gather for gather in operations if isinstance(gather, Gather)]
+    return {name for gather in gathers for name in types_after([gather], {})}
 
 
 def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
@@ -224,8 +226,8 @@ class _Outer:
                     raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
                 items += [(name, exp.column(exp.to_identifier(key, quoted=True))) for key, (name, _) in self._columns]
             else:
-                known = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
-                items.append((item.alias or (known[0] if known else node.sql("duckdb").lower()), node))
+                column = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
+                items.append((item.alias or (column[0] if column else node.sql("duckdb").lower()), node))
         names = [name.casefold() for name, _ in items]
         if len(set(names)) < len(names):
             raise InvalidParameter("the columns of an answer need different names: name them by AS.")
@@ -276,9 +278,9 @@ class _Outer:
         tree = self.answer.over(node)
         if keys is not None:
             tree = split(tree, [key.unnest() for key in keys], self._total)
-        found = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
+        expression = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
         self.answer.types |= register.types
-        return found
+        return expression
 
     def _total(self, node: exp.Expr) -> str:
         """Return the name of an aggregate of rows of the answer, a new one if it was not met before."""
@@ -302,9 +304,9 @@ class _Outer:
         gather = self.answer.operations[-1]
         if not isinstance(gather, Gather):
             raise TypeError
-        known = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
-        name = known or f"a{len(gather.totals) + 1}"
-        if known is None:
+        earlier = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
+        name = earlier or f"a{len(gather.totals) + 1}"
+        if earlier is None:
             whole = Type.INTEGER if function in (Function.COUNT, Function.COUNT_DISTINCT) else Type.DECIMAL
             made = (kind or Type.DECIMAL) if function in (Function.MIN, Function.MAX) else whole
             self.answer.operations[-1] = replace(gather, totals=(*gather.totals, Total(name, function, argument, made)))
@@ -363,7 +365,7 @@ class _Outer:
 
 
 def _windows(operations: list[Operation]) -> int:
-    return sum(isinstance(each, WindowColumn) for each in operations)
+    return sum(isinstance(operation, WindowColumn) for operation in operations)
 
 
 def _kind(tree: exp.Expr, types: Mapping[str, Type]) -> Type | None:

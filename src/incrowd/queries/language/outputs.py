@@ -231,9 +231,9 @@ class WindowRegister:
 
     def _name(self, node: exp.Window, types: Mapping[str, Type]) -> str:
         text = node.sql("duckdb")
-        known = next((each.name for key, each in self.columns.items() if key == text), None)
-        if known is not None:
-            return known
+        name = next((column.name for key, column in self.columns.items() if key == text), None)
+        if name is not None:
+            return name
         bare = _window(node, f"w{self.first + len(self.columns)}", types)
         made = self.columns[text] = replace(bare, type=_type(bare, types))
         self.types[made.name] = made.type
@@ -276,11 +276,11 @@ def _arguments(node: exp.Expr, function: Function) -> list[exp.Expr]:
         if function is not Function.NTILE:
             return []
         return [_number(node.this, "NTILE", 1, _MOST_TILES)]
-    found = [node.this]
+    arguments = [node.this]
     if function in _NEIGHBORS.values() and node.args.get("offset") is not None:
-        found.append(_number(node.args["offset"], title(node), 0, MOST_NEIGHBORS))
-        found += [node.args["default"]] if node.args.get("default") is not None else []
-    return found
+        arguments.append(_number(node.args["offset"], title(node), 0, MOST_NEIGHBORS))
+        arguments += [node.args["default"]] if node.args.get("default") is not None else []
+    return arguments
 
 
 def _number(node: Any, what: str, low: int, high: int) -> exp.Expr:

@@ -47,7 +47,7 @@ class _Quiet(threading.local):
     reading = False
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def silent(self) -> Iterator[None]:
         self.reading = True
         try:
             yield
@@ -70,8 +70,8 @@ def is_explain(sql: str) -> tuple[bool, str]:
     >>> is_explain("SELECT COUNT(*) FROM births")
     (False, 'SELECT COUNT(*) FROM births')
     """
-    found = _EXPLAIN.match(sql)
-    return (True, sql[found.end() :].lstrip()) if found else (False, sql)
+    match = _EXPLAIN.match(sql)
+    return (True, sql[match.end() :].lstrip()) if match else (False, sql)
 
 
 def read(sql: str) -> exp.Select:
@@ -114,7 +114,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
-        with _QUIET.kept():
+        with _QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
         raise QuestionRefused("the question is nested too deeply: simplify it.") from None
@@ -228,10 +228,10 @@ def _check_matches(tokens: list[Token]) -> None:
 
 
 def _place(error: Exception) -> str:
-    found = getattr(error, "errors", None)
-    if not found or "line" not in found[0] or "col" not in found[0]:
+    errors = getattr(error, "errors", None)
+    if not errors or "line" not in errors[0] or "col" not in errors[0]:
         return ""
-    return f" (line {found[0]['line']}, near column {found[0]['col']})"
+    return f" (line {errors[0]['line']}, near column {errors[0]['col']})"
 
 
 _MOST = 1000
@@ -251,17 +251,17 @@ def split_questions(text: str) -> tuple[str, ...]:
         tokens = sqlglot.tokenize(text, dialect="duckdb")
     except SqlglotError:
         raise InvalidParameter("this cannot be read as SQL: look for a quote that is not closed.") from None
-    found, start = list[str](), None
+    statements, start = list[str](), None
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            found += [text[start : token.start].strip()] if start is not None else []
+            statements += [text[start : token.start].strip()] if start is not None else []
             start = None
         elif start is None:
             start = token.start
-    found += [text[start:].strip()] if start is not None else []
-    if not found or len(found) > _MOST:
+    statements += [text[start:].strip()] if start is not None else []
+    if not statements or len(statements) > _MOST:
         raise InvalidParameter(f"a batch has 1 to {_MOST:,} questions, separated by semicolons.")
-    return tuple(found)
+    return tuple(statements)
 
 
 Parameter = None | bool | int | float | Decimal | str | date

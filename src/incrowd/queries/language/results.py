@@ -87,8 +87,8 @@ class Result:
                     "SELECT * asks for rows, which never leave: ask for COUNT(*), SUM(x), AVG(x) and the like."
                 )
             tree = self._over(node)
-            known = isinstance(tree, exp.Column) and tree.name in self.register.types
-            bare = tree.name if known and is_aggregate(node.unnest()) else None
+            aggregated = isinstance(tree, exp.Column) and tree.name in self.register.types
+            bare = tree.name if aggregated and is_aggregate(node.unnest()) else None
             outputs.append(
                 OutputColumn(_free(item.alias or called(node, self.scope), taken), tree, bare, self._type(tree))
             )
@@ -145,9 +145,9 @@ class Result:
 
 def unnamed(node: exp.Expr, query: exp.Select, scope: Scope) -> exp.Expr:
     """Return an expression in which names given by SELECT stand for what they name; columns of rows come first."""
-    known = {item.name.casefold() for _, rows in scope.sources for item in rows.fields}
+    field_names = {item.name.casefold() for _, rows in scope.sources for item in rows.fields}
     items = (item for item in query.expressions if isinstance(item, exp.Alias))
-    named = {item.alias.casefold(): item.this for item in items if item.alias.casefold() not in known}
+    named = {item.alias.casefold(): item.this for item in items if item.alias.casefold() not in field_names}
 
     def change(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column) and not part.table and part.name.casefold() in named:
@@ -170,10 +170,10 @@ def called(node: exp.Expr, scope: Scope) -> str:
     return text.lower()
 
 
-def _free(wanted: str, taken: set[str]) -> str:
-    name, place = wanted, 2
+def _free(wish: str, taken: set[str]) -> str:
+    name, place = wish, 2
     while name.casefold() in taken:
-        name, place = f"{wanted}_{place}", place + 1
+        name, place = f"{wish}_{place}", place + 1
     taken.add(name.casefold())
     return name
 
@@ -216,17 +216,17 @@ def sets_of(nodes: list[exp.Expr], place: Callable[[exp.Expr], int]) -> tuple[tu
     >>> sets_of([exp.Rollup(expressions=[a, b])], {a: 0, b: 1}.__getitem__)
     ((0, 1), (0,), ())
     """
-    found: list[frozenset[int]] = [frozenset()]
+    sets: list[frozenset[int]] = [frozenset()]
     for node in nodes:
-        found = [one | other for one in found for other in _sets(node, place)]
-        if len(found) > _MOST_SETS:
+        sets = [one | other for one in sets for other in _sets(node, place)]
+        if len(sets) > _MOST_SETS:
             raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
-    return tuple(tuple(sorted(each)) for each in dict.fromkeys(found))
+    return tuple(tuple(sorted(places)) for places in dict.fromkeys(sets))
 
 
 def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[int]]:
     if isinstance(node, exp.GroupingSets):
-        return [each for part in node.expressions for each in _sets(part, place)]
+        return [group for part in node.expressions for group in _sets(part, place)]
     if not isinstance(node, exp.Rollup | exp.Cube):
         return [frozenset(map(place, leaves(node)))]
     parts = [frozenset(map(place, leaves(part))) for part in node.expressions]
@@ -235,7 +235,7 @@ def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[in
     if 2 ** len(parts) > _MOST_SETS:
         raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
     chosen = (itertools.combinations(parts, many) for many in range(len(parts), -1, -1))
-    return [frozenset().union(*each) for each in itertools.chain.from_iterable(chosen)]
+    return [frozenset().union(*group) for group in itertools.chain.from_iterable(chosen)]
 
 
 def check_totals(keys: tuple[Key, ...], aggregates: list[Aggregate]) -> None:
@@ -245,7 +245,7 @@ def check_totals(keys: tuple[Key, ...], aggregates: list[Aggregate]) -> None:
             "ROLLUP, CUBE and GROUPING SETS add up groups that are known from the declarations: group by columns with "
             "declared values, or ask for each grouping."
         )
-    if any(each.kind not in _ADDED for each in aggregates):
+    if any(aggregate.kind not in _ADDED for aggregate in aggregates):
         raise QuestionRefused(
             "ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV: people, different values, "
             "quantiles and modes of several groups do not follow from those of each. Ask for each grouping."

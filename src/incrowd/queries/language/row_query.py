@@ -88,7 +88,7 @@ class Context:
     """What the whole question knows: the catalog, and the names of columns that occur in it (None: all)."""
 
     catalog: Catalog
-    wanted: frozenset[str] | None
+    names: frozenset[str] | None
 
 
 _PARTNER = "partner"
@@ -102,22 +102,22 @@ class Scope:
     shared: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
 
-    def find(self, asked: exp.Column) -> tuple[str, Field]:
+    def find(self, named: exp.Column) -> tuple[str, Field]:
         """Return the source and the field that a column names."""
-        name, table = asked.name.casefold(), asked.table
+        name, table = named.name.casefold(), named.table
         places = [(source, rows) for source, rows in self.sources if not table or source == table]
-        found = [(source, item) for source, rows in places for item in rows.fields if item.name.casefold() == name]
-        if len(found) == 1 or (found and not table and name in self.shared):
-            return found[0]
-        if found:
-            raise InvalidParameter(f"several columns are called {asked.name!r}: write table.column to say which.")
+        fields = [(source, item) for source, rows in places for item in rows.fields if item.name.casefold() == name]
+        if len(fields) == 1 or (fields and not table and name in self.shared):
+            return fields[0]
+        if fields:
+            raise InvalidParameter(f"several columns are called {named.name!r}: write table.column to say which.")
         for _, rows in places:
             if name in rows.withheld:
-                raise QuestionRefused(f"{asked.name!r} cannot be asked about: {rows.withheld[name]}")
-        known = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
-        near = difflib.get_close_matches(asked.name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(known, 20)}."
-        raise InvalidParameter(f"there is no column {asked.name!r}.{hint}")
+                raise QuestionRefused(f"{named.name!r} cannot be asked about: {rows.withheld[name]}")
+        names = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
+        near = difflib.get_close_matches(named.name, names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(names, 20)}."
+        raise InvalidParameter(f"there is no column {named.name!r}.{hint}")
 
     def mark(self, node: exp.Expr) -> exp.Expr:
         """Return a condition in which person IS NULL is understood, of a table that LEFT JOIN joined: no partner there.
@@ -128,26 +128,26 @@ class Scope:
         def change(part: exp.Expr) -> exp.Expr:
             plain = isinstance(part, exp.Is) and isinstance(part.expression, exp.Null)
             if plain and isinstance(part.this, exp.Column) and not isinstance(part.this.this, exp.Star):
-                source, found = self.find(part.this)
-                if found.person and source in self.optional:
+                source, field_ = self.find(part.this)
+                if field_.person and source in self.optional:
                     part.this.meta[_PARTNER] = True
             return part
 
         marked: exp.Expr = copied(node).transform(change, copy=False)
         return marked
 
-    def resolve(self, asked: exp.Column) -> BoundTree:
+    def resolve(self, named: exp.Column) -> BoundTree:
         """Return what a column means in an expression; the column that tells people apart means nothing there."""
-        source, found = self.find(asked)
-        if found.person and asked.meta.get(_PARTNER):
-            return BoundTree(column(PERSON, source), replace(found.extent, optional=True))
-        if found.person:
+        source, field_ = self.find(named)
+        if field_.person and named.meta.get(_PARTNER):
+            return BoundTree(column(PERSON, source), replace(field_.extent, optional=True))
+        if field_.person:
             raise QuestionRefused(
-                f"{asked.name!r} tells people apart and never stands in an expression: "
+                f"{named.name!r} tells people apart and never stands in an expression: "
                 "COUNT(DISTINCT it), JOIN on it, or GROUP BY it in a subquery."
             )
-        extent = replace(found.extent, optional=found.extent.optional or source in self.optional)
-        return BoundTree(column(found.stored, source), extent)
+        extent = replace(field_.extent, optional=field_.extent.optional or source in self.optional)
+        return BoundTree(column(field_.stored, source), extent)
 
 
 PLACE, TWIN = "_place", "_twin"
@@ -190,7 +190,7 @@ def with_owned(table: exp.Table, names: Sequence[str], person: exp.Column) -> ex
     ['x', 'p', '_place']
     """
     owned = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person.copy()])
-    return select([*(alias(column(each), each) for each in names), alias(owned, PLACE)], table, present(person.copy()))
+    return select([*(alias(column(name), name) for name in names), alias(owned, PLACE)], table, present(person.copy()))
 
 
 def first_groups(

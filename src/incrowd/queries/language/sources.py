@@ -85,49 +85,49 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
         raise QuestionRefused("a subquery is a SELECT, or several joined by UNION ALL.")
     check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having", "distinct"))
     query = join_memberships(query, context.catalog)
-    found = sources_of(query, context)
-    if found.padded is not None:
+    joined = sources_of(query, context)
+    if joined.padded is not None:
         raise QuestionRefused("LEFT JOIN from a public table stands in the outermost query: use JOIN here.")
-    query = _grouped(query, found)
+    query = _grouped(query, joined)
     if query.args.get("distinct") is not None:
-        return _different(query, found)
+        return _different(query, joined)
     if any(item.find(exp.Window) for item in query.expressions):
         raise QuestionRefused(_CLAUSES["windows"])
     if query.args.get("group") is not None or any(has_aggregate(item) for item in query.expressions):
         check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having"))
-        return person_rows(query, found, filter_rows(query, found, []))
+        return person_rows(query, joined, filter_rows(query, joined, []))
     check_clauses(query, ("expressions", "from_", "joins", "where"))
-    items = _items(query, found)
+    items = _items(query, joined)
     trees = [alias(tree, item.name) for item, tree in items if not item.person]
     fields = tuple(item for item, _ in items)
     return replace(
-        found.rows, query=filter_rows(query, found, trees), fields=fields, withheld={}, names=(), relation=None
+        joined.rows, query=filter_rows(query, joined, trees), fields=fields, withheld={}, names=(), relation=None
     )
 
 
-def filter_rows(query: exp.Select, found: JoinedRows, trees: list[exp.Expr]) -> exp.Select:
+def filter_rows(query: exp.Select, joined: JoinedRows, trees: list[exp.Expr]) -> exp.Select:
     """Return columns, and whose each row is, FROM the sources of a query WHERE its condition holds."""
-    mean = binder(found.scope.resolve)
+    mean = binder(joined.scope.resolve)
     where = query.args.get("where")
-    person = [alias(found.person, PERSON)] if found.rows.personal else []
-    result = select([*trees, *person], found.source)
-    result.set("joins", [join.copy() for join in found.joins])
+    person = [alias(joined.person, PERSON)] if joined.rows.personal else []
+    result = select([*trees, *person], joined.source)
+    result.set("joins", [join.copy() for join in joined.joins])
     if where is not None:
-        kept = [part for part in conjuncts(where.this) if part not in found.used]
-        met = [condition(mean(found.scope.mark(part)), "WHERE").tree for part in kept] if found.used else None
-        whole = every(met) if met is not None else condition(mean(found.scope.mark(where.this)), "WHERE").tree
+        left = [part for part in conjuncts(where.this) if part not in joined.used]
+        met = [condition(mean(joined.scope.mark(part)), "WHERE").tree for part in left] if joined.used else None
+        whole = every(met) if met is not None else condition(mean(joined.scope.mark(where.this)), "WHERE").tree
         result.set("where", None if whole is None else exp.Where(this=whole))
     return result
 
 
-def _grouped(query: exp.Select, found: JoinedRows) -> exp.Select:
+def _grouped(query: exp.Select, joined: JoinedRows) -> exp.Select:
     """Return SELECT DISTINCT of private rows as GROUP BY: one row for each person and value, if the person is there."""
     distinct = query.args.get("distinct")
-    if distinct is None or not found.rows.private:
+    if distinct is None or not joined.rows.private:
         return query
     if distinct.args.get("on") is not None or query.args.get("group") is not None:
         raise QuestionRefused(_CLAUSES["distinct"])
-    if any(isinstance(each, exp.Star) or isinstance(each.this, exp.Star) for each in query.expressions):
+    if any(isinstance(item, exp.Star) or isinstance(item.this, exp.Star) for item in query.expressions):
         raise QuestionRefused("SELECT DISTINCT names its columns: write them instead of *.")
     grouped: exp.Select = query.copy()
     grouped.set("distinct", None)
@@ -135,16 +135,16 @@ def _grouped(query: exp.Select, found: JoinedRows) -> exp.Select:
     return grouped
 
 
-def _different(query: exp.Select, found: JoinedRows) -> RowQuery:
+def _different(query: exp.Select, joined: JoinedRows) -> RowQuery:
     """Return the different values of a public table, of which each is there once."""
-    relation = found.rows.relation
+    relation = joined.rows.relation
     if relation is None or query.args.get("group") is not None or query.args.get("having") is not None:
         raise QuestionRefused("of a public table, SELECT DISTINCT takes columns under WHERE, and no more: JOIN it.")
-    items = _items(query, found)
-    rows = filter_rows(query, found, [alias(tree, item.name) for item, tree in items])
+    items = _items(query, joined)
+    rows = filter_rows(query, joined, [alias(tree, item.name) for item, tree in items])
     rows.set("distinct", exp.Distinct())
     once = replace(relation, most={frozenset(item.name for item, _ in items): 1})
-    return replace(found.rows, query=rows, fields=tuple(item for item, _ in items), names=(), relation=once)
+    return replace(joined.rows, query=rows, fields=tuple(item for item, _ in items), names=(), relation=once)
 
 
 def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ...] = ()) -> None:
@@ -159,16 +159,16 @@ def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ..
             )
 
 
-def _items(query: exp.Select, found: JoinedRows) -> list[tuple[Field, exp.Expr]]:
+def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     """Return the columns of a subquery over rows."""
-    mean = binder(found.scope.resolve)
+    mean = binder(joined.scope.resolve)
     items: list[tuple[Field, exp.Expr]] = []
     for node in query.expressions:
         plain = node.this if isinstance(node, exp.Alias) else node
         if isinstance(plain, exp.Star) or (isinstance(plain, exp.Column) and isinstance(plain.this, exp.Star)):
-            items += _all(plain, found)
-        elif isinstance(plain, exp.Column) and found.scope.find(plain)[1].person:
-            source, item = found.scope.find(plain)
+            items += _all(plain, joined)
+        elif isinstance(plain, exp.Column) and joined.scope.find(plain)[1].person:
+            source, item = joined.scope.find(plain)
             items.append((replace(item, name=node.alias_or_name), column(PERSON, source)))
         else:
             meaning = mean(plain)
@@ -179,15 +179,15 @@ def _items(query: exp.Select, found: JoinedRows) -> list[tuple[Field, exp.Expr]]
     return items
 
 
-def _all(star: exp.Expr, found: JoinedRows) -> list[tuple[Field, exp.Expr]]:
+def _all(star: exp.Expr, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     if any(star.args.get(part) for part in ("except_", "replace", "rename")):
         raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
     table = star.args.get("table")
     items: list[tuple[Field, exp.Expr]] = []
-    for source, rows in found.scope.sources:
+    for source, rows in joined.scope.sources:
         if table is None or table.name == source:
-            for item in (each for each in rows.fields if not is_own(each.name)):
-                extent = replace(item.extent, optional=item.extent.optional or source in found.scope.optional)
+            for item in (field for field in rows.fields if not is_own(field.name)):
+                extent = replace(item.extent, optional=item.extent.optional or source in joined.scope.optional)
                 items.append((replace(item, extent=extent), column(item.stored, source)))
     return items
 
@@ -231,7 +231,7 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
 _BITS = 52
 
 
-def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQuery:
+def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> RowQuery:
     """Return one row for each person (and each value of further keys) with exact aggregates of that person's rows.
 
     Rows of a group are all of one person, so each row of the result is a function of that person's rows alone.  Sums
@@ -245,39 +245,39 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
 
     Preconditions: `inner` selects from the sources of the query under its condition.
     """
-    _check_datasets(found)
-    nodes, keys = _person_keys(query, found)
-    means = {f"k{place}": binder(found.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
+    _check_datasets(joined)
+    nodes, keys = _person_keys(query, joined)
+    means = {f"k{place}": binder(joined.scope.resolve)(node) for place, node in enumerate(nodes, 1) if node in keys}
     exacts: dict[str, BoundTree] = {}
     texts: dict[str, str] = {}
 
     def name(node: exp.Expr) -> str:
-        meaning = _exact(node, found)
+        meaning = _exact(node, joined)
         text = meaning.tree.sql("duckdb")
         if text not in texts:
             texts[text] = f"a{len(texts) + 1}"
             exacts[texts[text]] = meaning
         return texts[text]
 
-    items = _person_items(query, found, nodes, name)
+    items = _person_items(query, joined, nodes, name)
     having = query.args.get("having")
-    wanted = None if having is None else split(qualify(having.this, found.scope), nodes, name)
+    having_tree = None if having is None else split(qualify(having.this, joined.scope), nodes, name)
     columns = means | exacts
-    resolve = binder(lambda asked_: BoundTree(column(asked_.name, "t1"), columns[asked_.name].extent))
+    resolve = binder(lambda named: BoundTree(column(named.name, "t1"), columns[named.name].extent))
     bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
-    kept = None if wanted is None else condition(resolve(wanted), "HAVING").tree
+    test = None if having_tree is None else condition(resolve(having_tree), "HAVING").tree
     grouped = inner.copy()
-    grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(found.person, PERSON)])
-    grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), found.person]))
-    most = _most(found.rows.most, [meaning.extent for meaning in means.values()])
-    few = bool(means) and most < found.rows.most
-    parts = found.rows.decimal_person | {item for item, m in means.items() if m.type is Type.DECIMAL}
-    each = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
+    grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(joined.person, PERSON)])
+    grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), joined.person]))
+    most = _most(joined.rows.most, [meaning.extent for meaning in means.values()])
+    few = bool(means) and most < joined.rows.most
+    parts = joined.rows.decimal_person | {item for item, m in means.items() if m.type is Type.DECIMAL}
+    limited = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
     trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
     return replace(
-        found.rows,
-        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(each, "t1"), kept),
+        joined.rows,
+        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(limited, "t1"), test),
         fields=fields,
         most=most,
         withheld={},
@@ -286,21 +286,21 @@ def person_rows(query: exp.Select, found: JoinedRows, inner: exp.Select) -> RowQ
     )
 
 
-def _check_datasets(found: JoinedRows) -> None:
+def _check_datasets(joined: JoinedRows) -> None:
     """Raise where somebody who leaves one dataset would leave rows behind in a source of another."""
-    if any(len(set(rows.datasets)) > 1 for _, rows in found.scope.sources):
+    if any(len(set(rows.datasets)) > 1 for _, rows in joined.scope.sources):
         raise QuestionRefused(
             "rows of several datasets are not aggregated person by person: somebody who leaves one of them would "
             "change the result of the others. GROUP BY the person in a subquery of each dataset, and JOIN these."
         )
 
 
-def _person_keys(query: exp.Select, found: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
+def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Return all that a subquery groups by, and what of it does not tell people apart."""
     group = query.args.get("group")
-    nodes = [qualify(node, found.scope) for node in group.expressions] if group is not None else []
-    people = [node for node in nodes if isinstance(node, exp.Column) and found.scope.find(node)[1].person]
-    if not found.rows.private:
+    nodes = [qualify(node, joined.scope) for node in group.expressions] if group is not None else []
+    people = [node for node in nodes if isinstance(node, exp.Column) and joined.scope.find(node)[1].person]
+    if not joined.rows.private:
         raise QuestionRefused(
             "a public table is joined as it is, not aggregated before: aggregate in the outermost query."
         )
@@ -313,7 +313,7 @@ def _person_keys(query: exp.Select, found: JoinedRows) -> tuple[list[exp.Expr], 
 
 
 def _person_items(
-    query: exp.Select, found: JoinedRows, nodes: list[exp.Expr], name: Callable[[exp.Expr], str]
+    query: exp.Select, joined: JoinedRows, nodes: list[exp.Expr], name: Callable[[exp.Expr], str]
 ) -> list[tuple[Field, exp.Expr]]:
     items: list[tuple[Field, exp.Expr]] = []
     for item in query.expressions:
@@ -322,11 +322,11 @@ def _person_items(
         if not called or called.startswith("_"):
             raise InvalidParameter("give every column of a subquery a name by AS, not beginning with an underscore.")
         if isinstance(plain, exp.Column) and not isinstance(plain.this, exp.Star):
-            source = found.scope.find(plain)[1]
+            source = joined.scope.find(plain)[1]
             if source.person:
                 items.append((Field(called, source.extent, person=True), plain))
                 continue
-        tree = split(qualify(plain, found.scope), nodes, name)
+        tree = split(qualify(plain, joined.scope), nodes, name)
         items.append((Field(called, whole(None, None)), tree))
     names = [item.name.casefold() for item, _ in items]
     if len(set(names)) < len(names):
@@ -334,13 +334,13 @@ def _person_items(
     return items
 
 
-def _exact(node: exp.Expr, found: JoinedRows) -> BoundTree:
+def _exact(node: exp.Expr, joined: JoinedRows) -> BoundTree:
     """Return an aggregate of the rows of one person, of whom there are at most as many as declared."""
-    most = found.rows.most
+    most = joined.rows.most
     if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
-        different = binder(found.scope.resolve)(node.this.expressions[0])
+        different = binder(joined.scope.resolve)(node.this.expressions[0])
         return BoundTree(exp.Count(this=exp.Distinct(expressions=[different.tree.copy()])), whole(0, most))
-    wish = aggregate_call(node, found.scope)
+    wish = aggregate_call(node, joined.scope)
     if wish.kind is AggregateKind.ROWS:
         return BoundTree(exp.Count(this=exp.Star()), whole(1, most))
     if wish.value is None or wish.kind not in (
@@ -389,7 +389,7 @@ def _total(value: BoundTree, most: int) -> exp.Expr:
 
 def _most(most: int, extents: list[ExpressionDomain]) -> int:
     members = [extent.members() for extent in extents]
-    known = [
+    sizes = [
         len(values) + extent.optional for values, extent in zip(members, extents, strict=True) if values is not None
     ]
-    return min(most, math.prod(known)) if len(known) == len(members) else most
+    return min(most, math.prod(sizes)) if len(sizes) == len(members) else most

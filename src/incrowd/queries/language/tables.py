@@ -88,9 +88,9 @@ def clean_column(declared: Column) -> CleanColumn:
 
 
 @lru_cache(maxsize=1024)
-def _clean_once(known: _Declared) -> CleanColumn:
+def _clean_once(identity: _Declared) -> CleanColumn:
     """Return a column after its rules; nobody changes the trees in it, so questions share them."""
-    declared = known.column
+    declared = identity.column
     raw = column(declared.name, BASE)
     absent = _absent(raw, declared)
     outside = _outside(raw, declared)
@@ -111,8 +111,8 @@ def value_of(written: str, kind: Type) -> Constant:
     stored = parse(written, kind)
     if kind is Type.BOOLEAN:
         return stored == "true"
-    found: Any = pa.scalar(stored, kind.storage).as_py()
-    constant_value: Constant = found
+    value: Any = pa.scalar(stored, kind.storage).as_py()
+    constant_value: Constant = value
     return constant_value
 
 
@@ -184,8 +184,8 @@ def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
         return extent
     if declared.type is Type.TEXT:
         declared_values = extent.values or ()
-        found = among(Type.TEXT, (*declared_values, OTHER), optional=extent.optional)
-        return found if OTHER in declared_values else replace(found, rest=OTHER)
+        values = among(Type.TEXT, (*declared_values, OTHER), optional=extent.optional)
+        return values if OTHER in declared_values else replace(values, rest=OTHER)
     return replace(extent, optional=True)
 
 
@@ -202,12 +202,12 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     if not relation.askable:
         raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
-    asked = _used(relation, context)
-    fields = [Field(item, found.meaning.extent) for item, found in asked.items()]
+    used = _used(relation, context)
+    fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]
     if person is not None:
         fields.append(Field(person, ExpressionDomain(relation.schema[person].type, optional=False), person=True))
     return RowQuery(
-        query=_rows(relation, asked, [item.stored for item in fields]),
+        query=_rows(relation, used, [item.stored for item in fields]),
         fields=tuple(fields),
         tables=(relation.name,),
         unit=relation.unit if relation.private else None,
@@ -233,35 +233,35 @@ def ready_rows(relation: Relation) -> exp.Query:
     comes before.
     """
     person = relation.unit.column if relation.private else None
-    asked = _used(relation, Context(Catalog((relation,)), None))
-    query = _clean(relation, asked, person)
+    used = _used(relation, Context(Catalog((relation,)), None))
+    query = _clean(relation, used, person)
     if person is None:
         return query
-    decimals = {item for item in asked if relation.schema[item].type is Type.DECIMAL}
+    decimals = {item for item in used if relation.schema[item].type is Type.DECIMAL}
     decimals |= {PERSON} if relation.schema[person].type is Type.DECIMAL else set()
-    return own_rows(query, list(asked), relation.unit.max_rows, decimals)
+    return own_rows(query, list(used), relation.unit.max_rows, decimals)
 
 
-def _rows(relation: Relation, asked: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
+def _rows(relation: Relation, used: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
     """Return columns of the rows of a table, from where they are ready, or made from the table as it is."""
-    wanted = [alias(column(item, BASE), item) for item in stored]
+    columns = [alias(column(item, BASE), item) for item in stored]
     if relation.ready:
-        return select(wanted, _table(ready_name(relation.name)))
+        return select(columns, _table(ready_name(relation.name)))
     if PERSON in stored:
-        return select(wanted, subquery(ready_rows(relation), BASE))
-    return _clean(relation, asked, None)
+        return select(columns, subquery(ready_rows(relation), BASE))
+    return _clean(relation, used, None)
 
 
-def _clean(relation: Relation, asked: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
+def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
     """Return columns of a table after their rules, and whose each row is."""
-    trees = [alias(found.meaning.tree, item) for item, found in asked.items()]
-    keeps = [keep for found in asked.values() for keep in found.keeps]
+    trees = [alias(clean.meaning.tree, item) for item, clean in used.items()]
+    keeps = [keep for clean in used.values() for keep in clean.keeps]
     source: exp.Expr = _table(relation.name)
     if person is not None:
         trees.append(alias(column(person, BASE), PERSON))
         keeps.append(present(column(person, BASE)))
         if relation.unit.more is not None:
-            owned = with_owned(_table(relation.name), [*asked, person], column(person, BASE))
+            owned = with_owned(_table(relation.name), [*used, person], column(person, BASE))
             source = subquery(owned, BASE)
             keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
     return select(trees, source, every(keeps))
@@ -270,13 +270,13 @@ def _clean(relation: Relation, asked: Mapping[str, CleanColumn], person: str | N
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
     """Return the columns that the question names, and those that decide whether a row takes part."""
     withheld = _withheld(relation)
-    found = {}
+    used = {}
     for declared in relation.schema.columns:
         if declared.name.casefold() in withheld or declared.name == relation.unit.column:
             continue
-        if context.wanted is None or declared.name.casefold() in context.wanted or declared.may_drop:
-            found[declared.name] = clean_column(declared)
-    return found
+        if context.names is None or declared.name.casefold() in context.names or declared.may_drop:
+            used[declared.name] = clean_column(declared)
+    return used
 
 
 def _withheld(relation: Relation) -> dict[str, str]:

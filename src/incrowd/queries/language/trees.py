@@ -35,7 +35,7 @@ def copied(tree: T) -> T:
         if isinstance(part, exp.Expr):
             parts[name] = copied(part)
         elif isinstance(part, list):
-            parts[name] = [copied(each) if isinstance(each, exp.Expr) else each for each in part]
+            parts[name] = [copied(child) if isinstance(child, exp.Expr) else child for child in part]
         else:
             parts[name] = part
     return type(tree)(**parts)
@@ -169,10 +169,10 @@ def every(conditions: list[exp.Expr]) -> exp.Expr | None:
     """
     if not conditions:
         return None
-    found = operand(conditions[0])
+    tree = operand(conditions[0])
     for condition in conditions[1:]:
-        found = exp.And(this=found, expression=operand(condition))
-    return found
+        tree = exp.And(this=tree, expression=operand(condition))
+    return tree
 
 
 def name(text: str) -> exp.Identifier:

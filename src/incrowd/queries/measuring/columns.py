@@ -65,7 +65,7 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
         return _worked_through(question, noisy)
     rows = None
     places = list(range(noisy.length))
-    if question.having is not None or question.order or any(_computed(each, noisy) for each in question.outputs):
+    if question.having is not None or question.order or any(_computed(output, noisy) for output in question.outputs):
         rows = noisy.rows()
         places = [at for at in places if question.having is None or evaluate(question.having, rows[at]) is True]
         places = _ordered(question, rows, places)
@@ -73,7 +73,7 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     places = places if question.limit is None else places[: question.limit]
     chosen = pa.array(places, pa.int64())
     note = CHOSEN if _choosing(question) & noisy.noisy else ""
-    columns = tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs)
+    columns = tuple(_taken(_column(output, noisy, rows or []), chosen, note) for output in question.outputs)
     return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
 
 
@@ -120,19 +120,19 @@ def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[in
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
     if not question.public_keys:
         return ()
-    at, found = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
+    at, undeclared = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
     for place, key in enumerate(question.keys):
         values = noisy.columns[key.name].values.take(at)
         marked = pc.is_in(values, value_set=pa.array(key.undeclared, values.type)).to_numpy(zero_copy_only=False)
         if question.totals:
             marked &= noisy.columns[question.marks[place]].values.take(at).to_numpy() == 0
-        found |= marked
-    return tuple(np.flatnonzero(found).tolist())
+        undeclared |= marked
+    return tuple(np.flatnonzero(undeclared).tolist())
 
 
 def check_outputs(question: Question) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
-    names = frozenset([key.name for key in question.keys] + [each.name for each in question.aggregates])
+    names = frozenset([key.name for key in question.keys] + [aggregate.name for aggregate in question.aggregates])
     names = check_worked(question.operations, question.outputs, names | set(question.marks))
     if question.having is not None:
         check_expression(question.having, names)
@@ -177,9 +177,9 @@ def _bare(output: OutputColumn) -> str | None:
 
 
 def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn:
-    found = noisy.columns.get(_bare(output) or "")
-    if found is not None:
-        return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
+    noisy_column = noisy.columns.get(_bare(output) or "")
+    if noisy_column is not None:
+        return AnswerColumn(output.name, noisy_column.values, noisy_column.low, noisy_column.high, noisy_column.note)
     inner = output.expression.unalias()
     if not noisy.noisy & output.names:
         return AnswerColumn(output.name, _array([evaluate(inner, row) for row in rows]))
@@ -197,10 +197,10 @@ def _ranges(inner: exp.Expr, noisy: Noisy, rows: list[Row]) -> list[Range | None
     bounds = noisy.bounds(names)
     ends: list[Range | None] = []
     for at, row in enumerate(rows):
-        known = {name: (float(bound.low[at]), float(bound.high[at])) for name, bound in bounds.items()}
-        numbers = {name: row[name] for name in names - known.keys() if name not in noisy.noisy}
-        known |= {name: (float(v), float(v)) for name, v in numbers.items() if isinstance(v, int | float)}
-        ends.append(range_of(inner, known))
+        numbers_at = {name: (float(bound.low[at]), float(bound.high[at])) for name, bound in bounds.items()}
+        numbers = {name: row[name] for name in names - numbers_at.keys() if name not in noisy.noisy}
+        numbers_at |= {name: (float(v), float(v)) for name, v in numbers.items() if isinstance(v, int | float)}
+        ends.append(range_of(inner, numbers_at))
     return ends
 
 
@@ -296,16 +296,18 @@ def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
 
 def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
     """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
-    aggregates = {each.name: each for each in question.aggregates}
+    aggregates = {aggregate.name: aggregate for aggregate in question.aggregates}
     keys = {key.name for key in question.keys} | set(question.marks)
-    told = tuple(
+    expectations = tuple(
         _expected(output, aggregates, reading, notes)
         for output in question.outputs
         if output.aggregate is not None or not output.names <= keys
     )
     if not question.totals:
-        return told
-    return tuple(replace(each, note="; ".join(filter(None, (_FINEST, each.note)))) for each in told)
+        return expectations
+    return tuple(
+        replace(expectation, note="; ".join(filter(None, (_FINEST, expectation.note)))) for expectation in expectations
+    )
 
 
 def _expected(
@@ -316,12 +318,12 @@ def _expected(
         return Expected(output.name, note=COMPUTED if output.type is None else SEVERAL)
     if aggregate.name in notes or reading is None:
         return Expected(output.name, note=notes.get(aggregate.name, ""))
-    shown = reading.selection
-    near = "" if shown is None else _NEAR.format(sure=shown.sure, least=shown.least)
+    selection = reading.selection
+    near = "" if selection is None else _NEAR.format(sure=selection.sure, least=selection.least)
     half = reading.half_width(aggregate)
     if half is not None:
         return Expected(output.name, half, note=near)
-    sizes = SIZES if shown is None else tuple(size for size in SIZES if size >= shown.sure) or (shown.sure,)
+    sizes = SIZES if selection is None else tuple(size for size in SIZES if size >= selection.sure) or (selection.sure,)
     worst = tuple((size, _off(reading, aggregate, size, _MEANS, _SQUARES)) for size in sizes)
     if not all(math.isfinite(width) for _, width in worst):
         return Expected(output.name, note=NO_INTERVAL)
@@ -338,12 +340,14 @@ def _off(
     that they can be beside such a mean, where all values are the same, to the most.
     """
     pairs = [(mean, mean**2 + (1.0 - mean**2) * share) for mean in means for share in squares]
-    each = size * float(reading.rate or 1)
-    rows = [[_total(statistic, mean, square) * each for statistic in reading.statistics.all] for mean, square in pairs]
-    found = reading.of(aggregate, np.rint(rows).astype(np.int64))
-    if found.interval is None:
+    rows_each = size * float(reading.rate or 1)
+    rows = [
+        [_total(statistic, mean, square) * rows_each for statistic in reading.statistics.all] for mean, square in pairs
+    ]
+    estimate = reading.of(aggregate, np.rint(rows).astype(np.int64))
+    if estimate.interval is None:
         return math.inf
-    return float(np.maximum(found.interval.high - found.values, found.values - found.interval.low).max())
+    return float(np.maximum(estimate.interval.high - estimate.values, estimate.values - estimate.interval.low).max())
 
 
 def _total(statistic: Statistic, mean: float, square: float) -> float:

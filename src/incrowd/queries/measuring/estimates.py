@@ -59,7 +59,7 @@ class Reading:
 
     def meets(self, aggregates: tuple[Aggregate, ...], error: Fraction) -> bool:
         """Return whether every count and sum keeps an error."""
-        widths = [width for each in aggregates if (width := self.half_width(each)) is not None]
+        widths = [width for aggregate in aggregates if (width := self.half_width(aggregate)) is not None]
         if not widths:
             raise InvalidParameter(
                 "an error can be asked of counts and sums only, since that of a mean depends on the size of its group: "
@@ -98,8 +98,8 @@ class Reading:
                 return float(grid.center) + np.clip(mean, -half, half)
         squares, (present, total, square), unit = self._moments(aggregate)
         at = noisy.astype(np.float64)
-        found = unit * _spread(np.maximum(at[:, present], 2.0), at[:, total], at[:, square], squares)
-        return np.sqrt(found) if aggregate.kind is AggregateKind.DEVIATION else found
+        variance = unit * _spread(np.maximum(at[:, present], 2.0), at[:, total], at[:, square], squares)
+        return np.sqrt(variance) if aggregate.kind is AggregateKind.DEVIATION else variance
 
     def _interval(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Interval | None:
         if self.rate is not None:
@@ -189,8 +189,8 @@ class Reading:
         least = np.where(low[:, total] * high[:, total] <= 0.0, 0.0, np.minimum(*ends))
         least_spread = _spread(sizes, np.maximum(*ends), low[:, square], squares).min(axis=0)
         most_spread = _spread(sizes, least, high[:, square], squares).max(axis=0)
-        found = Interval(unit * least_spread, unit * most_spread)
-        return Interval(*map(np.sqrt, found)) if aggregate.kind is AggregateKind.DEVIATION else found
+        variances = Interval(unit * least_spread, unit * most_spread)
+        return Interval(*map(np.sqrt, variances)) if aggregate.kind is AggregateKind.DEVIATION else variances
 
     def _half_width(self, aggregate: Aggregate, miss: float) -> float | None:
         if aggregate.kind in COUNTS:
@@ -205,8 +205,8 @@ class Reading:
 
     def _size(self, aggregate: Aggregate) -> int | None:
         """Return the coordinate that counts the rows of an aggregate, if there is one."""
-        wanted = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
-        return self.statistics.place(wanted) if wanted in self.statistics.all else None
+        counting = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
+        return self.statistics.place(counting) if counting in self.statistics.all else None
 
     def _sum(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Floats:
         place, grid = self._summed(aggregate)

@@ -59,9 +59,9 @@ def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, 
     """
     vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
     if not question.public_keys:
-        found = names_in(question, collected)
-        order = sorted(range(len(found)), key=lambda row: _sortable(found[row]))
-        return AnswerGroups(tuple(found[row] for row in order), vectors[order])
+        occurring = names_in(question, collected)
+        order = sorted(range(len(occurring)), key=lambda row: _sortable(occurring[row]))
+        return AnswerGroups(tuple(occurring[row] for row in order), vectors[order])
     names, places = public_groups(question), _public_places(question, collected)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
     np.add.at(result, places[places >= 0], vectors[places >= 0])
@@ -73,14 +73,16 @@ def _public_places(question: Question, collected: pa.Table) -> NDArray[np.int64]
 
     Values are looked up once for each key, not for each row.
     """
-    places, known = np.zeros(collected.num_rows, dtype=np.int64), np.ones(collected.num_rows, dtype=np.bool_)
+    places, inside = np.zeros(collected.num_rows, dtype=np.int64), np.ones(collected.num_rows, dtype=np.bool_)
     for key in question.keys:
         of = {value: place for place, value in enumerate(key.values or ())}
         values = _coded(collected.column(key.name))
-        found = np.array([of.get(_plain(key, value), -1) for value in values.dictionary.to_pylist()], dtype=np.int64)
-        own = found[values.indices.to_numpy()] if found.size else places
-        places, known = places * len(key.values or ()) + own, known & (own >= 0)
-    return np.where(known, places, -1)
+        value_places = np.array(
+            [of.get(_plain(key, value), -1) for value in values.dictionary.to_pylist()], dtype=np.int64
+        )
+        own = value_places[values.indices.to_numpy()] if value_places.size else places
+        places, inside = places * len(key.values or ()) + own, inside & (own >= 0)
+    return np.where(inside, places, -1)
 
 
 def names_in(question: Question, collected: pa.Table) -> list[Names]:
@@ -101,8 +103,8 @@ def group_places(question: Question, collected: pa.Table, names: tuple[Names, ..
         code = np.unique(code, return_inverse=True)[1].reshape(-1)
     _, first, group = np.unique(code, return_index=True, return_inverse=True)
     places = {name: place for place, name in enumerate(names)}
-    found = names_in(question, collected.take(pa.array(first, pa.int64())))
-    position = np.array([places.get(name, -1) for name in found], dtype=np.int64)
+    group_names = names_in(question, collected.take(pa.array(first, pa.int64())))
+    position = np.array([places.get(name, -1) for name in group_names], dtype=np.int64)
     return np.asarray(position[group.reshape(-1)] if position.size else np.empty(0), dtype=np.int64)
 
 
@@ -164,19 +166,19 @@ def total_groups(
     >>> total_groups((("a",), ("b",)), np.array([[1], [2]]), ((0,), ()), 1).vectors.tolist()
     [[1], [2], [3]]
     """
-    told: list[Names] = []
+    total_names: list[Names] = []
     sums: list[NDArray[np.int64]] = []
     many: list[NDArray[np.int64]] = []
     over: list[list[bool]] = []
-    for kept in sets:
+    for grouped in sets:
         places: dict[Names, int] = {}
-        at = np.array([places.setdefault(tuple(name[key] for key in kept), len(places)) for name in names], np.int64)
+        at = np.array([places.setdefault(tuple(name[key] for key in grouped), len(places)) for name in names], np.int64)
         added = np.zeros((len(places), vectors.shape[1]), dtype=np.int64)
         np.add.at(added, at, vectors)
         sums.append(added)
         many.append(np.bincount(at, minlength=len(places)).astype(np.int64))
         for group in places:
-            known = dict(zip(kept, group, strict=True))
-            told.append(tuple(known.get(key) for key in range(keys)))
-            over.append([key not in kept for key in range(keys)])
-    return GroupTotals(tuple(told), np.concatenate(sums), np.concatenate(many), np.array(over, dtype=np.bool_))
+            values = dict(zip(grouped, group, strict=True))
+            total_names.append(tuple(values.get(key) for key in range(keys)))
+            over.append([key not in grouped for key in range(keys)])
+    return GroupTotals(tuple(total_names), np.concatenate(sums), np.concatenate(many), np.array(over, dtype=np.bool_))

@@ -187,13 +187,13 @@ class ShownGroup:
         high = np.minimum(high, self.sure - 1.0)
         needed = low <= high
         reach = np.where(needed, np.maximum(np.abs(counts - low), np.abs(counts - high)), 0.0)
-        halves = self._given(reach, miss / 2.0)
+        halves = self._conditional_halves(reach, miss / 2.0)
         ends = noisy - halves, noisy + halves
         for end, number in zip(ends, (low, high), strict=True):
             end[:, self.place] = number
         return CountBox(*ends, needed)
 
-    def _given(self, reach: Floats, miss: float) -> Floats:
+    def _conditional_halves(self, reach: Floats, miss: float) -> Floats:
         """Return half-widths of all others given how far the one is off, at the next of some steps."""
         step = max(1.0, float(self.law.marginal(self.place).least(np.log(0.3))) / _STEPS)
         nodes, which = np.unique(np.ceil(np.append(0.0, reach) / step), return_inverse=True)

@@ -73,8 +73,8 @@ class PickCandidates:
         """Return the position of each value the engine returned; −1 for what is no candidate."""
         if self.grid is None:
             texts = column.cast(pa.string()) if not pa.types.is_string(column.type) else column
-            found = pc.index_in(texts, value_set=pa.array(self.value.choices or (), pa.string()))
-            return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+            positions = pc.index_in(texts, value_set=pa.array(self.value.choices or (), pa.string()))
+            return np.asarray(pc.fill_null(positions, -1).to_numpy(), dtype=np.int64)
         steps = column.cast(pa.float64()).to_numpy()
         return np.asarray(np.clip(np.nan_to_num(steps), 0, self.number - 1), dtype=np.int64)
 
@@ -153,9 +153,9 @@ class Pick:
         group = group_places(question, collected, names)
         place = self.candidates.places(collected.column(PLACE))
         number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
-        kept = (group >= 0) & (place >= 0)
-        order = np.argsort(group[kept], kind="stable")
-        group, place, number = (each[kept][order] for each in (group, place, number))
+        counted = (group >= 0) & (place >= 0)
+        order = np.argsort(group[counted], kind="stable")
+        group, place, number = (numbers[counted][order] for numbers in (group, place, number))
         length = max(1, _AT_ONCE // self.candidates.number)
         chosen = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(names), length):

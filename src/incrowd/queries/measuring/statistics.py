@@ -243,12 +243,12 @@ class Statistics:
 
     def total(self, value: Value) -> int:
         """Return the coordinate that adds up a value."""
-        return next(i for i, each in enumerate(self.all) if each.of is Of.SUM and each.value == value)
+        return next(i for i, statistic in enumerate(self.all) if statistic.of is Of.SUM and statistic.value == value)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """How far one row moves each."""
-        return tuple(each.width for each in self.all)
+        return tuple(statistic.width for statistic in self.all)
 
 
 def statistics_of(question: Question, unit: Unit) -> Statistics:
@@ -266,7 +266,7 @@ def statistics_of(question: Question, unit: Unit) -> Statistics:
     counting = None if question.public_keys else _counting(needed, unit)
     if counting is not None:
         needed.setdefault(counting)
-    centered = [_bounded(each) for each in question.aggregates if each.kind in _MOMENTS]
+    centered = [_bounded(aggregate) for aggregate in question.aggregates if aggregate.kind in _MOMENTS]
     centered += [value for value in sums if count_of(value) in needed]
     for value in dict.fromkeys([*centered, *sums]):
         needed.setdefault(Statistic(Of.SUM, value, grid_of(value, centered=value in centered)))
@@ -274,7 +274,7 @@ def statistics_of(question: Question, unit: Unit) -> Statistics:
         if aggregate.kind in (AggregateKind.VARIANCE, AggregateKind.DEVIATION):
             needed.setdefault(Statistic(Of.SQUARES, aggregate.value, grid_of(_bounded(aggregate), centered=True)))
     chosen = tuple(needed)
-    only_people = all(each.of is Of.PEOPLE for each in chosen)
+    only_people = all(statistic.of is Of.PEOPLE for statistic in chosen)
     reach = question.contribution.groups if only_people else question.contribution.rows
     return Statistics(chosen, reach, None if counting is None else chosen.index(counting))
 
@@ -291,17 +291,17 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
     """
     inner, numbers = _numbered(question, statistics)
     sums = [
-        exp.Alias(this=each.sql(copied(numbers.get(each.number, exp.Star()))), alias=name(f"_s{i}"))
-        for i, each in enumerate(statistics.all)
+        exp.Alias(this=statistic.sql(copied(numbers.get(statistic.number, exp.Star()))), alias=name(f"_s{i}"))
+        for i, statistic in enumerate(statistics.all)
     ]
     totals = exp.Select(expressions=[*_keys(question), *sums], from_=exp.From(this=_from(inner)))
     if question.keys:
         totals.set("group", exp.Group(expressions=_keys(question)))
-    if all(each.counts for each in statistics.all):
+    if all(statistic.counts for statistic in statistics.all):
         return totals
     last = [
-        exp.column(f"_s{i}", quoted=True) if each.counts else _within_64_bits(f"_s{i}")
-        for i, each in enumerate(statistics.all)
+        exp.column(f"_s{i}", quoted=True) if statistic.counts else _within_64_bits(f"_s{i}")
+        for i, statistic in enumerate(statistics.all)
     ]
     return exp.Select(expressions=[*_keys(question), *last], from_=exp.From(this=_from(totals)))
 
@@ -313,10 +313,10 @@ def _numbered(
 
     Numbers of a column that holds whole ones are computed where they are added up.
     """
-    squares = {each.number for each in statistics.all if each.of is Of.SQUARES}
+    squares = {statistic.number for statistic in statistics.all if statistic.of is Of.SQUARES}
     numbers: dict[tuple[Value, IntegerGrid] | None, exp.Expression] = {}
     levels: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
-    for pair in dict.fromkeys(each.number for each in statistics.all if each.number):
+    for pair in dict.fromkeys(statistic.number for statistic in statistics.all if statistic.number):
         value, grid = pair
         stored = value.type is Type.INTEGER and pair not in squares and is_stored(question.rows, value.name)
         whole = whole_number(value, grid) if stored else None
@@ -371,9 +371,9 @@ def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
 
 
 def _counting(needed: dict[Statistic, None], unit: Unit) -> Statistic:
-    for known in (Statistic(Of.PEOPLE), Statistic(Of.ROWS)):
-        if known in needed:
-            return known
+    for statistic in (Statistic(Of.PEOPLE), Statistic(Of.ROWS)):
+        if statistic in needed:
+            return statistic
     return Statistic(Of.PEOPLE if unit.kind is Kind.PERSON else Of.ROWS)
 
 

@@ -37,13 +37,13 @@ def window_values(window: WindowColumn, rows: Sequence[Row]) -> list[Any]:
     parts: dict[tuple[Any, ...], list[int]] = {}
     for at, row in enumerate(rows):
         parts.setdefault(tuple(evaluate(tree, row) for tree in window.part), []).append(at)
-    found: list[Any] = [None] * len(rows)
+    values: list[Any] = [None] * len(rows)
     for places in parts.values():
         ordered = in_order(window.order, rows, places)
         keys = [tuple(evaluate(term.this, rows[at]) for term in window.order) for at in ordered]
         for at, value in zip(ordered, _values(window, [rows[at] for at in ordered], keys), strict=True):
-            found[at] = value
-    return found
+            values[at] = value
+    return values
 
 
 def _values(window: WindowColumn, rows: list[Row], keys: list[tuple[Any, ...]]) -> list[Any]:
@@ -94,12 +94,12 @@ def _neighbors(window: WindowColumn, rows: list[Row]) -> list[Any]:
     value, *rest = window.arguments
     far = int(evaluate(rest[0], {})) if rest else 1
     far = far if window.function is Function.LEAD else -far
-    found = []
+    values = []
     for at, row in enumerate(rows):
         inside = 0 <= at + far < len(rows)
         default = evaluate(rest[1], row) if len(rest) > 1 else None
-        found.append(evaluate(value, rows[at + far]) if inside else default)
-    return found
+        values.append(evaluate(value, rows[at + far]) if inside else default)
+    return values
 
 
 def _framed(window: WindowColumn, taken: list[Any]) -> list[Any]:
@@ -139,7 +139,7 @@ def _running(function: Function, taken: list[Any]) -> list[Any]:
             sums = itertools.accumulate(0 if value is None else value for value in taken)
             divided = function is Function.AVG
             pairs = zip(sums, counts, strict=True)
-            return [(_share(each, many) if divided else each) if many else None for each, many in pairs]
+            return [(_share(sum_, many) if divided else sum_) if many else None for sum_, many in pairs]
     choose: Callable[..., Any] = min if function is Function.MIN else max
     return list(itertools.accumulate(taken, lambda one, other: _chosen(choose, one, other)))
 
@@ -202,11 +202,11 @@ def work_through(operations: Iterable[Operation], rows: Sequence[Row], exact: fr
     (1,)
     """
     sheet, sorted_by_noise = Worksheet(tuple(rows), tuple(range(len(rows))), exact), False
-    for each in operations:
-        noisy = not all(_exact(tree, sheet) for tree in each.trees)
-        sorted_by_noise = noisy if isinstance(each, Sort) else sorted_by_noise
-        decided = (isinstance(each, Keep) and noisy) or (isinstance(each, Take) and sorted_by_noise)
-        sheet = replace(_after(each, sheet), exact=_exact_names(each, sheet), chosen=sheet.chosen or decided)
+    for operation in operations:
+        noisy = not all(_exact(tree, sheet) for tree in operation.trees)
+        sorted_by_noise = noisy if isinstance(operation, Sort) else sorted_by_noise
+        decided = (isinstance(operation, Keep) and noisy) or (isinstance(operation, Take) and sorted_by_noise)
+        sheet = replace(_after(operation, sheet), exact=_exact_names(operation, sheet), chosen=sheet.chosen or decided)
     return sheet
 
 
@@ -222,7 +222,7 @@ def _exact_names(operation: Operation, sheet: Worksheet) -> frozenset[str]:
     if not isinstance(operation, Gather):
         return sheet.exact
     keys = {key.name for key in operation.keys if _exact(key.expression, sheet)}
-    totals = {each.name for each in operation.totals if not sheet.chosen and _exact(each.argument, sheet)}
+    totals = {total.name for total in operation.totals if not sheet.chosen and _exact(total.argument, sheet)}
     return frozenset(keys | totals if len(keys) == len(operation.keys) else keys)
 
 
@@ -254,9 +254,9 @@ def _gathered(gather: Gather, rows: Sequence[Row]) -> Iterable[Row]:
         groups.setdefault(tuple(evaluate(key.expression, row) for key in gather.keys), []).append(row)
     for names, members in groups.items():
         made: dict[str, object] = {key.name: value for key, value in zip(gather.keys, names, strict=True)}
-        for each in gather.totals:
-            if each.argument is None:
-                made[each.name] = len(members)
+        for total_ in gather.totals:
+            if total_.argument is None:
+                made[total_.name] = len(members)
             else:
-                made[each.name] = total(each.function, [evaluate(each.argument, row) for row in members])
+                made[total_.name] = total(total_.function, [evaluate(total_.argument, row) for row in members])
         yield made

@@ -49,20 +49,20 @@ class AddUp(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         number = counted(len(self.statistics), "whole number")
-        told = f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
-        if not any(each.of is Of.DISTINCT for each in self.statistics):
-            return told
-        return f"{told} Values that differ are counted, each once: a row adds one of them, or none."
+        sentence = f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
+        if not any(statistic.of is Of.DISTINCT for statistic in self.statistics):
+            return sentence
+        return f"{sentence} Values that differ are counted, each once: a row adds one of them, or none."
 
     @property
     def widths(self) -> tuple[int, ...]:
         """How far one row moves each number."""
-        return tuple(each.width for each in self.statistics)
+        return tuple(statistic.width for statistic in self.statistics)
 
     @property
     def people(self) -> bool:
         """Whether nothing but people is counted: then each counts once in a group, however many rows are there."""
-        return all(each.of is Of.PEOPLE for each in self.statistics)
+        return all(statistic.of is Of.PEOPLE for statistic in self.statistics)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say what the noise is for."""
@@ -163,7 +163,7 @@ class GaussianNoise(NoiseOnSums):
         if not fits or min(sums.widths) <= 0 or min(self.scales) <= 0:
             raise InvalidParameter(_CONTRADICTION)
         moved = (sums.rows * width / scale for width, scale in zip(sums.widths, self.scales, strict=True))
-        return sum((each**2 for each in moved), Fraction(0)) / 2
+        return sum((shift**2 for shift in moved), Fraction(0)) / 2
 
     def loss(self, sums: AddUp) -> Loss:
         """Return ρ."""

@@ -49,7 +49,8 @@ def together(losses: tuple[Loss, ...]) -> Loss:
         return losses[0]
     concentrated = [loss.rho for loss in losses if isinstance(loss, ZeroConcentrated)]
     stated = [_stated(loss) for loss in losses if not isinstance(loss, ZeroConcentrated)]
-    epsilon, delta = sum((each for each, _ in stated), Fraction(0)), sum((each for _, each in stated), Fraction(0))
+    epsilon = sum((cost[0] for cost in stated), Fraction(0))
+    delta = sum((cost[1] for cost in stated), Fraction(0))
     plain: Loss = Approximate(epsilon, delta) if delta else Pure(epsilon)
     if not concentrated:
         return plain
@@ -212,8 +213,8 @@ class ListedGroups(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        known = f"Of {counted(self.groups, 'group')} that the declarations allow"
-        return f"{known}, those that the public table {self.listed_in} has are answered, empty ones too."
+        groups = f"Of {counted(self.groups, 'group')} that the declarations allow"
+        return f"{groups}, those that the public table {self.listed_in} has are answered, empty ones too."
 
 
 @dataclass(frozen=True)
@@ -330,15 +331,15 @@ class Questions(Step):
         """Compose what each question guarantees."""
         if inner.loss is not None or not self.questions:
             raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
-        each = [inside(steps, unit) for steps in self.questions]
-        losses = tuple(part.loss for part in each if part.loss is not None)
-        if len(losses) < len(each):
+        guarantees = [inside(steps, unit) for steps in self.questions]
+        losses = tuple(part.loss for part in guarantees if part.loss is not None)
+        if len(losses) < len(guarantees):
             raise InvalidParameter("some question answers nothing.")
-        reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
+        reasons = dict.fromkeys(theorem for part in guarantees for theorem in part.because)
         return StepGuarantee(
             losses[0] if len(losses) == 1 else Sequence(losses),
             (*reasons, TOGETHER),
-            frozenset().union(*(part.assumes for part in each)),
+            frozenset().union(*(part.assumes for part in guarantees)),
         )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
@@ -356,8 +357,8 @@ class Questions(Step):
         """Read what `to_json` wrote, with the steps that it holds."""
         if set(plain) != {"step", "questions"} or not isinstance(plain["questions"], list):
             return None
-        known = tuple(classes)
-        return cls(tuple(steps_of(steps, known) for steps in plain["questions"]))
+        step_classes = tuple(classes)
+        return cls(tuple(steps_of(steps, step_classes) for steps in plain["questions"]))
 
 
 @dataclass(frozen=True)

@@ -51,15 +51,15 @@ def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
     [0, 0, 1, -1, 1]
     """
     code, counted = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.bool_)
-    for each in labels:
-        counted |= each >= 0
-        code = np.unique(code * (int(each.max(initial=-1)) + 2) + each + 1, return_inverse=True)[1].reshape(-1)
+    for label in labels:
+        counted |= label >= 0
+        code = np.unique(code * (int(label.max(initial=-1)) + 2) + label + 1, return_inverse=True)[1].reshape(-1)
         if code.max(initial=0) > MOST_ATOMS:
             break
-    found = np.full(cells, -1, dtype=np.int64)
+    atoms = np.full(cells, -1, dtype=np.int64)
     _, first, place = np.unique(code[counted], return_index=True, return_inverse=True)
-    found[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
-    return found
+    atoms[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
+    return atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Atoms:
     def matrix(self) -> Floats:
         """Which atoms each number counts, one row for each group of each question."""
         rows = [
-            np.arange(groups)[:, None] == each[None, :] for each, groups in zip(self.labels, self.groups, strict=True)
+            np.arange(groups)[:, None] == label[None, :] for label, groups in zip(self.labels, self.groups, strict=True)
         ]
         return np.concatenate(rows).astype(np.float64)
 
@@ -82,14 +82,14 @@ class Atoms:
         """Return for each atom the block in which it is counted."""
         if part.size is not None:
             return np.arange(self.number, dtype=np.int64) // part.size
-        found, start = np.full(self.number, -1, dtype=np.int64), 0
+        block_of, start = np.full(self.number, -1, dtype=np.int64), 0
         for question in part.questions:
             inside = self.labels[question] >= 0
-            if (found[inside] >= 0).any():
+            if (block_of[inside] >= 0).any():
                 raise InvalidParameter("questions that are counted in one table count no row twice.")
-            found[inside] = start + self.labels[question][inside]
+            block_of[inside] = start + self.labels[question][inside]
             start += self.groups[question]
-        return found
+        return block_of
 
     def count(self, part: Blocks) -> int:
         """Return how many blocks a part has."""
@@ -103,9 +103,9 @@ class Atoms:
         Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
         themselves, and the questions beside the atoms; the best of them also with balanced shares.
         """
-        found = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
-        best = min(found, key=lambda each: (each.error, len(each.parts)))
-        return min((best, *self._balanced(best, noise)), key=lambda each: each.error)
+        strategies = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
+        best = min(strategies, key=lambda strategy: (strategy.error, len(strategy.parts)))
+        return min((best, *self._balanced(best, noise)), key=lambda strategy: strategy.error)
 
     def candidates(self, noise: NoiseKind) -> Iterator[tuple[Blocks, ...]]:
         """Yield what is considered."""
@@ -125,9 +125,9 @@ class Atoms:
     @cached_property
     def colors(self) -> tuple[Blocks, ...]:
         """The questions in few parts of disjoint ones: by where they begin, each into the first part that fits."""
-        begin = [int(np.argmax(each >= 0)) for each in self.labels]
+        begin = [int(np.argmax(label >= 0)) for label in self.labels]
         parts: list[tuple[list[int], NDArray[np.bool_]]] = []
-        for question in sorted(range(len(self.labels)), key=lambda each: (begin[each], each)):
+        for question in sorted(range(len(self.labels)), key=lambda question_: (begin[question_], question_)):
             inside = self.labels[question] >= 0
             fitting = next((part for part in parts if not (part[1] & inside).any()), None)
             if fitting is None:
@@ -139,8 +139,8 @@ class Atoms:
 
     def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: NoiseKind) -> AtomStrategy:
         """Return blocks with shares, and what their total of variances is."""
-        told = np.array([float(share) for share in exact_shares(list(shares))])
-        solved = self.solution(parts, noise.precisions(told).tolist())
+        exact = np.array([float(share) for share in exact_shares(list(shares))])
+        solved = self.solution(parts, noise.precisions(exact).tolist())
         return AtomStrategy(parts, shares, float(solved.variances.sum()))
 
     def _balanced(self, best: AtomStrategy, noise: NoiseKind) -> Iterator[AtomStrategy]:
@@ -180,14 +180,14 @@ def _solved_by_levels(right: Floats, levels: Sequence[tuple[int, float]]) -> Flo
     u u' v / (1 + v 1'u) with u = M⁻¹ 1 (Sherman and Morrison).
     """
     (_, first), *coarser = levels
-    found, ones = right / first, np.full(len(right), 1.0 / first)
+    solved, ones = right / first, np.full(len(right), 1.0 / first)
     for size, precision in coarser:
         starts = np.arange(0, len(right), size)
         part = precision / (1.0 + precision * np.add.reduceat(ones, starts))
         lengths = np.diff([*starts, len(right)])
-        found -= ones[:, None] * np.repeat(part[:, None] * np.add.reduceat(found, starts), lengths, axis=0)
+        solved -= ones[:, None] * np.repeat(part[:, None] * np.add.reduceat(solved, starts), lengths, axis=0)
         ones = ones * np.repeat(part / precision, lengths)
-    return np.asarray(found)
+    return np.asarray(solved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +208,14 @@ class Solution:
         if part.size is not None:
             return np.asarray(np.add.reduceat(self.columns, np.arange(0, self.atoms.number, part.size)))
         labels = self.atoms.blocks(part)
-        found = np.zeros((self.atoms.count(part), self.columns.shape[1]))
-        np.add.at(found, labels[labels >= 0], self.columns[labels >= 0])
-        return found
+        sums = np.zeros((self.atoms.count(part), self.columns.shape[1]))
+        np.add.at(sums, labels[labels >= 0], self.columns[labels >= 0])
+        return sums
 
     def whole(self, parts: Sequence[Blocks]) -> bool:
         """Return whether every answer is a sum of measured counts, so that it is a whole number."""
         factors = (v * self.within(part) for part, v in zip(parts, self.precisions, strict=True))
-        return all(bool(np.abs(each - np.rint(each)).max(initial=0.0) < _SMALL) for each in factors)
+        return all(bool(np.abs(factor - np.rint(factor)).max(initial=0.0) < _SMALL) for factor in factors)
 
     def answers(self, parts: Sequence[Blocks], noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
         """Return the least squares answers from noisy counts of the blocks, one array for each question."""
@@ -284,8 +284,8 @@ def whole_shares(shares: Floats) -> list[int]:
     >>> whole_shares(np.array([0.5, 0.4995, 0.0005]))
     [500, 500, 0]
     """
-    found = [round(float(share) * _FINE) for share in shares]
-    return [each if each >= _LEAST else 0 for each in found]
+    thousandths = [round(float(share) * _FINE) for share in shares]
+    return [share if share >= _LEAST else 0 for share in thousandths]
 
 
 def exact_shares(parts: list[int]) -> tuple[Fraction, ...]:

@@ -79,8 +79,8 @@ class CountQuestion:
     @cached_property
     def where(self) -> str:
         """The condition on rows."""
-        found = (self.question.rows if self.single else self.query).args.get("where")
-        return "" if found is None else found.sql("duckdb")
+        where = (self.question.rows if self.single else self.query).args.get("where")
+        return "" if where is None else where.sql("duckdb")
 
     @property
     def single(self) -> bool:
@@ -96,10 +96,10 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion 
     special = question.totals or question.listed is not None or question.caps.groups is not None
     if len(question.aggregates) != 1 or not question.public_keys or special:
         return None
-    asked, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
+    aggregate, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
     alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows
-    people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alike
-    if asked.kind is not AggregateKind.ROWS and not people:
+    people = aggregate.kind is AggregateKind.PEOPLE and aggregate.value is None and alike
+    if aggregate.kind is not AggregateKind.ROWS and not people:
         return None
     if question.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
         return None
@@ -157,8 +157,8 @@ class Domain:
 def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
     """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
     listed = listed_columns(questions[0].question.tables[0], catalog)
-    known = all(each.single and columns_of(each) <= listed for each in questions)
-    table = cell_table(questions, catalog) if known else None
+    listable = all(question.single and columns_of(question) <= listed for question in questions)
+    table = cell_table(questions, catalog) if listable else None
     return None if table is None else domain_over(table, questions, catalog)
 
 
@@ -169,14 +169,14 @@ def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalo
     their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
     by the engine that also reads rows: so it cannot differ from what the question means.
     """
-    size, groups = table.number, tuple(each.number for each in questions)
-    alike = len({each.where for each in questions}) == 1
+    size, groups = table.number, tuple(question.number for question in questions)
+    alike = len({question.where for question in questions}) == 1
     if (
         (alike and size > MOST_ATOMS)
         or sum(groups) > MOST_NUMBERS
         or size * (len(questions) + 1) > _MOST_LOOKS
         or size * _steps(questions, catalog) > _MOST_STEPS
-        or sum(_nodes(tree) for each in questions for tree in _trees(each)) > _MOST_NODES
+        or sum(_nodes(tree) for question in questions for tree in _trees(question)) > _MOST_NODES
     ):
         return None
     labels = _labels(questions, table)
@@ -186,22 +186,22 @@ def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalo
         return None
     _, first = np.unique(cells, return_index=True)
     first = first[cells[first] >= 0]
-    return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
+    return Domain(table, cells, Atoms(tuple(label[first] for label in labels), groups, number))
 
 
 def _steps(questions: Sequence[CountQuestion], catalog: Catalog) -> int:
     """Return how much the trees of all questions touch for one row at most."""
     rows = catalog[questions[0].question.tables[0]].unit.max_rows
-    return sum(-(-unit_steps(each.question.rows, catalog) // rows) for each in questions)
+    return sum(-(-unit_steps(question.question.rows, catalog) // rows) for question in questions)
 
 
 def _nodes(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def columns_of(each: CountQuestion) -> frozenset[str]:
+def columns_of(question: CountQuestion) -> frozenset[str]:
     """Return the columns of rows that a question names, of one that reads one table."""
-    return frozenset(part.name for tree in _trees(each) for part in tree.find_all(exp.Column))
+    return frozenset(part.name for tree in _trees(question) for part in tree.find_all(exp.Column))
 
 
 def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
@@ -214,40 +214,40 @@ def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQue
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
-    keys = [exp.column(name(each)) for each in schema.names if each in named]
+    keys = [exp.column(name(name_)) for name_ in schema.names if name_ in named]
     try:
         return table_of(questions[0], keys, catalog, filtered=False)
     except QuestionRefused:  # too many groups
         return None
 
 
-def _trees(each: CountQuestion) -> list[exp.Expr]:
+def _trees(question: CountQuestion) -> list[exp.Expr]:
     """Return what a question computes of a row: its condition, then its keys."""
-    rows = each.question.rows
+    rows = question.question.rows
     where = rows.args.get("where")
     keys = {item.alias: item.this for item in rows.expressions}
-    return [exp.true() if where is None else where.this, *(keys[key.name] for key in each.question.keys)]
+    return [exp.true() if where is None else where.this, *(keys[key.name] for key in question.question.keys)]
 
 
 def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
     """Return for each question in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
-    arrays = [pa.array(each, ARROW[key.type]) for each, key in zip(columns, table.question.keys, strict=True)]
+    arrays = [pa.array(column, ARROW[key.type]) for column, key in zip(columns, table.question.keys, strict=True)]
     places = pa.array(range(table.number), pa.int64())
     trees: dict[str, tuple[str, exp.Expr]] = {}
-    texts = [[tree.sql("duckdb") for tree in _trees(each)] for each in questions]
-    for each, written in zip(questions, texts, strict=True):
-        for tree, text in zip(_trees(each), written, strict=True):
+    texts = [[tree.sql("duckdb") for tree in _trees(question)] for question in questions]
+    for question, written in zip(questions, texts, strict=True):
+        for tree, text in zip(_trees(question), written, strict=True):
             own = tree.copy().transform(
                 lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
             )
             trees.setdefault(text, (f"t{len(trees)}", own))
     cells = pa.table([places, *arrays], names=[PERSON, *named])
-    found = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
+    computed = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
     return [
-        _placed(each, [found[trees[text][0]] for text in written])
-        for each, written in zip(questions, texts, strict=True)
+        _placed(question, [computed[trees[text][0]] for text in written])
+        for question, written in zip(questions, texts, strict=True)
     ]
 
 
@@ -269,14 +269,14 @@ def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[st
     """Return the values of trees in each cell, by their names."""
     selected = [alias(tree, called) for called, tree in trees]
     query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
-    found = collect_over({_CELLS: cells}, query).sort_by(PERSON)
-    return {called: found[called] for called, _ in trees}
+    values = collect_over({_CELLS: cells}, query).sort_by(PERSON)
+    return {called: values[called] for called, _ in trees}
 
 
-def _placed(each: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:
+def _placed(question: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:
     met, *keys = columns
     inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
     if not keys:
         return np.where(inside, 0, -1).astype(np.int64)
-    collected = pa.table(keys, names=[key.name for key in each.question.keys])
-    return np.where(inside, group_places(each.question, collected, each.groups), -1).astype(np.int64)
+    collected = pa.table(keys, names=[key.name for key in question.question.keys])
+    return np.where(inside, group_places(question.question, collected, question.groups), -1).astype(np.int64)

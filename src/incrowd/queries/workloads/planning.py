@@ -62,7 +62,7 @@ class SetPlanner:
     @classmethod
     def of(cls, questions: Mapping[int, CountQuestion], catalog: Catalog) -> SetPlanner:
         """Group questions, and list the cells that those of a group count."""
-        sources = [places for places in _by(questions, lambda each: each.source) if len(places) > 1]
+        sources = [places for places in _by(questions, lambda question: question.source) if len(places) > 1]
         domains = [_domains({place: questions[place] for place in places}, catalog) for places in sources]
         return cls(tuple(sources), questions, tuple(domains))
 
@@ -71,7 +71,7 @@ class SetPlanner:
         for places, domains in zip(self.sources, self.domains, strict=True):
             by_keys, by_cells = list(self._by_keys(places, noise)), list(self._by_cells(domains, noise))
             options = [[*by_keys, *_apart(by_cells, by_keys)], [*by_cells, *_apart(by_keys, by_cells)]]
-            yield from max(options, key=lambda each: _spared(each, noise))
+            yield from max(options, key=lambda option: _spared(option, noise))
 
     def _by_cells(self, domains: Mapping[tuple[int, ...], Domain], noise: NoiseKind) -> Iterator[SetChoice]:
         for places, domain in domains.items():
@@ -81,10 +81,10 @@ class SetPlanner:
 
     def _by_keys(self, places: tuple[int, ...], noise: NoiseKind) -> Iterator[SetChoice]:
         chosen = {place: self.questions[place] for place in places}
-        for same in _by(chosen, lambda each: each.where):
+        for same in _by(chosen, lambda question: question.where):
             over = key_tables([self.questions[place] for place in same])
             fitting = (
-                len(over.keys) <= _MOST_KEYS and max(map(over.marginals.cells, over.marginals.asked)) <= MOST_CELLS
+                len(over.keys) <= _MOST_KEYS and max(map(over.marginals.cells, over.marginals.questions)) <= MOST_CELLS
             )
             strategy = over.marginals.strategy(noise) if len(same) > 1 and fitting else None
             equal = self._equal(same, noise)
@@ -101,42 +101,46 @@ def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[t
 
     All of these together have so many cells at most, those with the most questions first.
     """
-    single = {place: each for place, each in questions.items() if each.single}
-    tables = {table for each in single.values() for table in each.question.tables}
+    single = {place: question for place, question in questions.items() if question.single}
+    tables = {table for question in single.values() for table in question.question.tables}
     listed = {table: listed_columns(table, catalog) for table in tables}
-    known = {place: each for place, each in single.items() if columns_of(each) <= listed[each.question.tables[0]]}
-    groups = [tuple(known)] if len(known) > 1 else []
-    whole = domain_of([known[place] for place in groups[0]], catalog) if groups else None
+    listable = {
+        place: question
+        for place, question in single.items()
+        if columns_of(question) <= listed[question.question.tables[0]]
+    }
+    groups = [tuple(listable)] if len(listable) > 1 else []
+    whole = domain_of([listable[place] for place in groups[0]], catalog) if groups else None
     if whole is not None:
         return {groups[0]: whole}
-    several = [places for places in _by(known, columns_of) if len(places) > 1]
-    found, left = dict[tuple[int, ...], Domain](), _MOST_CELLS
+    several = [places for places in _by(listable, columns_of) if len(places) > 1]
+    domains, left = dict[tuple[int, ...], Domain](), _MOST_CELLS
     for places in sorted(several, key=len, reverse=True):
-        some = [known[place] for place in places]
+        some = [listable[place] for place in places]
         table = cell_table(some, catalog)
         if table is not None and table.number <= left:
             left -= table.number
             domain = domain_over(table, some, catalog)
-            found |= {} if domain is None else {places: domain}
-    return found
+            domains |= {} if domain is None else {places: domain}
+    return domains
 
 
 def _apart(choices: Sequence[SetChoice], others: Sequence[SetChoice]) -> list[SetChoice]:
     """Return those choices that have no question in common with others."""
-    taken = {place for each in others for place in each.places}
-    return [each for each in choices if taken.isdisjoint(each.places)]
+    taken = {place for other in others for place in other.places}
+    return [choice for choice in choices if taken.isdisjoint(choice.places)]
 
 
 def _spared(choices: Sequence[SetChoice], noise: NoiseKind) -> float:
     """Return by how much the total of variances falls; the price of a choice is in proportion to its questions."""
-    return sum((each.equal - each.error) / len(each.places) ** noise.value for each in choices)
+    return sum((choice.equal - choice.error) / len(choice.places) ** noise.value for choice in choices)
 
 
 def _by(questions: Mapping[int, CountQuestion], mark: Callable[[CountQuestion], Hashable]) -> Iterable[tuple[int, ...]]:
-    found: dict[Hashable, list[int]] = {}
-    for place, each in questions.items():
-        found.setdefault(mark(each), []).append(place)
-    return [tuple(places) for places in found.values()]
+    places_by: dict[Hashable, list[int]] = {}
+    for place, question in questions.items():
+        places_by.setdefault(mark(question), []).append(place)
+    return [tuple(places) for places in places_by.values()]
 
 
 Kept = TypeVar("Kept", bound=Step)
@@ -149,15 +153,17 @@ def chosen_set(
     over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
     if isinstance(over, KeyTables) and isinstance(choice.strategy, MarginalStrategy):
-        nodes = {text: key for each in over.questions for text, key in zip(each.names, each.keys, strict=True)}
+        nodes = {
+            text: key for question in over.questions for text, key in zip(question.names, question.keys, strict=True)
+        }
         trees = [nodes[text] for text in over.keys]
         tables = [
             table_of(questions[0], [trees[at] for at in axes], catalog, filtered=True) for axes in choice.strategy.sets
         ]
-        parts = [CountTable.of(table, unit, each) for table, each in zip(tables, terms, strict=True)]
+        parts = [CountTable.of(table, unit, term) for table, term in zip(tables, terms, strict=True)]
     elif isinstance(over, Domain) and isinstance(choice.strategy, AtomStrategy):
         pairs = zip(choice.strategy.parts, terms, strict=True)
-        parts = [CountTable.of(over.table, unit, each, blocks) for blocks, each in pairs]
+        parts = [CountTable.of(over.table, unit, term, blocks) for blocks, term in pairs]
     else:
         raise TypeError("a strategy is one for what it is over")
     return QuestionSet(choice.places, tuple(questions), tuple(parts), over, unit)
@@ -174,18 +180,20 @@ def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, c
 
     Refused are tables that do not tell what is asked, and those in which a row would count twice.
     """
-    told = [(_first(steps, Understand), _first(steps, CountBlocks)) for steps in step.parts]
-    blocks = [None if each is None else Blocks(each.size, each.questions or ()) for _, each in told]
-    terms = [terms_of({} if asked is None else asked.terms) for asked, _ in told]
-    if len({each.source for each in questions}) != 1:
+    steps_of_parts = [(_first(steps, Understand), _first(steps, CountBlocks)) for steps in step.parts]
+    blocks = [None if part_ is None else Blocks(part_.size, part_.questions or ()) for _, part_ in steps_of_parts]
+    terms = [terms_of({} if understood is None else understood.terms) for understood, _ in steps_of_parts]
+    if len({question.source for question in questions}) != 1:
         raise InvalidParameter("these questions are not about the same rows.")
     over: KeyTables | Domain
     if any(blocks):
         over, tables = _cells_again(questions, blocks, catalog)
     else:
-        over, tables = _keys_again(questions, [asked.question if asked else "" for asked, _ in told], catalog)
-    each = zip(tables, terms, blocks, strict=True)
-    parts = tuple(CountTable.of(table, unit, paid, part) for table, paid, part in each)
+        over, tables = _keys_again(
+            questions, [understood.question if understood else "" for understood, _ in steps_of_parts], catalog
+        )
+    part_ = zip(tables, terms, blocks, strict=True)
+    parts = tuple(CountTable.of(table, unit, paid, part) for table, paid, part in part_)
     return QuestionSet(step.places, tuple(questions), parts, over, unit)
 
 
@@ -194,13 +202,13 @@ def _cells_again(
 ) -> tuple[Domain, list[CountQuestion]]:
     """Return the domain of questions, and its table for each of the parts, if the blocks of each are disjoint."""
     domain = domain_of(questions, catalog)
-    known = [each for each in blocks if each is not None]
-    places = {place for each in known for place in each.questions}
-    if domain is None or len(known) < len(blocks) or not places <= set(range(len(questions))):
+    block_sets = [block for block in blocks if block is not None]
+    places = {place for block in block_sets for place in block.questions}
+    if domain is None or len(block_sets) < len(blocks) or not places <= set(range(len(questions))):
         raise InvalidParameter("these questions are not about one declared domain.")
-    for each in known:
-        domain.atoms.blocks(each)  # raises where a row would count twice
-    if Blocks(1) not in known and len(places) < len(questions):
+    for block in block_sets:
+        domain.atoms.blocks(block)  # raises where a row would count twice
+    if Blocks(1) not in block_sets and len(places) < len(questions):
         raise InvalidParameter("these blocks do not tell what is asked.")
     return domain, [domain.table for _ in blocks]
 
@@ -210,13 +218,13 @@ def _keys_again(
 ) -> tuple[KeyTables, list[CountQuestion]]:
     """Return questions by their keys, and tables by the keys that these texts name, if they tell what is asked."""
     over = key_tables(questions)
-    nodes = {text: key for each in questions for text, key in zip(each.names, each.keys, strict=True)}
+    nodes = {text: key for question in questions for text, key in zip(question.names, question.keys, strict=True)}
     named = [set(read_table(text, catalog).names) for text in texts]
-    told = all(any(set(each.names) <= names for names in named) for each in questions)
-    if not told or len({each.where for each in questions}) != 1:
+    complete = all(any(set(question.names) <= names for names in named) for question in questions)
+    if not complete or len({question.where for question in questions}) != 1:
         raise InvalidParameter("these tables do not tell what is asked.")
     keys = [[nodes[text] for text in over.keys if text in names] for names in named]
-    return over, [table_of(questions[0], each, catalog, filtered=True) for each in keys]
+    return over, [table_of(questions[0], key, catalog, filtered=True) for key in keys]
 
 
 def terms_of(plain: Mapping[str, str] | None) -> QueryTerms:

@@ -167,8 +167,8 @@ def rounded(node: exp.Expr, mean: Mean) -> BoundTree:
     (Fraction(3, 1), Fraction(3, 1))
     """
     part = number(mean(node.this), "ROUND")
-    wanted = node.args.get("decimals")
-    digits = 0 if wanted is None else whole_number(mean(wanted), "the digits of ROUND", -_DIGITS, _DIGITS)
+    decimals_ = node.args.get("decimals")
+    digits = 0 if decimals_ is None else whole_number(mean(decimals_), "the digits of ROUND", -_DIGITS, _DIGITS)
     if digits <= 0 and part.type is Type.INTEGER and digits == 0:
         return part
     tree = exp.Round(this=as_decimal(part), decimals=exp.Literal.number(digits))
@@ -287,10 +287,10 @@ def _combined(kind: type[exp.Expr], parts: tuple[BoundTree, BoundTree], ends: tu
         exp.Mul: lambda x, y: x * y,
     }
     trees = [part.tree if of is Type.INTEGER else as_decimal(part) for part in parts]
-    found = listed(extent, parts, twins[kind])
-    if of is Type.DECIMAL and found.values is not None:
-        found = among(of, [float(value) for value in found.values], optional=found.optional)  # type: ignore[arg-type]
-    return BoundTree(operation(kind, *trees), found)
+    narrowed = listed(extent, parts, twins[kind])
+    if of is Type.DECIMAL and narrowed.values is not None:
+        narrowed = among(of, [float(value) for value in narrowed.values], optional=narrowed.optional)  # type: ignore[arg-type]
+    return BoundTree(operation(kind, *trees), narrowed)
 
 
 def _not_zero(tree: exp.Expr) -> exp.Expr:
@@ -323,10 +323,10 @@ def _half_away(value: Fraction, digits: int) -> Fraction:
 
 def _multiples(ends: tuple[Fraction, Fraction], step: int, *, optional: bool) -> ExpressionDomain:
     numbers = range(int(ends[0]), int(ends[1]) + 1, step)
-    known = len(numbers) <= LISTED and step > 1
+    listable = len(numbers) <= LISTED and step > 1
     return (
         among(Type.INTEGER, numbers, optional=optional)
-        if known
+        if listable
         else ExpressionDomain(Type.INTEGER, *ends, optional=optional)
     )
 

@@ -217,9 +217,9 @@ def _moved(side: Fraction | None, low: Fraction, high: Fraction, open_end: Fract
 def _inner_end(extents: Sequence[ExpressionDomain], *, least: bool) -> Fraction | None:
     """Return the end that an argument sets which is never missing; without one, the farthest end of all."""
     sure = [extent.high if least else extent.low for extent in extents if not extent.optional]
-    known = [end for end in sure if end is not None]
-    if known:
-        return min(known) if least else max(known)
+    sure_ends = [end for end in sure if end is not None]
+    if sure_ends:
+        return min(sure_ends) if least else max(sure_ends)
     ends = [extent.high if least else extent.low for extent in extents]
     if None in ends:
         return None
@@ -228,12 +228,12 @@ def _inner_end(extents: Sequence[ExpressionDomain], *, least: bool) -> Fraction 
 
 def _chosen(tests: Sequence[BoundTree], results: Sequence[exp.Expr], default: exp.Expr | None, mean: Mean) -> BoundTree:
     nodes = [*results, exp.Null() if default is None else default]
-    known = [index for index, node in enumerate(nodes) if not isinstance(node, exp.Null)]
-    if not known:
+    present_at = [index for index, node in enumerate(nodes) if not isinstance(node, exp.Null)]
+    if not present_at:
         raise InvalidParameter("CASE needs a result that is not NULL.")
-    parts = dict(zip(known, together([mean(nodes[index]) for index in known]), strict=True))
+    parts = dict(zip(present_at, together([mean(nodes[index]) for index in present_at]), strict=True))
     trees = [parts[index].tree if index in parts else exp.Null() for index in range(len(nodes))]
-    optional = len(known) < len(nodes) or any(part.optional for part in parts.values())
+    optional = len(present_at) < len(nodes) or any(part.optional for part in parts.values())
     branches = [(test.tree, tree) for test, tree in zip(tests, trees[:-1], strict=True)]
     return BoundTree(
         case(*branches, default=None if default is None else trees[-1]),
