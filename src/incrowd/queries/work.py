@@ -8,7 +8,7 @@ what follows from it (a refusal, the time after which a reply shows) is the same
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.language.expressions.function import TextWork, Width
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.row_query import PLACE
+from incrowd.queries.language.trees import sources
 from incrowd.queries.question import PERSON, Catalog
 
 MOST_STEPS = 40_000_000
@@ -115,31 +116,24 @@ def _width(column: Column) -> int:
 
 def _selected(query: exp.Select, catalog: Catalog) -> _Flow:
     """Return what comes out of a SELECT: its sources meet, pair by pair, and each pair is worked on."""
-    sources = {source.alias_or_name: _flow(source, catalog) for source in _sources(query)}
-    counted = [flow.rows for flow in sources.values() if flow.rows is not None]
+    flows = {source.alias_or_name: _flow(source, catalog) for source in sources(query)}
+    counted = [flow.rows for flow in flows.values() if flow.rows is not None]
     pairs = math.prod(counted) if counted else None
-    widths = {f"{name}.{item}": width for name, flow in sources.items() for item, width in flow.widths.items()}
-    widths |= {item: width for flow in sources.values() for item, width in flow.widths.items()}
+    widths = {f"{name}.{item}": width for name, flow in flows.items() for item, width in flow.widths.items()}
+    widths |= {item: width for flow in flows.values() for item, width in flow.widths.items()}
     conditions = [join.args["on"] for join in query.args.get("joins") or () if join.args.get("on") is not None]
     conditions += [query.args[part] for part in ("where", "group") if query.args.get(part) is not None]
     columns, steps = dict[str, int](), _ROW
     for item in query.expressions:
         if isinstance(item, exp.Star):
-            columns |= {name: width for flow in sources.values() for name, width in flow.widths.items()}
+            columns |= {name: width for flow in flows.values() for name, width in flow.widths.items()}
             continue
         cost = _cost(item.unalias(), widths)
         columns[item.alias_or_name], steps = cost.width, steps + cost.steps
     steps += sum(_cost(condition, widths).steps for condition in conditions)
     limit = _limit(query)
     rows = pairs if limit is None else limit if pairs is None else min(pairs, limit)
-    return _Flow(rows, columns, sum(flow.steps for flow in sources.values()) + (pairs or 0) * steps)
-
-
-def _sources(query: exp.Select) -> Iterator[exp.Expr]:
-    if query.args.get("from_") is not None:
-        yield query.args["from_"].this
-    for join in query.args.get("joins") or ():
-        yield join.this
+    return _Flow(rows, columns, sum(flow.steps for flow in flows.values()) + (pairs or 0) * steps)
 
 
 def _limit(query: exp.Select) -> int | None:

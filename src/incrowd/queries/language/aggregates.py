@@ -14,7 +14,17 @@ from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
 from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
+from incrowd.queries.language.trees import (
+    case,
+    cast,
+    changed,
+    column,
+    constant,
+    every,
+    only_type,
+    operand,
+    present,
+)
 from incrowd.queries.question import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
@@ -51,7 +61,7 @@ def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
         source, field = scope.find(part)
         return column(field.name, source)
 
-    return copied(node).transform(change, copy=False)
+    return changed(node, change)
 
 
 def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:

@@ -19,11 +19,11 @@ from incrowd.queries.language.outer import (
     is_answer,
     output_types,
     shown_columns,
-    sources,
     subquery_of,
 )
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.trees import sources
 from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, used_names
 from incrowd.queries.operations import (
     Gather,

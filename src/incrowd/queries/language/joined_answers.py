@@ -10,11 +10,11 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import qualify, split
 from incrowd.queries.language.expressions.table import refusal
-from incrowd.queries.language.memberships import conjuncts, join_memberships
-from incrowd.queries.language.outer import sources
+from incrowd.queries.language.memberships import join_memberships
 from incrowd.queries.language.results import called, has_sets, unnamed
 from incrowd.queries.language.row_query import Context, Scope
 from incrowd.queries.language.sources import sources_of
+from incrowd.queries.language.trees import changed, conjuncts, sources, unqualified
 from incrowd.queries.language.understanding import grouping_nodes
 from incrowd.queries.operations import JoinedSheet, Sheet, is_single
 from incrowd.queries.question import Question
@@ -75,8 +75,7 @@ class Names:
             key = None if alone and not node.table else self.key(node)
             return node if key is None else _key(key)
 
-        changed: exp.Expr = tree.copy().transform(change) if self.several else tree
-        return changed
+        return changed(tree, change) if self.several else tree
 
     def key(self, column: exp.Column) -> str | None:
         """Return the key of a column, None where no source has one of its name."""
@@ -187,7 +186,7 @@ def apart(query: exp.Select, held: list[exp.Subquery], context: Context) -> Apar
         raise refusal(held[0])
     keys, numbers = nodes, list(over.aggregates.values())
     if not query.args.get("joins"):
-        keys, numbers = [_unqualified(node) for node in keys], [(name, _unqualified(node)) for name, node in numbers]
+        keys, numbers = [unqualified(node) for node in keys], [(name, unqualified(node)) for name, node in numbers]
     items = [exp.alias_(node.copy(), f"k{at}") for at, node in enumerate(keys, 1)]
     items += [exp.alias_(node.copy(), name) for name, node in numbers]
     inner = exp.Select(
@@ -197,16 +196,6 @@ def apart(query: exp.Select, held: list[exp.Subquery], context: Context) -> Apar
         group=exp.Group(expressions=[node.copy() for node in keys]) if keys else None,
     )
     return Apart(inner, outer)
-
-
-def _unqualified(node: exp.Expr) -> exp.Expr:
-    """Return an expression whose columns say no source: where there is one, it has no name."""
-
-    def change(part: exp.Expr) -> exp.Expr:
-        return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
-
-    changed: exp.Expr = node.copy().transform(change)
-    return changed
 
 
 @dataclass
@@ -257,9 +246,8 @@ class _Over:
         def back(part: exp.Expr) -> exp.Expr:
             return held[int(part.name)].copy() if isinstance(part, exp.Placeholder) else part
 
-        marked = node.copy().transform(mark)
-        changed: exp.Expr = split(qualify(marked, self.scope), self.nodes, self._named).transform(back)
-        return changed
+        marked = qualify(changed(node, mark), self.scope)
+        return changed(split(marked, self.nodes, self._named), back)
 
     def _named(self, node: exp.Expr) -> str:
         """Return the name of an aggregate, a new one if it was not met before."""

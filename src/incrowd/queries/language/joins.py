@@ -12,7 +12,7 @@ from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
 from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
-from incrowd.queries.language.trees import column, every, operation, subquery
+from incrowd.queries.language.trees import column, conjuncts, every, operation, subquery
 from incrowd.queries.question import PERSON
 
 MOST_PAIRS = 10_000
@@ -166,7 +166,7 @@ def _people(joined: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQ
 def _conditions(join: exp.Join, joined: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
     """Return the condition of a join, bound, and the pairs of columns that it makes equal."""
     mean = binder(scope.resolve)
-    parts = list(_conjuncts(join.args.get("on")))
+    parts = [part.unnest() for part in conjuncts(join.args.get("on"))]
     for item in join.args.get("using") or ():
         lefts = [
             source
@@ -220,16 +220,6 @@ def _check_alike(pair: Pair, scope: Scope) -> None:
             f"tables are joined on columns of one type, and {pair[0].name!r} and {pair[1].name!r} are of two: "
             "CAST that of the private table in a subquery, or let the owner of the data declare them alike."
         )
-
-
-def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    if node is None:
-        return []
-    if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
-    return [node]
 
 
 def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:

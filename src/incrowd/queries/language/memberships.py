@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language.trees import changed, conjuncts, sources
 from incrowd.queries.question import Catalog
 
 _OWN = re.compile(r"(in|there)#\d+")
@@ -59,39 +60,17 @@ def open_exists(tree: exp.Expr) -> exp.Expr:
         query.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
         return exp.In(this=outer.copy(), query=exp.Subquery(this=query))
 
-    changed: exp.Expr = tree.transform(change) if tree.find(exp.Exists) is not None else tree
-    return changed
+    return changed(tree, change)
 
 
 def _correlated(part: exp.Expr, inner: exp.Select) -> tuple[exp.Column, exp.Column, exp.Expr] | None:
     """Return the columns of both queries that a condition makes equal, the inner one first."""
     if not isinstance(part, exp.EQ) or not all(isinstance(side, exp.Column) for side in part.iter_expressions()):
         return None
-    names = {source.alias_or_name for source in _sources(inner)}
+    names = {source.alias_or_name for source in sources(inner)}
     columns = [side for side in part.iter_expressions() if isinstance(side, exp.Column)]
     sides = {not side.table or side.table in names: side for side in columns}
     return (sides[True], sides[False], part) if len(sides) == 2 else None
-
-
-def _sources(query: exp.Select) -> Iterator[exp.Expr]:
-    if query.args.get("from_") is not None:
-        yield query.args["from_"].this
-    yield from (join.this for join in query.args.get("joins") or ())
-
-
-def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the conditions that AND joins.
-
-    >>> from sqlglot import parse_one
-    >>> [part.sql() for part in conjuncts(parse_one("a AND (b AND c OR d)"))]
-    ['a', '(b AND c OR d)']
-    """
-    inner = node.unnest()
-    if isinstance(inner, exp.And):
-        yield from conjuncts(inner.this)
-        yield from conjuncts(inner.expression)
-    else:
-        yield node
 
 
 @dataclass(frozen=True)
@@ -160,9 +139,9 @@ def join_memberships(query: exp.Select, catalog: Catalog) -> exp.Select:
     if not texts:
         return query
     made: exp.Select = query.copy()
-    many = len(list(_sources(query)))
+    many = len(sources(query))
     where = made.args.get("where")
-    parts = [] if where is None else list(conjuncts(where.this))
+    parts = list(conjuncts(where and where.this))
     plain = [part.unnest().sql("duckdb") for part in parts]
     memberships = {text: _Membership(node, f"t{many + at}", at) for at, (text, node) in enumerate(texts.items(), 1)}
     sure = {text for text in memberships if uses[text] == 1 and text in plain}

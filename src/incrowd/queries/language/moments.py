@@ -17,7 +17,7 @@ from incrowd.queries.language.domain import ExpressionDomain
 from incrowd.queries.language.expressions.function import number, title
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import copied
+from incrowd.queries.language.trees import changed
 
 _PAIRS = (
     exp.CovarPop, exp.CovarSamp, exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx,
@@ -43,8 +43,7 @@ def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
             return part
         return exp.Paren(this=made) if isinstance(made := _simple(inner, filter_, scope), exp.Binary) else made
 
-    changed: exp.Expr = copied(node).transform(change, copy=False)
-    return changed
+    return changed(node, change)
 
 
 def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:

@@ -19,6 +19,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.memberships import open_exists
 from incrowd.queries.language.reading import branches, check_size, read_query
+from incrowd.queries.language.trees import changed, sources
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
@@ -123,17 +124,15 @@ def _name_sources(select: exp.Select) -> None:
     """Call the sources of a query t1, t2, …; a single one needs no name, and JOIN means INNER JOIN."""
     for join in select.args.get("joins") or ():
         join.set("kind", None if join.args.get("kind") in ("INNER", "OUTER") else join.args.get("kind"))
-    sources = [join.this for join in select.args.get("joins") or ()]
-    if select.args.get("from_") is not None:
-        sources.insert(0, select.args["from_"].this)
-    names = [source.alias_or_name for source in sources]
+    named = sources(select)
+    names = [source.alias_or_name for source in named]
     if len(set(names)) < len(names):
         raise InvalidParameter("two sources after FROM have the same name: give them different ones by AS.")
     renamed = {name: f"t{place}" for place, name in enumerate(names, 1)}
-    for source, name in zip(sources, names, strict=True):
+    for source, name in zip(named, names, strict=True):
         if source.args.get("alias") is not None and source.args["alias"].args.get("columns"):
             raise QuestionRefused("columns are renamed inside a subquery, by AS, not after its name.")
-        alone = len(sources) == 1
+        alone = len(named) == 1
         source.set("alias", None if alone else exp.TableAlias(this=exp.to_identifier(renamed[name])))
     for column in _own_columns(select):
         if column.args.get("db") is not None:
@@ -141,7 +140,7 @@ def _name_sources(select: exp.Select) -> None:
         if column.table and column.table not in renamed:
             raise InvalidParameter(f"there is no table {column.table!r} after FROM; a subquery sees its own only.")
         if column.table:
-            column.set("table", None if len(sources) == 1 else exp.to_identifier(renamed[column.table]))
+            column.set("table", None if len(named) == 1 else exp.to_identifier(renamed[column.table]))
 
 
 def _own_columns(select: exp.Select) -> Iterator[exp.Column]:
@@ -252,8 +251,7 @@ def _written_dates(tree: exp.Expr) -> exp.Expr:
         written = "".join(_SIGNS.get(part[0], part[0]) for part in parts)
         return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(written))
 
-    changed: exp.Expr = tree.transform(change)
-    return changed
+    return changed(tree, change)
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:
@@ -268,8 +266,7 @@ def _within_group(tree: exp.Expr) -> exp.Expr:
             raise QuestionRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")
         return exp.PercentileCont(this=order.expressions[0].this.copy(), expression=inner.this.copy())
 
-    changed: exp.Expr = tree.transform(change, copy=False)
-    return changed
+    return changed(tree, change)
 
 
 def _arranged(node: exp.Expr) -> exp.Expr:

@@ -15,6 +15,7 @@ from incrowd.queries.language.memberships import join_memberships
 from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
+from incrowd.queries.language.trees import changed, sources, unwrapped
 from incrowd.queries.operations import (
     Function,
     Gather,
@@ -62,10 +63,7 @@ def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
 
 def subquery_of(source: exp.Expr) -> exp.Expr | None:
     """Return the query in brackets that a source after FROM is, if it is one."""
-    inner = source.this if isinstance(source, exp.Subquery) else None
-    while isinstance(inner, exp.Subquery) and not any(inner.args[part] for part in inner.args if part != "this"):
-        inner = inner.this
-    return inner
+    return unwrapped(source.this) if isinstance(source, exp.Subquery) else None
 
 
 def is_answer(query: exp.Expr, context: Context) -> bool:
@@ -84,12 +82,6 @@ def is_answer(query: exp.Expr, context: Context) -> bool:
     plain = [node for node in group.expressions if isinstance(node, exp.Column)]
     field_names = {item.name.casefold() for _, rows in joined.scope.sources for item in rows.fields}
     return not any(joined.scope.find(node)[1].person for node in plain if node.name.casefold() in field_names)
-
-
-def sources(query: exp.Select) -> list[exp.Expr]:
-    """Return what stands after FROM and JOIN."""
-    first = query.args.get("from_")
-    return [*([] if first is None else [first.this]), *(join.this for join in query.args.get("joins") or ())]
 
 
 def _aggregates(node: exp.Expr) -> bool:
@@ -130,8 +122,7 @@ class AnswerSheet:
                 raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {names}.")
             return exp.Paren(this=column[1].copy())
 
-        changed: exp.Expr = node.copy().transform(change, copy=False)
-        return changed
+        return changed(node, change)
 
 
 def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:

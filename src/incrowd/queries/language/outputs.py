@@ -15,7 +15,7 @@ from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import COMPARED, AnswerTypes, title
 from incrowd.queries.language.expressions.table import ANSWER_NAMES, BY_NODE, function_of
 from incrowd.queries.language.reading import check_size
-from incrowd.queries.language.trees import copied
+from incrowd.queries.language.trees import changed, copied
 from incrowd.queries.operations import MOST_NEIGHBORS, Function, WindowColumn
 
 _TYPES = {
@@ -76,8 +76,7 @@ def _with_dates(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expr:
                 side.replace(exp.cast(exp.Literal.string(written(str(side.this)).isoformat()), "DATE"))
         return node
 
-    changed: exp.Expr = tree.transform(change, copy=False)
-    return changed
+    return changed(tree, change)
 
 
 def truth(tree: exp.Expression, types: Mapping[str, Type]) -> exp.Expression:
@@ -226,8 +225,7 @@ class WindowRegister:
         def change(node: exp.Expr) -> exp.Expr:
             return exp.column(self._name(node, types)) if isinstance(node, exp.Window) else node
 
-        changed: exp.Expr = copied(tree).transform(change, copy=False)
-        return changed
+        return changed(tree, change)
 
     def _name(self, node: exp.Window, types: Mapping[str, Type]) -> str:
         text = node.sql("duckdb")

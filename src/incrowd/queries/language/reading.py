@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import Dialect, exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
-
+from incrowd.queries.language.trees import unwrapped
 
 LONGEST_TEXT = 20_000
 MOST_TOKENS = 4_000
@@ -82,8 +82,6 @@ def read(sql: str) -> exp.Select:
     >>> read("select count(*) from births").sql()
     'SELECT COUNT(*) FROM births'
     """
-    from sqlglot import exp
-
     tree = read_query(sql)
     if not isinstance(tree, exp.Select):
         raise QuestionRefused(
@@ -103,8 +101,6 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
     Traceback (most recent call last):
     incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
     """
-    from sqlglot import Dialect, exp
-
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
     if _HALF.search(sql):
@@ -126,9 +122,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         ) from None
     if len(statements) != 1:
         raise QuestionRefused("one question is answered at a time: remove what follows the first semicolon.")
-    tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not any(value for name, value in tree.args.items() if name != "this"):
-        tree = tree.this
+    tree = unwrapped(statements[0])
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
     check_size(tree)
@@ -148,8 +142,6 @@ def branches(query: exp.Expr) -> list[exp.Select]:
     >>> [branch.sql() for branch in branches(parse_one("SELECT 1 UNION ALL (SELECT 2) UNION ALL SELECT 3"))]
     ['SELECT 1', 'SELECT 2', 'SELECT 3']
     """
-    from sqlglot import exp
-
     if isinstance(query, exp.Select):
         return [query]
     if not isinstance(query, exp.Union) or query.args.get("distinct"):
@@ -162,11 +154,7 @@ def branches(query: exp.Expr) -> list[exp.Select]:
 
 def _unbracketed(side: exp.Expr) -> exp.Expr:
     """Return a side of UNION ALL without brackets; only a single SELECT is ordered and cut inside of them."""
-    from sqlglot import exp
-
-    inner = side
-    while isinstance(inner, exp.Subquery) and not any(value for name, value in inner.args.items() if name != "this"):
-        inner = inner.this
+    inner = unwrapped(side)
     if not isinstance(inner, exp.Select) and any(
         inner.args.get(part) for part in ("with_", "order", "limit", "offset")
     ):
@@ -215,8 +203,6 @@ def _check_tokens(tokens: list[Token]) -> None:
 
 def _check_matches(tokens: list[Token]) -> None:
     """Refuse x ~ 'pattern' where it matters whether a part of the text or all of it must match: dialects differ."""
-    from sqlglot.tokenizer_core import TokenType
-
     for sign, pattern in itertools.pairwise(tokens):
         if sign.text.strip() in ("~", "!~") and pattern.token_type is TokenType.STRING:
             written = pattern.text
@@ -243,10 +229,6 @@ def split_questions(text: str) -> tuple[str, ...]:
     >>> split_questions("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
     ("SELECT ';' FROM t", 'SELECT COUNT(*) FROM t')
     """
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-    from sqlglot.tokenizer_core import TokenType
-
     try:
         tokens = sqlglot.tokenize(text, dialect="duckdb")
     except SqlglotError:
@@ -283,8 +265,6 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: the question has 1 question mark and 0 parameters: give one for each.
     """
-    from sqlglot import exp
-
     if not parameters and "?" not in sql:
         return sql
     literals = [_literal(value) for value in parameters]
@@ -310,10 +290,6 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
 
 def _marked(sql: str) -> tuple[str, int]:
     """Return a statement with a name of its own for each question mark, and how many there are."""
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-    from sqlglot.tokenizer_core import TokenType
-
     if _SIGN in sql:
         raise InvalidParameter("a question with parameters holds no characters for private use: leave them out.")
     try:
@@ -330,16 +306,12 @@ def _marked(sql: str) -> tuple[str, int]:
 
 def _check_place(column: exp.Column) -> None:
     """Refuse a parameter that would be read as the number of a column."""
-    from sqlglot import exp
-
     if isinstance(column.parent, exp.Group | exp.Ordered):
         raise QuestionRefused("a parameter does not name a column: write what GROUP BY and ORDER BY stand for.")
 
 
 def _literal(value: Parameter) -> exp.Expr:
     """Return the leaf of a tree that a value is; a negative number stands in brackets."""
-    from sqlglot import exp
-
     match value:
         case None:
             return exp.Null()

@@ -15,7 +15,7 @@ from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
 from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, output, truth
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import copied
+from incrowd.queries.language.trees import changed, unqualified
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
 
 
@@ -154,8 +154,7 @@ def unnamed(node: exp.Expr, query: exp.Select, scope: Scope) -> exp.Expr:
             return exp.Paren(this=named[part.name.casefold()].copy())
         return part
 
-    changed: exp.Expr = copied(node).transform(change, copy=False)
-    return changed
+    return changed(node, change)
 
 
 def called(node: exp.Expr, scope: Scope) -> str:
@@ -163,11 +162,7 @@ def called(node: exp.Expr, scope: Scope) -> str:
     if isinstance(node, exp.Column):
         return scope.find(node)[1].name
 
-    def bare(part: exp.Expr) -> exp.Expr:
-        return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
-
-    text: str = copied(node).transform(bare, copy=False).sql("duckdb")
-    return text.lower()
+    return unqualified(node).sql("duckdb").lower()
 
 
 def _free(wish: str, taken: set[str]) -> str:

@@ -22,9 +22,9 @@ from incrowd.queries.language.trees import (
     alias,
     case,
     cast,
+    changed,
     column,
     constant,
-    copied,
     operation,
     present,
     select,
@@ -133,8 +133,7 @@ class Scope:
                     part.this.meta[_PARTNER] = True
             return part
 
-        marked: exp.Expr = copied(node).transform(change, copy=False)
-        return marked
+        return changed(node, change)
 
     def resolve(self, named: exp.Column) -> BoundTree:
         """Return what a column means in an expression; the column that tells people apart means nothing there."""

@@ -16,7 +16,7 @@ from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimal
 from incrowd.queries.language.expressions.function import condition, title, within
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
-from incrowd.queries.language.memberships import conjuncts, is_own, join_memberships
+from incrowd.queries.language.memberships import is_own, join_memberships
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.trees import (
@@ -25,11 +25,13 @@ from incrowd.queries.language.trees import (
     cast,
     clamped,
     column,
+    conjuncts,
     constant,
     every,
     operation,
     select,
     subquery,
+    unwrapped,
 )
 from incrowd.queries.question import PERSON, AggregateKind
 
@@ -55,7 +57,7 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
     where = query.args.get("where")
-    return join_rows(first, others, [] if where is None else list(conjuncts(where.this)))
+    return join_rows(first, others, list(conjuncts(where and where.this)))
 
 
 def source_rows(node: exp.Expr, context: Context) -> RowQuery:
@@ -74,8 +76,7 @@ def source_rows(node: exp.Expr, context: Context) -> RowQuery:
 
 def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     """Return the rows of a subquery."""
-    while isinstance(query, exp.Subquery) and not any(query.args[part] for part in query.args if part != "this"):
-        query = query.this
+    query = unwrapped(query)
     if isinstance(query, exp.Union):
         check_clauses(query, ("this", "expression", "distinct"), skip=("distinct",))
         if query.args.get("distinct") is not False:

@@ -38,7 +38,6 @@ from incrowd.queries.language.trees import (
     every,
     missing,
     name,
-    null,
     operand,
     operation,
     present,
@@ -163,7 +162,7 @@ def _filled(absent: exp.Expr, declared: Column) -> list[tuple[exp.Expr, exp.Expr
     """Return what stands for a missing value."""
     if declared.fill is not None:
         return [(absent, constant(value_of(declared.fill, declared.type)))]
-    return [] if isinstance(absent, exp.Is) else [(absent, null())]
+    return [] if isinstance(absent, exp.Is) else [(absent, exp.Null())]
 
 
 def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, exp.Expr]]:
@@ -171,7 +170,7 @@ def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, e
     if outside is None or declared.rule_outside is Outside.DROP:
         return []
     if declared.rule_outside is Outside.OTHER:
-        return [(outside, constant(OTHER) if declared.type is Type.TEXT else null())]
+        return [(outside, constant(OTHER) if declared.type is Type.TEXT else exp.Null())]
     raw = column(declared.name, BASE)
     ends = zip(declared.stored_bounds, (exp.LT, exp.GT), strict=True)
     return [(operation(kind, raw, constant(end)), constant(end)) for end, kind in ends if end is not None]

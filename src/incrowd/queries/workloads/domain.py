@@ -15,12 +15,11 @@ from sqlglot import exp
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.duckdb import collect_over
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import sources_of
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.language.trees import alias, column, name
+from incrowd.queries.language.trees import alias, column, name, unqualified
 from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
@@ -109,20 +108,8 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
     """Return the expressions by which rows are grouped, each in one form whatever SELECT calls it."""
-    nodes = grouping_nodes(query, _joined(query, catalog))
-    return tuple(nodes) if query.args.get("joins") else tuple(map(_unqualified, nodes))
-
-
-def _unqualified(node: exp.Expr) -> exp.Expr:
-    """Return an expression over the columns of the only source, which the text of a question does not name."""
-    bare: exp.Expr = node.copy().transform(
-        lambda part: exp.column(name(part.name)) if isinstance(part, exp.Column) else part
-    )
-    return bare
-
-
-def _joined(query: exp.Select, catalog: Catalog) -> JoinedRows:
-    return sources_of(query, Context(catalog, None))
+    nodes = grouping_nodes(query, sources_of(query, Context(catalog, None)))
+    return tuple(nodes) if query.args.get("joins") else tuple(map(unqualified, nodes))
 
 
 def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuestion:
