@@ -45,7 +45,7 @@ def test_a_copy_stays_the_same_and_stays_within_its_width() -> None:
 
 
 def test_a_copy_holds_nothing_that_is_computed_from_columns() -> None:
-    with pytest.raises(QuestionRefused, match="the copy holds columns"):
+    with pytest.raises(QuestionRefused, match="only columns of the table"):
         PerturbedCopy(Fraction(50)).answer(QuerySet("q", AggregateKind.SUM, 20, PAY, None), SECRET)
 
 

@@ -150,9 +150,7 @@ class Answer:
         True
         """
         if plain.get("answer") != VERSION:
-            raise UnsupportedVersion(
-                f"this answer has version {plain.get('answer')!r}; version {VERSION} is known here."
-            )
+            raise UnsupportedVersion(f"answers of version {VERSION} are read here, not {plain.get('answer')!r}.")
         try:
             undeclared = tuple(map(int, plain.get("undeclared", ())))
             return cls(tuple(_read(column) for column in plain["columns"]), str(plain.get("note", "")), undeclared)
@@ -165,16 +163,13 @@ def check_names(names: Iterable[str]) -> None:
 
     >>> check_names(["n", "N_low"])
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: 'N_low' is what the lower end of the interval of 'n' is called: give it another ...
+    incrowd.errors.InvalidParameter: 'N_low' is an end of the interval of 'n': use AS.
     """
     by_name = {name.casefold(): name for name in names}
-    for end, which in (("_low", "lower"), ("_high", "upper")):
+    for end in ("_low", "_high"):
         for lowered, name in by_name.items():
             if lowered + end in by_name:
-                raise InvalidParameter(
-                    f"{by_name[lowered + end]!r} is what the {which} end of the interval of {name!r} is called: give it "
-                    "another name by AS."
-                )
+                raise InvalidParameter(f"{by_name[lowered + end]!r} is an end of the interval of {name!r}: use AS.")
 
 
 def _rendered(column: AnswerColumn) -> ShownColumn:

@@ -48,10 +48,7 @@ def answer_steps(measured: Measured | Batch, units: int) -> int:
     """Return how many steps are done at most with the answers to questions about so many units, or refuse them."""
     steps = _steps(measured, units)
     if steps > MOST_ANSWER_STEPS:
-        raise QuestionRefused(
-            "what is computed from the noisy numbers would take too long: ask for fewer groups, fewer computed columns "
-            f"or shorter texts. It needs up to {steps:,} steps; {MOST_ANSWER_STEPS:,} are done."
-        )
+        raise QuestionRefused(f"this answer takes {steps:,} steps; {MOST_ANSWER_STEPS:,} are allowed: ask for less.")
     return steps
 
 

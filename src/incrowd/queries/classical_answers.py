@@ -70,9 +70,7 @@ class SizeControl:
     def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
         """Return the exact answer, unless the set or its complement is too small."""
         if not self.k <= len(query.values) <= query.size - self.k:
-            raise QuestionRefused(
-                f"fewer than {self.k} rows fit the condition, or fewer than {self.k} do not: ask about another set."
-            )
+            raise QuestionRefused(f"fewer than {self.k} rows fit the condition, or do not: ask about another set.")
         return query.read_off(query.total, Fraction(len(query.values)))
 
 
@@ -106,9 +104,7 @@ class PerturbedCopy:
         if query.kind is AggregateKind.ROWS:
             return rows
         if query.column is None:
-            raise QuestionRefused(
-                "the copy holds columns, and nothing that is computed from them: ask for SUM(column)."
-            )
+            raise QuestionRefused("only columns of the table are perturbed: ask for SUM(column).")
         numbers = (2 * chance(secret, "copy", query.column, place) - 1 for place in query.values)
         return query.read_off(query.total + self.width * sum(numbers, Fraction(0)), rows)
 
@@ -184,9 +180,7 @@ def protection_of(written: str) -> Protection:
     if name == Audited.name and not number:
         return Audited()
     if name not in makers or not number:
-        raise InvalidParameter(
-            "classical answers are size-control=K, audited, perturbed-copy=WIDTH or random-sample=RATE: choose one."
-        )
+        raise InvalidParameter("choose size-control=K, audited, perturbed-copy=WIDTH or random-sample=RATE.")
     return makers[name](number)
 
 

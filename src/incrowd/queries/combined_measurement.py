@@ -66,10 +66,7 @@ def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
     if isinstance(question, Question):
         return measurement(question, unit, terms)
     if terms.epsilon is None or terms.rate is not None:
-        raise InvalidParameter(
-            "this question is made of several answers, which are paid for by one epsilon for all: give epsilon, and no "
-            "rate, or ask for each of them alone."
-        )
+        raise InvalidParameter("a query that combines answers has one epsilon for all: give epsilon, and no rate.")
     check_sheet(question.sheet)
     return CombinedMeasurement(question, batch(question.parts, unit, terms), terms)
 

@@ -147,10 +147,7 @@ def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | Non
     if not about:
         return None
     if len(tables) > 1 or not _is_simple(tree):
-        raise QuestionRefused(
-            "of the information schema one table is asked at a time, by conditions on its columns: "
-            "SELECT column_name FROM information_schema.columns WHERE table_name = 'births'."
-        )
+        raise QuestionRefused("query one table at a time: SELECT column_name FROM information_schema.columns WHERE ….")
     content = {"tables": _tables(described), "columns": _columns(described)}.get(about[0].name.lower())
     if content is None:
         raise QuestionRefused("the information schema has the tables information_schema.tables and .columns here.")

@@ -118,13 +118,9 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
     """
     check_outputs(question)
     if terms.rate is not None and len(question.tables) != 1:
-        raise InvalidParameter(
-            "a secret sample is drawn of one table, and this question reads more. Leave the rate out."
-        )
+        raise InvalidParameter("a secret sample needs a query of one table: leave the rate out.")
     if terms.rate is not None and any(aggregate.kind is AggregateKind.DISTINCT for aggregate in question.aggregates):
-        raise InvalidParameter(
-            "how many values differ in all rows does not follow from a sample of them. Leave the rate out."
-        )
+        raise InvalidParameter("COUNT(DISTINCT x) does not follow from a sample: leave the rate out.")
     made = Measurement(question, unit, terms)
     _ = made.picks
     return made

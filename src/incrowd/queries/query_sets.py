@@ -101,9 +101,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     tree = read(text)
     plain = not any(value for part, value in tree.args.items() if part not in _CLAUSES)
     if not plain or len(question.tables) != 1 or len(list(tree.find_all(exp.Select))) != 1:
-        raise QuestionRefused(
-            "classical answers are one number about the rows of one table: SELECT SUM(x) FROM table WHERE …."
-        )
+        raise QuestionRefused("classical answers are one number of one table: SELECT SUM(x) FROM table WHERE ….")
     if len(question.aggregates) != 1 or len(question.outputs) != 1 or question.outputs[0].aggregate is None:
         raise QuestionRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
     if question.aggregates[0].kind not in _KINDS:

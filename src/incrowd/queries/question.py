@@ -241,18 +241,14 @@ class QueryTerms:
             value = getattr(self, item.name)
             object.__setattr__(self, item.name, None if value is None else exact(value, item.name))
         if sum(cost is not None for cost in (self.epsilon, self.error, self.rho)) != 1:
-            raise InvalidParameter(
-                "give one of epsilon, error and rho: what the answer costs, or how exact it must be."
-            )
+            raise InvalidParameter("give one of epsilon, error and rho: what the answer costs, or its error.")
         for name in ("epsilon", "error", "rho"):
             if (value := getattr(self, name)) is not None and value <= 0:
                 raise InvalidParameter(f"{name} must be above 0.")
         if not 0 <= self.delta < 1:
             raise InvalidParameter("delta lies in [0, 1), such as 1e-8; 0 means none.")
         if self.rate is not None and not 0 < self.rate < 1:
-            raise InvalidParameter(
-                "the rate of a secret sample lies strictly between 0 and 1; leave it out to read all."
-            )
+            raise InvalidParameter("the rate of a sample lies between 0 and 1: leave it out to read all rows.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form.

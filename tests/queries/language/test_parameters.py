@@ -89,7 +89,7 @@ def test_a_mark_stands_for_a_value_alone(sql: str) -> None:
 
 @pytest.mark.parametrize("values", [[], [1, 2]])
 def test_there_is_one_value_for_each_mark(values: list[int]) -> None:
-    with pytest.raises(InvalidParameter, match="give one for each"):
+    with pytest.raises(InvalidParameter, match="one parameter for each question mark"):
         bind_parameters("SELECT COUNT(*) FROM t WHERE x = ?", values)
 
 

@@ -83,9 +83,7 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
         if node == key:
             return exp.column(f"k{place}")
     if isinstance(node, exp.Column):
-        raise QuestionRefused(
-            f"{node.name!r} is a value of single rows, which never leave: put it after GROUP BY, or into COUNT or AVG."
-        )
+        raise QuestionRefused(f"{node.name!r} is a value of single rows: put it after GROUP BY, or into COUNT or AVG.")
     if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in BY_NAME):
         raise refusal(node)
     made = node.copy()
@@ -196,10 +194,7 @@ def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     if kind is AggregateKind.MODE:
         return AggregateCall(kind, _choice(value))
     if kind is not AggregateKind.QUANTILE and not value.extent.numeric:
-        raise InvalidParameter(
-            f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
-            "count conditions by COUNT(*) FILTER (WHERE …)."
-        )
+        raise InvalidParameter(f"{title(node)} works on numbers, not on {only_type(value.extent)}: use COUNT(*).")
     return AggregateCall(kind, value, _PLACES.get(type(node)))
 
 
@@ -236,10 +231,7 @@ def _different(what: exp.Distinct, scope: Scope, conditions: list[exp.Expr]) -> 
             AggregateKind.DISTINCT, BoundTree(case((test, value.tree)), replace(value.extent, optional=True))
         )
     if scope.find(inner)[0] in scope.optional:
-        raise QuestionRefused(
-            "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
-            "to count those who are in both."
-        )
+        raise QuestionRefused("after LEFT JOIN, COUNT(DISTINCT …) counts people of the first table: or use JOIN.")
     test = every(conditions)
     flag = None if test is None else BoundTree(case((test, constant(1))), whole(1, 1, optional=True))
     return AggregateCall(AggregateKind.PEOPLE, flag)
@@ -277,14 +269,10 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTr
     value = binder(scope.resolve)(node.this)
     extent = value.extent
     if (extent.numeric or extent.type is Type.DATE) and not _bounded(extent):
-        raise QuestionRefused(
-            f"{title(node)} needs numbers with bounds within ±10^15, or one row could move it without limit: "
-            f"write {title(node)}(CLAMP(x, low, high)), or let the owner of the data declare bounds."
-        )
+        raise QuestionRefused(f"{title(node)} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if not isinstance(node, exp.Mode) and extent.type in (Type.TEXT, Type.BOOLEAN):
         raise InvalidParameter(
-            f"{title(node)} works on numbers and dates, not on {only_type(extent)}: "
-            "use MODE(x), or COUNT(*) FILTER (WHERE …)."
+            f"{title(node)} works on numbers and dates, not on {only_type(extent)}: use MODE(x) or COUNT(*)."
         )
     if filter_ is None:
         return value
@@ -299,10 +287,7 @@ def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
     if members is None or value.type is Type.DECIMAL:
-        raise QuestionRefused(
-            "MODE needs values that can be listed from the declarations: use a column with categories, "
-            "or coarser values such as FLOOR(x / 10)."
-        )
+        raise QuestionRefused("MODE needs declared values: use categories, or coarser values such as FLOOR(x / 10).")
     if value.type is Type.TEXT:
         return value
     if value.type is Type.BOOLEAN:
@@ -333,6 +318,4 @@ def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
         return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
-    return QuestionRefused(
-        f"{title(inner)} is not among the aggregates that noise can hide a row in. There are {AGGREGATES}."
-    )
+    return QuestionRefused(f"{title(inner)} is not an aggregate that noise can protect. There are {AGGREGATES}.")

@@ -198,10 +198,7 @@ class _Combiner:
         if not shared and not self.answers.meet(query):
             return self._part(query)
         if not all(inside):
-            raise QuestionRefused(
-                "answers are joined with each other, not with tables: put what they need into one question, such as "
-                "COUNT(*) FILTER (WHERE …)."
-            )
+            raise QuestionRefused("answers join answers, not tables: use one query, with COUNT(*) FILTER (WHERE …).")
         sheets = [self.sheet(inner) for inner in inside if inner is not None]
         names, source = join_sheets(query, sheets, self._parts)
         return self._worked(query, names, source, held)
@@ -230,9 +227,7 @@ class _Combiner:
             raise InvalidParameter("all sides of UNION ALL need the same number of columns.")
         names = [column.name.casefold() for column in first]
         if len(set(names)) < len(names):
-            raise InvalidParameter(
-                "the columns of an answer need different names: name them by AS in the first SELECT."
-            )
+            raise InvalidParameter("the columns of an answer need different names: use AS in the first SELECT.")
         columns = tuple(
             SheetColumn(column.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
             for at, column in enumerate(first)
@@ -266,9 +261,7 @@ class _Combiner:
         for place, text in enumerate(texts):
             single = self.sheet(_query_of(next(subquery for subquery in held if subquery.sql("duckdb") == text)))
             if len(single.columns) != 1 or not is_single(single, self._parts):
-                raise QuestionRefused(
-                    "a query inside an expression gives one number: leave its GROUP BY out, or JOIN it instead."
-                )
+                raise QuestionRefused("a query inside an expression gives one number: leave GROUP BY out, or JOIN it.")
             named_columns.append((_scalar_name(place), single.columns[0].name))
             source = JoinedSheet(source, single, (), padded=True)
 
@@ -277,9 +270,7 @@ class _Combiner:
             return exp.column(_scalar_name(texts.index(node.sql("duckdb")))) if here else node
 
         if texts and gathers(query):
-            raise QuestionRefused(
-                "aggregates of answers are computed before another query is computed with: put them into FROM ( … )."
-            )
+            raise QuestionRefused("aggregates of answers do not mix with scalar queries: put them into FROM ( … ).")
         plain = names.plain(query).transform(change)
         if not isinstance(plain, exp.Select):
             raise TypeError
@@ -327,10 +318,7 @@ def _one_type(kinds: list[Type | None], at: int) -> Type | None:
     if types and types <= set(_NUMBERS):
         return Type.INTEGER if types == {Type.INTEGER} else Type.DECIMAL
     if len(types) > 1:
-        raise InvalidParameter(
-            f"column {at + 1} has different types on the sides of UNION ALL: make them the same, such as by "
-            "CAST(x AS TEXT)."
-        )
+        raise InvalidParameter(f"column {at + 1} has different types in UNION ALL: use CAST(x AS TEXT).")
     return next(iter(types), None)
 
 

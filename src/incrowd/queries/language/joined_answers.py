@@ -83,9 +83,7 @@ class Names:
             return f"{column.table}.{column.name}".casefold()
         keys = [key for key, name in self.columns if name.casefold() == column.name.casefold()]
         if len(keys) > 1 and column.name.casefold() not in self.merged:
-            raise InvalidParameter(
-                f"{column.name!r} is a column of several answers: write which, as in a.{column.name}."
-            )
+            raise InvalidParameter(f"several answers have a column {column.name!r}: write a.{column.name}.")
         return keys[0] if keys else None
 
 
@@ -152,10 +150,7 @@ def _check_join(
         determining = sheet.determined_by
         if is_single(sheet, parts) or (determining is not None and determining <= {pair[at] for pair in on}):
             return
-    raise QuestionRefused(
-        "answers are joined on all that one of them is grouped by, so that each of its rows has few partners: JOIN … "
-        "ON a.key = b.key, or CROSS JOIN an answer of one row."
-    )
+    raise QuestionRefused("answers are joined on all keys of one: JOIN … ON a.key = b.key, or CROSS JOIN one row.")
 
 
 def _kind(kind: Type | None) -> Type | None:

@@ -99,9 +99,7 @@ def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Jo
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-        raise QuestionRefused(
-            "tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table: use one of these."
-        )
+        raise QuestionRefused("tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table.")
     left = side == "LEFT"
     if left and not joined.rows.private:
         if not rows.private or len(joined.scope.sources) > 1:
@@ -145,14 +143,9 @@ def _people(joined: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQ
         if isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)
     )
     if unit.column is None or not same:
-        raise QuestionRefused(
-            "private tables are joined on the column that tells people apart: ON a.person = b.person, and more by AND."
-        )
+        raise QuestionRefused("private tables are joined on the person ID column: ON a.person = b.person AND ….")
     if join.args.get("side") and len({*joined.rows.datasets, *rows.datasets}) > 1:
-        raise QuestionRefused(
-            "LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS join tables of one dataset: somebody who leaves the second of "
-            "two datasets would change rows of the first, and not only take rows away. Use JOIN, or IN alone."
-        )
+        raise QuestionRefused("LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS need one dataset: use JOIN, or IN.")
     total = replace(
         joined.rows,
         most=_multiplied(joined.rows.most, rows.most),
@@ -216,10 +209,7 @@ def _check_alike(pair: Pair, scope: Scope) -> None:
     """
     kinds = {scope.find(side)[1].extent.type for side in pair}
     if len(kinds) > 1:
-        raise InvalidParameter(
-            f"tables are joined on columns of one type, and {pair[0].name!r} and {pair[1].name!r} are of two: "
-            "CAST that of the private table in a subquery, or let the owner of the data declare them alike."
-        )
+        raise InvalidParameter(f"{pair[0].name!r} and {pair[1].name!r} have different types: use CAST.")
 
 
 def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
@@ -233,10 +223,7 @@ def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
         if frozenset(name.casefold() for name in columns) <= key_names
     ]
     if not counts:
-        raise QuestionRefused(
-            f"nothing is known about how many rows of {rows.relation.name!r} share the values it is joined on: "
-            "join on its key, or let the owner of the data declare it."
-        )
+        raise QuestionRefused(f"rows of {rows.relation.name!r} per joined value are not bounded: join on its key.")
     many = min(counts)
     names = [item.name for item in rows.fields]
     by = [item for item in names if item.casefold() in key_names]
@@ -246,8 +233,7 @@ def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
 def _multiplied(most: int, many: int) -> int:
     if many > 1 and most * many > MOST_PAIRS:
         raise QuestionRefused(
-            f"joined so, one person could make {most * many:,} rows, and noise would have to hide them all: "
-            f"join fewer tables, or GROUP BY the person in subqueries first; at most {MOST_PAIRS:,} are joined."
+            f"a person could have {most * many:,} joined rows, above {MOST_PAIRS:,}: GROUP BY the person."
         )
     return most * many
 

@@ -106,9 +106,7 @@ class _Membership:
             query.set("expressions", [called, counted])
             query.set("group", exp.Group(expressions=[value.copy()]))
         elif side is not None or inner.args.get("group") is not None:
-            raise QuestionRefused(
-                "x IN (SELECT … FROM a public table) stands in WHERE, beside AND alone: for the others, JOIN the table."
-            )
+            raise QuestionRefused("x IN (SELECT … FROM a public table) stands in WHERE, joined by AND: else JOIN it.")
         else:
             query.set("expressions", [called])
             query.set("distinct", exp.Distinct())

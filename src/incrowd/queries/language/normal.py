@@ -76,10 +76,7 @@ def _written(tree: exp.Expr) -> str:
     try:
         return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError:
-        raise QuestionRefused(
-            "this question has a part that DuckDB's dialect has no words for: write dates by STRFTIME(d, '%Y-%m'), and "
-            "keep to the functions of the language."
-        ) from None
+        raise QuestionRefused("DuckDB's dialect lacks a part of this query: write dates by STRFTIME.") from None
 
 
 def _fold_names(tree: exp.Expr) -> None:
@@ -180,9 +177,7 @@ def _pointed(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         return node
     place = int(str(node.this)) if str(node.this).isdigit() else 0
     if not 1 <= place <= len(items):
-        raise InvalidParameter(
-            f"a number after GROUP BY or ORDER BY points at one of the {len(items)} columns of SELECT."
-        )
+        raise InvalidParameter(f"GROUP BY and ORDER BY take numbers from 1 to {len(items)}, or names.")
     return items[place - 1].copy()
 
 

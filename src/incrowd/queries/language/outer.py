@@ -54,10 +54,7 @@ def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
     if not isinstance(inner, exp.Select) or not is_answer(inner, context):
         return None
     if query.args.get("joins"):
-        raise QuestionRefused(
-            "answers are joined in a question that is asked alone, not in a batch: or put what they need into one "
-            "question, such as COUNT(*) FILTER (WHERE …)."
-        )
+        raise QuestionRefused("a batch does not join answers: ask this query alone, or use COUNT(*) FILTER (WHERE …).")
     return inner
 
 
@@ -284,9 +281,7 @@ class _Outer:
             function = None
         odd = any(value for name, value in node.args.items() if name not in ("this", "big_int"))
         if function is None or odd:
-            raise QuestionRefused(
-                f"{title(node)} is not computed of answers: there are COUNT, SUM, AVG, MIN, MAX and MEDIAN there."
-            )
+            raise QuestionRefused(f"{title(node)} is not computed on answers: use COUNT, SUM, AVG, MIN, MAX or MEDIAN.")
         star = inner is None or isinstance(inner, exp.Star)
         argument = None if star else output(inner, self.before)
         kind = None if argument is None else kind_of(argument, self.before)

@@ -28,6 +28,7 @@ _PLAIN = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.DataType, exp.DataTypeParam, exp.Var,
 )  # fmt: skip
 
+_ON_ANSWERS = ", ".join(("arithmetic", "comparisons", "CASE", *ANSWER_NAMES))
 _COMPUTED = tuple(node for node, function in BY_NODE.items() if function.on_answers is not None)
 ALLOWED: tuple[type[exp.Expr], ...] = (*_PLAIN, *_COMPUTED)
 """The kinds of nodes of which expressions over the answer are made."""
@@ -49,10 +50,7 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     check_size(plain)
     for node in plain.walk():
         if type(node) not in ALLOWED:
-            raise QuestionRefused(
-                f"{title(node)} is not computed on noisy answers: apply it to the rows, inside the aggregate or after "
-                f"GROUP BY. On answers there are arithmetic, comparisons, CASE, {', '.join(ANSWER_NAMES)}."
-            )
+            raise QuestionRefused(f"{title(node)} is not computed on noisy answers: use it on rows, or {_ON_ANSWERS}.")
         if isinstance(node, exp.Var) and not isinstance(node.parent, exp.TimestampTrunc | exp.DateTrunc):
             raise QuestionRefused("a word stands here that is no column of the answer: leave it out.")
         if isinstance(node, exp.In) and not node.expressions:
@@ -120,10 +118,7 @@ def kind_of(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
         return _made(node, own, types)
     parts = {kind_of(part, types) for part in node.iter_expressions()} - {None}
     if len(parts) > 1 or (own.takes is not None and not parts <= {own.takes}):
-        raise InvalidParameter(
-            f"the parts of {title(node)} are of different types, or not of the type it works on: compare and compute "
-            "numbers with numbers and texts with texts here; put conditions on dates into WHERE."
-        )
+        raise InvalidParameter(f"the parts of {title(node)} have types that do not fit: compare numbers with numbers.")
     return own.gives or next(iter(parts), None)
 
 
@@ -194,6 +189,7 @@ _TOTALS: dict[type[exp.Expr], Function] = {
 _WHOLE = (Function.ROW_NUMBER, Function.RANK, Function.DENSE_RANK, Function.NTILE, Function.COUNT)
 _NUMBERS = (Function.SUM, Function.AVG)
 _KNOWN = {**_RANKS, **_NEIGHBORS, **_ENDS, **_TOTALS}
+_WINDOWS = ", ".join(function.value for function in dict.fromkeys(_KNOWN.values()))
 _MOST_TILES = 10_000
 
 
@@ -241,11 +237,7 @@ class WindowRegister:
 def _window(node: exp.Window, name: str, types: Mapping[str, Type]) -> WindowColumn:
     function = _KNOWN.get(type(node.this))
     if function is None or node.args.get("alias") is not None or node.args.get("first") is not None:
-        raise QuestionRefused(
-            f"{title(node.this)} OVER (…) is not computed on answers. There are ROW_NUMBER, RANK, DENSE_RANK, "
-            "PERCENT_RANK, CUME_DIST, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX, with "
-            "PARTITION BY and ORDER BY inside of OVER."
-        )
+        raise QuestionRefused(f"{title(node.this)} OVER (…) is not computed on answers. There are {_WINDOWS}.")
     ordered = node.args.get("order")
     made = WindowColumn(
         name,

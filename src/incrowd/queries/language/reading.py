@@ -27,6 +27,7 @@ DEEPEST = 80
 
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
+UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
 _AGAIN = 4
@@ -84,10 +85,7 @@ def read(sql: str) -> exp.Select:
     """
     tree = read_query(sql)
     if not isinstance(tree, exp.Select):
-        raise QuestionRefused(
-            "the outermost part is one SELECT here: UNION ALL of answers is asked alone, not in a batch, and UNION ALL "
-            "of tables stands in FROM ( … )."
-        )
+        raise QuestionRefused("a batch takes one SELECT at a time: ask UNION ALL alone, or put it into FROM ( … ).")
     return tree
 
 
@@ -117,9 +115,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
     except IncrowdError:
         raise
     except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
-        raise InvalidParameter(
-            f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
-        ) from None
+        raise InvalidParameter(f"this SQL cannot be read{_place(error)}: a query looks like {_EXAMPLE}.") from None
     if len(statements) != 1:
         raise QuestionRefused("one question is answered at a time: remove what follows the first semicolon.")
     tree = unwrapped(statements[0])
@@ -129,9 +125,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
     branches(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
-            raise QuestionRefused(
-                "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
-            )
+            raise QuestionRefused(UNANSWERED)
     return tree
 
 
@@ -145,10 +139,7 @@ def branches(query: exp.Expr) -> list[exp.Select]:
     if isinstance(query, exp.Select):
         return [query]
     if not isinstance(query, exp.Union) or query.args.get("distinct"):
-        raise QuestionRefused(
-            "between answers stands UNION ALL: noisy numbers are seldom equal, so UNION, INTERSECT and EXCEPT would "
-            "say nothing about them. Write UNION ALL, and compare what comes of it."
-        )
+        raise QuestionRefused("answers are put together by UNION ALL: noisy numbers are seldom equal.")
     return [branch for side in (query.this, query.expression) for branch in branches(_unbracketed(side))]
 
 
@@ -174,10 +165,7 @@ def check_size(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         nodes += 1
         if depth > DEEPEST or nodes > MOST_NODES:
-            raise QuestionRefused(
-                f"a question has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: "
-                "write long lists as x IN (…), and split the question."
-            )
+            raise QuestionRefused(f"a query has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: split it.")
         stack.extend((child, depth + 1) for child in node.iter_expressions())
 
 
@@ -207,10 +195,7 @@ def _check_matches(tokens: list[Token]) -> None:
         if sign.text.strip() in ("~", "!~") and pattern.token_type is TokenType.STRING:
             written = pattern.text
             if not (written.startswith("^") and written.endswith(("$", ".*")) and "|" not in written):
-                raise QuestionRefused(
-                    "x ~ 'pattern' asks in some dialects for a part of the text and in others for all of it: write "
-                    "REGEXP_MATCHES(x, 'pattern'), or REGEXP_FULL_MATCH."
-                )
+                raise QuestionRefused("~ differs between dialects: write REGEXP_MATCHES or REGEXP_FULL_MATCH.")
 
 
 def _place(error: Exception) -> str:
@@ -263,17 +248,14 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
     "SELECT COUNT(*) FROM t WHERE a = 'it''s' AND b = '?' AND c < -(-3)"
     >>> bind_parameters("SELECT COUNT(*) FROM t WHERE a = ?", [])
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: the question has 1 question mark and 0 parameters: give one for each.
+    incrowd.errors.InvalidParameter: give one parameter for each question mark: 1, not 0.
     """
     if not parameters and "?" not in sql:
         return sql
     literals = [_literal(value) for value in parameters]
     marked, many = _marked(sql)
     if many != len(literals):
-        raise InvalidParameter(
-            f"the question has {many} question {'mark' if many == 1 else 'marks'} and {len(literals)} "
-            f"{'parameter' if len(literals) == 1 else 'parameters'}: give one for each."
-        )
+        raise InvalidParameter(f"give one parameter for each question mark: {many}, not {len(literals)}.")
     if not literals:
         return sql
     places = {f"{_SIGN}{place}": literal for place, literal in enumerate(literals)}

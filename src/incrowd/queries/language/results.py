@@ -83,9 +83,7 @@ class Result:
         for item in self.query.expressions:
             node = item.unalias()
             if isinstance(node, exp.Star):
-                raise QuestionRefused(
-                    "SELECT * asks for rows, which never leave: ask for COUNT(*), SUM(x), AVG(x) and the like."
-                )
+                raise QuestionRefused("rows are not released: ask for COUNT(*), SUM(x), AVG(x) and the like.")
             tree = self._over(node)
             aggregated = isinstance(tree, exp.Column) and tree.name in self.register.types
             bare = tree.name if aggregated and is_aggregate(node.unnest()) else None
@@ -236,12 +234,6 @@ def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[in
 def check_totals(keys: tuple[Key, ...], aggregates: list[Aggregate]) -> None:
     """Refuse totals of what is not added up, or of groups that only rows can tell."""
     if any(key.values is None for key in keys):
-        raise QuestionRefused(
-            "ROLLUP, CUBE and GROUPING SETS add up groups that are known from the declarations: group by columns with "
-            "declared values, or ask for each grouping."
-        )
+        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS need declared values: or ask for each grouping.")
     if any(aggregate.kind not in _ADDED for aggregate in aggregates):
-        raise QuestionRefused(
-            "ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV: people, different values, "
-            "quantiles and modes of several groups do not follow from those of each. Ask for each grouping."
-        )
+        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV only.")

@@ -141,10 +141,7 @@ class Scope:
         if field_.person and named.meta.get(_PARTNER):
             return BoundTree(column(PERSON, source), replace(field_.extent, optional=True))
         if field_.person:
-            raise QuestionRefused(
-                f"{named.name!r} tells people apart and never stands in an expression: "
-                "COUNT(DISTINCT it), JOIN on it, or GROUP BY it in a subquery."
-            )
+            raise QuestionRefused(f"{named.name!r} is the person ID column: use COUNT(DISTINCT it), JOIN or GROUP BY.")
         extent = replace(field_.extent, optional=field_.extent.optional or source in self.optional)
         return BoundTree(column(field_.stored, source), extent)
 

@@ -17,6 +17,7 @@ from incrowd.queries.language.expressions.function import condition, title, with
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
 from incrowd.queries.language.memberships import is_own, join_memberships
+from incrowd.queries.language.reading import UNANSWERED
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.trees import (
@@ -152,12 +153,7 @@ def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ..
     """Raise for a clause of a query that is not answered."""
     for part, value in query.args.items():
         if value and part not in allowed and part not in skip:
-            raise QuestionRefused(
-                _CLAUSES.get(
-                    part,
-                    "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY.",
-                )
-            )
+            raise QuestionRefused(_CLAUSES.get(part, UNANSWERED))
 
 
 def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
@@ -290,10 +286,7 @@ def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> Row
 def _check_datasets(joined: JoinedRows) -> None:
     """Raise where somebody who leaves one dataset would leave rows behind in a source of another."""
     if any(len(set(rows.datasets)) > 1 for _, rows in joined.scope.sources):
-        raise QuestionRefused(
-            "rows of several datasets are not aggregated person by person: somebody who leaves one of them would "
-            "change the result of the others. GROUP BY the person in a subquery of each dataset, and JOIN these."
-        )
+        raise QuestionRefused("rows of several datasets are not aggregated by person: GROUP BY in a subquery of each.")
 
 
 def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -302,14 +295,9 @@ def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr],
     nodes = [qualify(node, joined.scope) for node in group.expressions] if group is not None else []
     people = [node for node in nodes if isinstance(node, exp.Column) and joined.scope.find(node)[1].person]
     if not joined.rows.private:
-        raise QuestionRefused(
-            "a public table is joined as it is, not aggregated before: aggregate in the outermost query."
-        )
+        raise QuestionRefused("a public table is joined as it is: aggregate in the outermost query.")
     if not people or (group is not None and any(v for part, v in group.args.items() if part != "expressions")):
-        raise QuestionRefused(
-            "a subquery aggregates the rows of one person at a time: GROUP BY the column that tells people apart "
-            "(and further columns, if wanted), or aggregate in the outermost query."
-        )
+        raise QuestionRefused("a subquery aggregates by person: GROUP BY the person ID column, or aggregate outside.")
     return nodes, [node for node in nodes if node not in people]
 
 

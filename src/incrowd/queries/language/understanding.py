@@ -70,8 +70,7 @@ def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
     groups = count_groups(keys)
     if groups is not None and groups > MOST_GROUPS:
         raise QuestionRefused(
-            f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered whether or not anybody is in them: "
-            "group by fewer columns, or by coarser values such as FLOOR(x / 10) or DATE_TRUNC('month', d)."
+            f"{groups:,} groups are more than {MOST_GROUPS:,}: use coarser keys such as FLOOR(x / 10)."
         )
     return keys
 
@@ -165,8 +164,7 @@ def dated(text: str, catalog: Catalog) -> str:
     days = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
     if len(days) != 1:
         raise QuestionRefused(
-            "CURRENT_DATE is the day that the owner of the data declares (queries: {today: 2025-12-31} in the policy), "
-            "and of these tables there is not one such day: write the date, such as DATE '2025-12-31'."
+            "the policy declares no single CURRENT_DATE for these tables (queries: {today: …}): write DATE '2025-12-31'."
         )
     (today,) = days
     literal = exp.cast(exp.Literal.string(str(today)), "DATE")
@@ -194,9 +192,7 @@ def cut_of(query: exp.Expr) -> Take:
 def _sources(query: exp.Select, context: Context) -> JoinedRows:
     check_clauses(query, _CLAUSES)
     if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
-        raise QuestionRefused(
-            f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
-        )
+        raise QuestionRefused(f"a query reads at most {_MOST_TABLES} tables, repeated ones counted: split it.")
     joined = sources_of(query, context)
     if not joined.rows.private:
         raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
@@ -215,10 +211,7 @@ def _check_padding(query: exp.Select, joined: JoinedRows, keys: tuple[Key, ...],
     public = all(part.table == joined.padded for node in nodes for part in node.find_all(exp.Column))
     own = [_of_partner(node, joined) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
     if not keys or not public or any(key.values is None for key in keys) or not all(own):
-        raise QuestionRefused(
-            "LEFT JOIN from a public table is answered where GROUP BY names its columns, of declared values, and "
-            "aggregates are of columns of the private table, such as COUNT(v.x): or start with the private table."
-        )
+        raise QuestionRefused("LEFT JOIN from a public table needs GROUP BY its columns, and COUNT(v.x) or alike.")
 
 
 def _listed(query: exp.Select, joined: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:

@@ -61,10 +61,7 @@ class Reading:
         """Return whether every count and sum keeps an error."""
         widths = [width for aggregate in aggregates if (width := self.half_width(aggregate)) is not None]
         if not widths:
-            raise InvalidParameter(
-                "an error can be asked of counts and sums only, since that of a mean depends on the size of its group: "
-                "give epsilon instead."
-            )
+            raise InvalidParameter("an error can be asked of counts and sums only: give epsilon instead.")
         return max(widths) <= error
 
     def of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:

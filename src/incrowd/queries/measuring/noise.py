@@ -87,9 +87,7 @@ def choose_noise(workload: Workload, terms: QueryTerms, meets: Callable[[NoiseLa
 def _private(workload: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
     if len(workload.statistics.all) > MOST_COORDINATES and not delta:
-        raise InvalidParameter(
-            f"one question adds up {MOST_COORDINATES} things at most: ask for fewer at once, or give a delta."
-        )
+        raise InvalidParameter(f"a query adds up at most {MOST_COORDINATES} numbers: ask for fewer, or give a delta.")
     pure = _cube(workload, epsilon, delta)
     if not delta or not workload.statistics.all:
         return pure
@@ -146,22 +144,14 @@ def _threshold(workload: Workload, law: NoiseLaw, delta: Fraction) -> CountThres
 
 def _check(workload: Workload, terms: QueryTerms) -> None:
     if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
-        raise InvalidParameter(
-            "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."
-        )
+        raise InvalidParameter("an epsilon or rho above a million protects nobody: give a smaller one.")
     if workload.statistics.counting is not None and not terms.delta:
-        raise InvalidParameter(
-            "these groups are not known before rows are read, so they are shown from a threshold on, and that needs a "
-            "delta: give one such as 1e-8, or group by columns whose values are declared."
-        )
+        raise InvalidParameter("groups without declared values need a threshold, and that a delta: give 1e-8.")
     if terms.error is not None and not workload.statistics.all:
         raise InvalidParameter("an error can be asked of counts and sums only: give epsilon instead.")
     plain = workload.unit == Unit() and workload.statistics.counting is None and terms.epsilon is not None
     if terms.rate is not None and (terms.delta or not plain):
-        raise InvalidParameter(
-            "a secret sample stands in front of a question only where each row is a unit of its own that is added or "
-            "removed, all groups are known, and epsilon pays without a delta. Leave the rate out."
-        )
+        raise InvalidParameter("a secret sample needs rows as units, declared groups and no delta: leave the rate out.")
 
 
 def _drawable(choice: NoiseChoice) -> NoiseChoice:

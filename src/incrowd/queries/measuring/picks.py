@@ -58,9 +58,7 @@ class PickCandidates:
         if value.choices is not None:
             return cls(value, len(value.choices), None)
         if value.low is None or value.high is None:
-            raise InvalidParameter(
-                "quantiles and modes are picked from a public range; this value has none. Write CLAMP(x, low, high)."
-            )
+            raise InvalidParameter("quantiles and modes need a value with bounds: write CLAMP(x, low, high).")
         most = MOST if groups is None else max(_FEWEST, min(MOST, _ALTOGETHER // max(1, groups)))
         span = value.high - value.low
         if span == 0:
@@ -197,15 +195,11 @@ def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fract
         raise InvalidParameter(f"{aggregate.kind} needs a value.")
     candidates = PickCandidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
     if aggregate.kind is AggregateKind.MODE and candidates.grid is not None and candidates.grid.step != 1:
-        raise InvalidParameter(
-            f"the mode is picked among at most {MOST:,} listed values: round the value first, or ask for the median."
-        )
+        raise InvalidParameter(f"a mode has at most {MOST:,} candidates: round the value, or ask for the median.")
     if aggregate.kind is AggregateKind.QUANTILE and candidates.grid is None:
         raise InvalidParameter("quantiles are picked among numbers and dates, not among texts: ask for the mode.")
     if max(_odds(aggregate)) > _FINEST:
-        raise InvalidParameter(
-            f"a quantile is written with six digits at most, such as 0.95; not finer than 1 / {_FINEST:,}."
-        )
+        raise InvalidParameter(f"a quantile has six digits at most, such as 0.95: not finer than 1 / {_FINEST:,}.")
     pick = Pick(aggregate, candidates, epsilon, rows, unit.adjacency is Adjacency.ADD_REMOVE)
     if pick.off > _FURTHEST:
         raise Infeasible("this epsilon is so small that any candidate would be picked: pay more.")

@@ -66,9 +66,7 @@ def grid_of(value: Value, *, centered: bool) -> IntegerGrid:
     IntegerGrid(center=Fraction(3, 1), step=Fraction(1, 1), width=2)
     """
     if value.low is None or value.high is None:
-        raise InvalidParameter(
-            f"{value.name} has no bounds, so one person could move its sum without limit. Write CLAMP(x, low, high)."
-        )
+        raise InvalidParameter(f"{value.name} has no bounds: write CLAMP(x, low, high).")
     return IntegerGrid.of(value.low, value.high, whole=value.type is not Type.DECIMAL, centered=centered)
 
 
@@ -386,7 +384,5 @@ def _value_of(aggregate: Aggregate) -> Value:
 def _bounded(aggregate: Aggregate) -> Value:
     value = _value_of(aggregate)
     if value.low is None or value.high is None:
-        raise InvalidParameter(
-            f"the {aggregate.kind} of a value without bounds could show one person. Write CLAMP(x, low, high) in it."
-        )
+        raise InvalidParameter(f"the {aggregate.kind} needs a value with bounds: write CLAMP(x, low, high).")
     return value

@@ -248,9 +248,7 @@ def shifted(when: BoundTree, by: BoundTree) -> BoundTree:
     moment(when, "+")
     low, high = number(by, "+").ends
     if by.type is not Type.INTEGER or max(abs(low), abs(high)) > _MOST_DAYS:
-        raise QuestionRefused(
-            f"to a date whole days are added, at most {_MOST_DAYS:,}: use FLOOR, or CLAMP(n, low, high)."
-        )
+        raise QuestionRefused(f"add at most {_MOST_DAYS:,} whole days to a date: use FLOOR, or CLAMP(n, low, high).")
     days_as_int = exp.Cast(this=by.tree.copy(), to=exp.DataType.build("INT", dialect="duckdb"))
     tree: exp.Expr = exp.Add(this=operand(when.tree), expression=days_as_int)
     start, end, optional = when.ends[0] + low, when.ends[1] + high, when.optional or by.optional

@@ -119,13 +119,9 @@ class SqlFunction:
         sqlglot reads `TRIM(x, 'g')` and `TRUNC(x, 2)` too: to ignore what follows x would answer another query.
         """
         if any(node.args.get(name) is None for name in self.required):
-            raise InvalidParameter(
-                f"{self.name} takes at least {1 + len(self.required)} arguments: write those that are missing."
-            )
+            raise InvalidParameter(f"{self.name} takes at least {1 + len(self.required)} arguments: add the others.")
         if any(value and name not in self.arguments for name, value in node.args.items()):
-            raise QuestionRefused(
-                f"{title(node)} is answered in its plain form only: leave out what follows its arguments."
-            )
+            raise QuestionRefused(f"{title(node)} takes fewer arguments here: write its plain form.")
 
 
 def title(node: exp.Expr) -> str:
@@ -145,18 +141,13 @@ def number(meaning: BoundTree, what: str) -> BoundTree:
     >>> from incrowd.queries.language.trees import fixed
     >>> number(fixed("a", Type.TEXT), "+")
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: + works on numbers, not on a text: use CAST(x AS …) if it is written as one.
+    incrowd.errors.InvalidParameter: + works on numbers, not on a text: use CAST(x AS …).
     """
     extent = meaning.extent
     if not extent.numeric:
-        raise InvalidParameter(
-            f"{what} works on numbers, not on {only_type(extent)}: use CAST(x AS …) if it is written as one."
-        )
+        raise InvalidParameter(f"{what} works on numbers, not on {only_type(extent)}: use CAST(x AS …).")
     if not extent.bounded or max(map(abs, extent.ends)) > LARGEST:
-        raise QuestionRefused(
-            f"{what} needs numbers with bounds, within ±10^15, so that no row can make it overflow: "
-            "write CLAMP(x, low, high), or ask the data holder to declare bounds."
-        )
+        raise QuestionRefused(f"{what} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if extent.type is Type.INTEGER or extent.values is not None:
         return meaning
     return replace(meaning, extent=decimals(*extent.ends, optional=extent.optional))
@@ -169,10 +160,7 @@ def within(low: Fraction, high: Fraction, what: str) -> tuple[Fraction, Fraction
     (Fraction(0, 1), Fraction(5, 1))
     """
     if max(abs(low), abs(high)) > LARGEST:
-        raise QuestionRefused(
-            f"the result of {what} could leave ±10^15, where numbers are no longer exact: "
-            "write CLAMP(x, low, high) around its parts."
-        )
+        raise QuestionRefused(f"the result of {what} could leave ±10^15: write CLAMP(x, low, high) around its parts.")
     return low, high
 
 

@@ -56,9 +56,7 @@ def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:
     if len(kinds) > 1:
         first, second, *_ = parts
         other = next((part for part in parts if part.type is not first.type), second)
-        raise InvalidParameter(
-            f"{only_type(first.extent)} and {only_type(other.extent)} do not go together: use CAST(x AS …) on one."
-        )
+        raise InvalidParameter(f"{only_type(first.extent)} does not go with {only_type(other.extent)}: use CAST.")
     return tuple(parts)
 
 
@@ -83,9 +81,7 @@ def _in_between(node: exp.Expr, mean: Mean) -> BoundTree:
 def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x IN (values that are written out)."""
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
-        raise QuestionRefused(
-            "IN takes a list of values such as ('a', 'b'), not another query: JOIN the other table instead."
-        )
+        raise QuestionRefused("IN takes a list of values such as ('a', 'b'), not a query: JOIN the other table.")
     parts = together([mean(node.this), *(mean(value) for value in node.expressions)])
     for part in parts[1:]:
         sole(part, "a value in the list after IN")
@@ -108,8 +104,7 @@ def _like(node: exp.Expr, mean: Mean) -> BoundTree:
     part, pattern = text(mean(node.this), "LIKE"), sole(text(mean(node.expression), "LIKE"), "the pattern of LIKE")
     if len(str(pattern)) > _LONGEST_PATTERN or str(pattern).count("%") > _MOST_WILDCARDS or "\\" in str(pattern):
         raise QuestionRefused(
-            f"a pattern of LIKE has at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} of them %, no backslash: "
-            "use STARTS_WITH or CONTAINS."
+            f"LIKE takes at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} % and no backslash."
         )
     tree: exp.Expr = exp.Like(this=operand(part.tree), expression=constant(pattern))
     tree = exp.Not(this=tree) if node.args.get("negate") else tree

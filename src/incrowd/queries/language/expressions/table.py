@@ -118,10 +118,7 @@ def _small(meaning: BoundTree, node: exp.Expr) -> BoundTree:
     """
     size = _size(meaning.tree)
     if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
-        raise QuestionRefused(
-            f"{title(node)} is nested so that its parts would be computed again and again: "
-            "compute the inner part in a subquery under a name, and go on with that name."
-        )
+        raise QuestionRefused(f"{title(node)} is nested too deeply: compute the inner part in a subquery.")
     return meaning
 
 
@@ -179,10 +176,7 @@ def evaluate(expression: exp.Expr, row: Row) -> Any:
     """
     rule = _RULES.get(type(expression))
     if rule is None:
-        raise InvalidParameter(
-            f"{expression.sql()} cannot be computed from an answer: use arithmetic, comparisons, CASE or one of "
-            f"{', '.join(ANSWER_NAMES)}."
-        )
+        raise InvalidParameter(f"{expression.sql()} is not computed on answers: use {', '.join(ANSWER_NAMES)}.")
     return rule(expression, row)
 
 
