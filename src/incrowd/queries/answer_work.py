@@ -84,7 +84,7 @@ def _rows(measured: Measurement, units: int) -> int:
 
 
 def _known_rows(question: Question) -> int:
-    return math.prod(len(key.values or ()) for key in question.keys) * (1 + len(question.totals))
+    return question.declared_groups * (1 + len(question.totals))
 
 
 def _of_question(question: Question, rows: int) -> _Work:

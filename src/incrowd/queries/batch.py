@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.queries.answer import Answer, AnswerTables, check_names
+from incrowd.queries.answer import AnswerTables, check_names
 from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
 from incrowd.queries.question import Catalog, QueryTerms, Question
 from incrowd.queries.steps.question import Questions
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables
     from incrowd.queries.measuring.columns import Expected
 
+T = TypeVar("T")
 _MISS = 0.05
 
 
@@ -57,37 +58,35 @@ class Batch:
         return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
-        """Answer the questions one after the other, first those that share tables of counts."""
-        answers: dict[int, Answer] = {}
-        for shared in self.workloads:
-            answers |= dict(zip(shared.places, shared.draw(rows, coins), strict=True))
-        for place, measured in zip(self._left, self.measurements, strict=True):
-            (answers[place],) = measured.draw(rows, coins).answers
-        return AnswerTables(tuple(answers[place] for place in sorted(answers)))
+        """Answer the queries one after the other, first those that share tables of counts."""
+        shared = [workload.draw(rows, coins) for workload in self.workloads]
+        alone = [answer for measured in self.measurements for answer in measured.draw(rows, coins).answers]
+        return AnswerTables(self._in_order(shared, alone))
 
     @cached_property
     def _left(self) -> tuple[int, ...]:
-        """The places of the questions that are measured one by one."""
+        """The places of the queries that are measured one by one."""
         taken = {place for workload in self.workloads for place in workload.places}
         return tuple(place for place in range(len(taken) + len(self.measurements)) if place not in taken)
 
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """All questions, in the order in which they were asked."""
-        by_place = {place: measured.question for place, measured in zip(self._left, self.measurements, strict=True)}
-        for shared in self.workloads:
-            by_place |= {
-                place: question.question for place, question in zip(shared.places, shared.questions, strict=True)
-            }
+    def _in_order(self, shared: Iterable[Sequence[T]], alone: Sequence[T]) -> tuple[T, ...]:
+        """Return what belongs to each query, those of each workload and the others, in the order of the queries."""
+        by_place = dict(zip(self._left, alone, strict=True))
+        for workload, items in zip(self.workloads, shared, strict=True):
+            by_place |= dict(zip(workload.places, items, strict=True))
         return tuple(by_place[place] for place in sorted(by_place))
 
     @property
+    def questions(self) -> tuple[Question, ...]:
+        """All queries, in the order in which they were asked."""
+        shared = [[counting.question for counting in workload.questions] for workload in self.workloads]
+        return self._in_order(shared, [measured.question for measured in self.measurements])
+
+    @property
     def expected(self) -> tuple[tuple[Expected, ...], ...]:
-        """How exact each column of each answer will be, in the order of the questions."""
-        by_place = {place: measured.expected for place, measured in zip(self._left, self.measurements, strict=True)}
-        for shared in self.workloads:
-            by_place |= dict(zip(shared.places, shared.expected, strict=True))
-        return tuple(by_place[place] for place in sorted(by_place))
+        """How exact each column of each answer will be, in the order of the queries."""
+        shared = [workload.expected for workload in self.workloads]
+        return self._in_order(shared, [measured.expected for measured in self.measurements])
 
     @property
     def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
@@ -112,7 +111,7 @@ class Batch:
     @property
     def squared_error(self) -> float:
         """The total of the variances of all numbers, where all questions count."""
-        alone = (_numbers(measured) * deviation_of(measured) ** 2 for measured in self.measurements)
+        alone = (measured.question.declared_groups * deviation_of(measured) ** 2 for measured in self.measurements)
         return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
@@ -197,10 +196,6 @@ def _with_gains(plan: Batch, alone: Batch) -> Batch:
     return replace(plan, workloads=tuple(gained))
 
 
-def _numbers(measured: Measurement) -> int:
-    return math.prod(len(key.values or ()) for key in measured.question.keys)
-
-
 def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
     """Return for each question its number of statistics and picks, as a share of all."""
     trials = [measurement(question, unit, _trial(question)) for question in questions]
@@ -213,31 +208,28 @@ def _trial(question: Question) -> QueryTerms:
 
 
 def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    unknown = sum(not question.public_keys for question in questions)
-    if unknown and not terms.delta:
-        raise InvalidParameter("some groups are not known before rows are read, which needs a delta: give one.")
-    made = [
-        measurement(
-            question,
-            unit,
-            QueryTerms(
-                epsilon=(terms.epsilon or Fraction(0)) * share,
-                delta=Fraction(0) if question.public_keys else terms.delta / unknown,
-            ),
-        )
-        for question, share in zip(questions, shares, strict=True)
+    if not terms.delta and not all(question.public_keys for question in questions):
+        raise InvalidParameter("groups without declared values need a threshold, and that a delta: give one.")
+    epsilon = terms.epsilon or Fraction(0)
+    paid = [
+        QueryTerms(epsilon=epsilon * share, delta=delta) for share, delta in _deltas(questions, shares, terms.delta)
     ]
-    return Batch(tuple(made), unit, sum((made_set.noise_choice.delta for made_set in made), Fraction(0)), terms)
+    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    return Batch(made, unit, sum((measured.noise_choice.delta for measured in made), Fraction(0)), terms)
 
 
 def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    unknown = sum(not question.public_keys for question in questions)
-    hidden = terms.delta / 2 if unknown else Fraction(0)
+    hidden = Fraction(0) if all(question.public_keys for question in questions) else terms.delta / 2
     rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
-    made = [
-        measurement(
-            question, unit, QueryTerms(rho=rho * share, delta=Fraction(0) if question.public_keys else hidden / unknown)
-        )
-        for question, share in zip(questions, shares, strict=True)
-    ]
-    return Batch(tuple(made), unit, terms.delta, terms)
+    paid = [QueryTerms(rho=rho * share, delta=delta) for share, delta in _deltas(questions, shares, hidden)]
+    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    return Batch(made, unit, terms.delta, terms)
+
+
+def _deltas(
+    questions: Sequence[Question], shares: Sequence[Fraction], delta: Fraction
+) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield the share of each query, and its part of a δ that the queries with undeclared groups divide."""
+    unknown = sum(not question.public_keys for question in questions)
+    for question, share in zip(questions, shares, strict=True):
+        yield share, Fraction(0) if question.public_keys else delta / unknown

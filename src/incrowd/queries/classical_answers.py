@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _FINE = 2**64
 
 
-class Protection(Protocol):
-    """A way to answer a question about a query set, with a name, parameters, and an honest word about it."""
+class Protection(ABC):
+    """A way to answer a query about a set of rows, without a guarantee; its fields are its parameters."""
 
     name: ClassVar[str]
     source: ClassVar[Theorem]
@@ -33,19 +34,19 @@ class Protection(Protocol):
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What it was asked to do."""
-        ...
+        """Its parameters and their values, as certificates write them."""
+        return tuple((name, str(value)) for name, value in vars(self).items())
 
-    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
+    @abstractmethod
+    def answer(self, query: QuerySet) -> Fraction | None:
         """Return the answer, or refuse."""
-        ...
 
 
 @dataclass(frozen=True)
-class SizeControl:
+class SizeControl(Protection):
     """Exact answers about sets of at least k and at most n − k of the n rows.
 
-    >>> SizeControl(2).answer(QuerySet("", AggregateKind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}), b"")
+    >>> SizeControl(2).answer(QuerySet("", AggregateKind.SUM, 9, {0: Fraction(5), 3: Fraction(6)}))
     Fraction(11, 1)
     """
 
@@ -62,12 +63,7 @@ class SizeControl:
         if self.k < 1:
             raise InvalidParameter("size control needs sets of at least one row: write size-control=5.")
 
-    @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What it was asked to do."""
-        return (("k", str(self.k)),)
-
-    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
+    def answer(self, query: QuerySet) -> Fraction | None:
         """Return the exact answer, unless the set or its complement is too small."""
         if not self.k <= len(query.values) <= query.size - self.k:
             raise QuestionRefused(f"fewer than {self.k} rows fit the condition, or do not: ask about another set.")
@@ -75,7 +71,7 @@ class SizeControl:
 
 
 @dataclass(frozen=True)
-class PerturbedCopy:
+class PerturbedCopy(Protection):
     """Answers about a copy of the table in which every number was moved once, by up to ±width.
 
     The copy is kept as the secret and the rule that make it: the same rows have the same copy for good.
@@ -93,24 +89,19 @@ class PerturbedCopy:
         if self.width <= 0:
             raise InvalidParameter("a copy is perturbed by a positive width: write perturbed-copy=100.")
 
-    @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What it was asked to do."""
-        return (("width", str(self.width)),)
-
-    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, query: QuerySet) -> Fraction | None:
         """Return the exact answer about the copy; counts are those of the rows."""
         rows = Fraction(len(query.values))
         if query.kind is AggregateKind.ROWS:
             return rows
         if query.column is None:
             raise QuestionRefused("only columns of the table are perturbed: ask for SUM(column).")
-        numbers = (2 * chance(secret, "copy", query.column, place) - 1 for place in query.values)
+        numbers = (2 * chance(query.secret, "copy", query.column, place) - 1 for place in query.values)
         return query.read_off(query.total + self.width * sum(numbers, Fraction(0)), rows)
 
 
 @dataclass(frozen=True)
-class RandomSample:
+class RandomSample(Protection):
     """Answers about a sample of the set, which is drawn anew for every question and scaled up.
 
     Whether a row is in the sample of a question is decided by the row and the question: asking again changes nothing.
@@ -128,21 +119,15 @@ class RandomSample:
         if not 0 < self.rate < 1:
             raise InvalidParameter("the rate of a sample lies between 0 and 1: write random-sample=0.9.")
 
-    @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What it was asked to do."""
-        return (("rate", str(self.rate)),)
-
-    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, query: QuerySet) -> Fraction | None:
         """Return the answer about the sample; a count or a sum is divided by the rate."""
-        sample = [
-            value for place, value in query.values.items() if chance(secret, "sample", query.text, place) < self.rate
-        ]
+        places = [place for place in query.values if chance(query.secret, "sample", query.text, place) < self.rate]
+        sample = [query.values[place] for place in places]
         return query.read_off(sum(sample, Fraction(0)) / self.rate, len(sample) / self.rate)
 
 
 @dataclass(frozen=True)
-class Audited:
+class Audited(Protection):
     """Exact sums of a sensitive column, as long as no value follows from all sums answered so far.
 
     Its history is kept by whoever asks; see `Auditor`.
@@ -155,12 +140,7 @@ class Audited:
         "whoever knows more than the answers: bounds of the values, a value or two, or that values are 0 or 1",
     )
 
-    @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What it was asked to do."""
-        return ()
-
-    def answer(self, query: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
+    def answer(self, query: QuerySet) -> Fraction | None:
         """Return the exact answer; whether it may be given was decided before."""
         return query.total
 
@@ -228,13 +208,12 @@ class AnswerClassically(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"The question is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - without an epsilon it is the same for all
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and no epsilon."""
         loss = Syntactic(f"classical answer by {self.protection}", self.parameters)
-        return StepGuarantee(loss, (self.source,))
+        return super().around(replace(inner, loss=loss, because=(self.source,)), unit)
 
 
 MOST_AUDITED = 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -363,7 +362,7 @@ def _groups(question: Question) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
         return OpenGroups(by)
-    groups = math.prod(len(key.values or ()) for key in question.keys)
+    groups = question.declared_groups
     if question.listed is not None:
         return ListedGroups(by, groups, question.listed.table)
     return GroupRows(by, groups) if by else OneGroup()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ class QuerySet:
 
     `values` holds for each place the number that is added up: 1 for a count, and where it is missing 0 for a sum and
     nothing for a mean.  `column` is the column that is added up, None for a count or where something is computed from
-    it; `conditions` are the columns that decide which rows are meant.
+    it; `conditions` are the columns that decide which rows are meant.  Numbers that look random follow from `secret`.
     """
 
     text: str
@@ -44,6 +44,7 @@ class QuerySet:
     values: Mapping[int, Fraction]
     column: str | None = None
     conditions: frozenset[str] = frozenset()
+    secret: bytes = field(default=b"", repr=False)
 
     @property
     def total(self) -> Fraction:

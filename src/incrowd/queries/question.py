@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -81,6 +82,19 @@ class Aggregate:
     kind: AggregateKind
     value: Value | None = None
     at: Fraction | None = None
+
+    @property
+    def type(self) -> Type:
+        """The type of its noisy number, or of the value that is picked."""
+        picked = self.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
+        return self.value.type if picked and self.value is not None else Type.DECIMAL
+
+    @property
+    def needed_value(self) -> Value:
+        """Its value, of an aggregate that needs one."""
+        if self.value is None:
+            raise InvalidParameter(f"{self.kind} needs a value.")
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -187,8 +201,13 @@ class Question:
 
     @property
     def public_keys(self) -> bool:
-        """Whether all groups are known before a row is read; without keys there is one group."""
+        """Whether all groups are declared; without keys there is one group."""
         return all(key.values is not None for key in self.keys)
+
+    @property
+    def declared_groups(self) -> int:
+        """How many groups the declarations allow, where all keys are public."""
+        return math.prod(len(key.values or ()) for key in self.keys)
 
 
 @dataclass(frozen=True)

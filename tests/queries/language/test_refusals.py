@@ -136,7 +136,7 @@ REFUSED = {
     "SELECT note, COUNT(*) FROM visits GROUP BY ROLLUP (note)": "need declared values",
     "SELECT ward, GROUPING(ward), COUNT(*) FROM visits GROUP BY ward": "ROLLUP",
     # answers of answers
-    "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) a CROSS JOIN (SELECT COUNT(*) AS n FROM rows) b": "ask this query alone",
+    "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) a CROSS JOIN (SELECT COUNT(*) AS n FROM rows) b": "query alone",
     "SELECT SUM(n) OVER (ORDER BY n RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM "
     "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "counted in rows",
     "SELECT STRING_AGG(ward) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "not computed on answers",

@@ -271,9 +271,7 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTr
     if (extent.numeric or extent.type is Type.DATE) and not _bounded(extent):
         raise QuestionRefused(f"{title(node)} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if not isinstance(node, exp.Mode) and extent.type in (Type.TEXT, Type.BOOLEAN):
-        raise InvalidParameter(
-            f"{title(node)} works on numbers and dates, not on {only_type(extent)}: use MODE(x) or COUNT(*)."
-        )
+        raise InvalidParameter(f"{title(node)} works on numbers and dates, not on {only_type(extent)}: use COUNT(*).")
     if filter_ is None:
         return value
     return BoundTree(case((filter_, value.tree)), replace(extent, optional=True))

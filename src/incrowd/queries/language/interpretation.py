@@ -24,7 +24,15 @@ from incrowd.queries.language.outer import (
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.trees import sources
-from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, used_names
+from incrowd.queries.language.understanding import (
+    MOST_GROUPS,
+    count_groups,
+    cut_of,
+    dated,
+    question_of,
+    understanding,
+    used_names,
+)
 from incrowd.queries.operations import (
     Gather,
     JoinedSheet,
@@ -60,17 +68,13 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
     >>> [part.text for part in asked.parts]
     ['SELECT COUNT(*) AS n FROM births WHERE smokes', 'SELECT COUNT(*) AS n FROM births']
     """
-    if max_groups is not None and max_groups < 1:
-        raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
-    try:
+    with understanding(max_groups):
         text = dated(normal_text(sql), catalog)
         query = _aliased(read_query(text))
         answers = _Answers(Context(catalog, used_names(query)))
         if isinstance(query, exp.Select) and not answers.meet(query):
             return question_of(text, query, catalog, max_groups)
         return _combined(text, query, answers, max_groups)
-    except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import split
 from incrowd.queries.language.expressions.function import title
 from incrowd.queries.language.memberships import join_memberships
-from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, output, truth
+from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
 from incrowd.queries.language.trees import changed, sources, unwrapped
@@ -28,7 +28,7 @@ from incrowd.queries.operations import (
     WindowColumn,
     types_after,
 )
-from incrowd.queries.question import Aggregate, AggregateKind, OutputColumn, Question
+from incrowd.queries.question import OutputColumn, Question
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
@@ -149,7 +149,7 @@ def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[Ou
 def types_of(question: Question) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
     types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
-    types |= {aggregate.name: _type(aggregate) for aggregate in question.aggregates}
+    types |= {aggregate.name: aggregate.type for aggregate in question.aggregates}
     return types_after(question.operations, types)
 
 
@@ -157,11 +157,6 @@ def output_types(question: Question) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
     types = types_of(question)
     return tuple(_kind(output_.expression, types) for output_ in question.outputs)
-
-
-def _type(aggregate: Aggregate) -> Type:
-    picked = aggregate.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
-    return aggregate.value.type if aggregate.value is not None and picked else Type.DECIMAL
 
 
 def _gathered(operations: list[Operation]) -> set[str]:
@@ -178,12 +173,15 @@ def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
 
 @dataclass
 class _Outer:
-    """One SELECT over an answer."""
+    """One SELECT over an answer; `keys` are what its rows are gathered by, None where they are not gathered."""
 
     answer: AnswerSheet
     query: exp.Select
     cut: Take
     before: dict[str, Type] = field(default_factory=dict)
+    keys: list[exp.Expr] | None = None
+    register: WindowRegister = field(default_factory=WindowRegister)
+    named: dict[str, exp.Expression] = field(default_factory=dict)
 
     def outputs(self) -> tuple[OutputColumn, ...]:
         """Do what the query asks with the answer, and return its columns."""
@@ -191,15 +189,15 @@ class _Outer:
         where = query.args.get("where")
         if where is not None:
             answer.operations.append(Keep(truth(self._tree(where.this), answer.types)))
-        keys = self._gather()
-        register = WindowRegister(first=1 + _windows(answer.operations))
-        items = [(name, self._windowed(node, keys, register)) for name, node in self._items()]
-        named = {name.casefold(): tree for name, tree in items}
-        conditions = [self._condition(part, keys, register, named) for part in ("having", "qualify")]
-        order = tuple(self._ordered(term, keys, register, named) for term in self._terms())
-        having, qualify = conditions
+        self.keys = self._gather()
+        self.register.first += sum(isinstance(operation, WindowColumn) for operation in answer.operations)
+        items = [(name, self._windowed(node)) for name, node in self._items()]
+        self.named = {name.casefold(): tree for name, tree in items}
+        having, qualify = self._condition("having"), self._condition("qualify")
+        terms = () if query.args.get("order") is None else query.args["order"].expressions
+        order = tuple(ordered(term, self._later) for term in terms)
         answer.operations += [Keep(having)] if having is not None else []
-        answer.operations += register.columns.values()
+        answer.operations += self.register.columns.values()
         answer.operations += [Keep(qualify)] if qualify is not None else []
         answer.operations += ending(order, self.cut)
         return tuple(OutputColumn(name, tree, None, _kind(tree, answer.types)) for name, tree in items)
@@ -261,11 +259,11 @@ class _Outer:
                     return meant
         return node
 
-    def _windowed(self, node: exp.Expr, keys: list[exp.Expr] | None, register: WindowRegister) -> exp.Expression:
+    def _windowed(self, node: exp.Expr) -> exp.Expression:
         """Return an expression over the names that are there after rows were gathered, its windows as columns."""
-        tree = self.answer.over(node)
-        if keys is not None:
-            tree = split(tree, [key.unnest() for key in keys], self._total)
+        tree, register = self.answer.over(node), self.register
+        if self.keys is not None:
+            tree = split(tree, [key.unnest() for key in self.keys], self._total)
         expression = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
         self.answer.types |= register.types
         return expression
@@ -299,59 +297,27 @@ class _Outer:
             self.answer.types[name] = made
         return name
 
-    def _condition(
-        self,
-        part: str,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Expression | None:
+    def _condition(self, part: str) -> exp.Expression | None:
         clause = self.query.args.get(part)
         if clause is None:
             return None
-        if part == "having" and (keys is None or has_window(clause.this)):
+        if part == "having" and (self.keys is None or has_window(clause.this)):
             raise QuestionRefused("HAVING goes with GROUP BY, and without OVER (…): use WHERE, or QUALIFY.")
-        return truth(self._later(clause.this, keys, register, named), self.answer.types)
+        return truth(self._later(clause.this), self.answer.types)
 
-    def _later(
-        self,
-        node: exp.Expr,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Expression:
+    def _later(self, node: exp.Expr) -> exp.Expression:
         """Return an expression in which names given by SELECT stand for what they name; columns come first."""
-        if isinstance(node, exp.Column) and not node.table and node.name.casefold() in named:
-            return named[node.name.casefold()]
-        own = {name: tree for name, tree in named.items() if name not in self.answer.columns}
+        if isinstance(node, exp.Column) and not node.table and node.name.casefold() in self.named:
+            return self.named[node.name.casefold()]
         aliases = {item.alias.casefold(): item.this for item in self.query.expressions if isinstance(item, exp.Alias)}
+        own = (self.named.keys() - self.answer.columns.keys()) & aliases.keys()
 
         def change(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in own.keys() & aliases.keys():
+            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in own:
                 return exp.Paren(this=aliases[part.name.casefold()].copy())
             return part
 
-        return self._windowed(node.copy().transform(change), keys, register)
-
-    def _terms(self) -> list[exp.Expr]:
-        order = self.query.args.get("order")
-        return [] if order is None else list(order.expressions)
-
-    def _ordered(
-        self,
-        item: exp.Expr,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Ordered:
-        if isinstance(item.this, exp.Var) or item.args.get("with_fill"):
-            raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
-        flags = {flag: bool(item.args.get(flag)) for flag in ("desc", "nulls_first")}
-        return exp.Ordered(this=self._later(item.this, keys, register, named), **flags)
-
-
-def _windows(operations: list[Operation]) -> int:
-    return sum(isinstance(operation, WindowColumn) for operation in operations)
+        return self._windowed(changed(node, change))
 
 
 def _kind(tree: exp.Expr, types: Mapping[str, Type]) -> Type | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -238,13 +238,13 @@ def _window(node: exp.Window, name: str, types: Mapping[str, Type]) -> WindowCol
     function = _KNOWN.get(type(node.this))
     if function is None or node.args.get("alias") is not None or node.args.get("first") is not None:
         raise QuestionRefused(f"{title(node.this)} OVER (…) is not computed on answers. There are {_WINDOWS}.")
-    ordered = node.args.get("order")
+    terms = () if node.args.get("order") is None else node.args["order"].expressions
     made = WindowColumn(
         name,
         function,
         tuple(output(part, types) for part in _arguments(node.this, function)),
         tuple(output(part, types) for part in node.args.get("partition_by") or ()),
-        tuple(_ordered(term, types) for term in (ordered.expressions if ordered is not None else ())),
+        tuple(ordered(term, lambda node: output(node, types)) for term in terms),
         *_frame(node.args.get("spec")),
     )
     if function in _NUMBERS and kind_of(made.arguments[0], types) not in (Type.DECIMAL, None):
@@ -281,9 +281,12 @@ def _number(node: Any, what: str, low: int, high: int) -> exp.Expr:
     return literal
 
 
-def _ordered(term: exp.Expr, types: Mapping[str, Type]) -> exp.Ordered:
+def ordered(term: exp.Expr, over: Callable[[exp.Expr], exp.Expression]) -> exp.Ordered:
+    """Return a term of ORDER BY, its expression as `over` reads it."""
+    if isinstance(term.this, exp.Var) or term.args.get("with_fill"):
+        raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
     flags = {flag: bool(term.args.get(flag)) for flag in ("desc", "nulls_first")}
-    return exp.Ordered(this=output(term.this, types), **flags)
+    return exp.Ordered(this=over(term.this), **flags)
 
 
 def _frame(spec: exp.Expr | None) -> tuple[bool, int | None, int | None]:

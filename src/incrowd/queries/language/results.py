@@ -13,7 +13,7 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
-from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, output, truth
+from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import changed, unqualified
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
@@ -40,7 +40,7 @@ class AggregateRegister:
     @property
     def types(self) -> dict[str, Type]:
         """The types of all aggregates by their names."""
-        return {aggregate.name: _type(aggregate) for aggregate in self.aggregates.values()}
+        return {aggregate.name: aggregate.type for aggregate in self.aggregates.values()}
 
     def _value(self, meaning: BoundTree) -> Value:
         text = meaning.tree.sql("duckdb")
@@ -49,12 +49,6 @@ class AggregateRegister:
             self.values[text] = _value(name, meaning.extent)
             self.meanings[name] = meaning
         return self.values[text]
-
-
-def _type(aggregate: Aggregate) -> Type:
-    if aggregate.value is None or aggregate.kind not in (AggregateKind.QUANTILE, AggregateKind.MODE):
-        return Type.DECIMAL
-    return aggregate.value.type
 
 
 def _value(name: str, extent: ExpressionDomain) -> Value:
@@ -113,16 +107,11 @@ class Result:
     def order(self) -> tuple[exp.Ordered, ...]:
         """Return the order of rows of the answer."""
         order = self.query.args.get("order")
-        return tuple(self._ordered(item) for item in (order.expressions if order is not None else ()))
+        return tuple(ordered(term, self._later) for term in (order.expressions if order is not None else ()))
 
-    def _ordered(self, item: exp.Expr) -> exp.Ordered:
-        if isinstance(item.this, exp.Var) or item.args.get("with_fill"):
-            raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
-        node = item.this
+    def _later(self, node: exp.Expr) -> exp.Expression:
         named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in self._named
-        tree = self._over(self._named[node.name.casefold()] if named else self._unnamed(node))
-        flags = {flag: bool(item.args.get(flag)) for flag in ("desc", "nulls_first")}
-        return exp.Ordered(this=tree, **flags)
+        return self._over(self._named[node.name.casefold()] if named else self._unnamed(node))
 
     def _over(self, node: exp.Expr) -> exp.Expression:
         tree = split(qualify(simple(node, self.scope), self.scope), self.nodes, self.register.name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlglot import exp
@@ -143,13 +145,20 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
     ((False, True, None), <AggregateKind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
     """
+    with understanding(max_groups):
+        text = dated(normal_text(sql), catalog)
+        return question_of(text, read(text), catalog, max_groups)
+
+
+@contextmanager
+def understanding(max_groups: int | None) -> Iterator[None]:
+    """Refuse a limit of no groups, and a query that is nested deeper than Python can follow."""
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
     try:
-        text = dated(normal_text(sql), catalog)
-        return question_of(text, read(text), catalog, max_groups)
+        yield
     except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
 
 
 def dated(text: str, catalog: Catalog) -> str:
@@ -164,7 +173,7 @@ def dated(text: str, catalog: Catalog) -> str:
     days = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
     if len(days) != 1:
         raise QuestionRefused(
-            "the policy declares no single CURRENT_DATE for these tables (queries: {today: …}): write DATE '2025-12-31'."
+            "the policy (queries: today) has no single CURRENT_DATE for these tables: write the date."
         )
     (today,) = days
     literal = exp.cast(exp.Literal.string(str(today)), "DATE")

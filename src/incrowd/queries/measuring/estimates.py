@@ -86,10 +86,10 @@ class Reading:
             case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT | AggregateKind.DISTINCT:
                 return _times(noisy[:, self._counted(aggregate)], times)
             case AggregateKind.SUM:
-                return _times(_whole(self._sum(aggregate, noisy), _value(aggregate)), times)
+                return _times(_whole(self._sum(aggregate, noisy), aggregate.needed_value), times)
             case AggregateKind.MEAN:
                 place, grid = self._summed(aggregate)
-                count = noisy[:, self.statistics.present(_value(aggregate))].astype(np.float64)
+                count = noisy[:, self.statistics.present(aggregate.needed_value)].astype(np.float64)
                 half = float(grid.step * grid.width)
                 mean = float(grid.step) * noisy[:, place] / np.maximum(count, 1.0)
                 return float(grid.center) + np.clip(mean, -half, half)
@@ -142,7 +142,7 @@ class Reading:
             total, count = (noisy[:, place].astype(np.float64) for place in ratio.places)
             low, high = sample.means(ratio, self.law, (total, count), rows)
             return Interval(center + low, center + high)
-        value, total = _value(aggregate), self._sum(aggregate, noisy)
+        value, total = aggregate.needed_value, self._sum(aggregate, noisy)
         least, most = _ends(value)
 
         def reach(miss: float) -> float:
@@ -171,9 +171,9 @@ class Reading:
             ends = step * low[:, place], step * high[:, place]
             if center == 0.0:
                 return Interval(*ends)
-            counts = [center * end[:, self.statistics.present(_value(aggregate))] for end in (low, high)]
+            counts = [center * end[:, self.statistics.present(aggregate.needed_value)] for end in (low, high)]
             return Interval(ends[0] + np.minimum(*counts), ends[1] + np.maximum(*counts))
-        sizes = [np.maximum(end[:, self.statistics.present(_value(aggregate))], 1.0) for end in (low, high)]
+        sizes = [np.maximum(end[:, self.statistics.present(aggregate.needed_value)], 1.0) for end in (low, high)]
         ratios = np.stack([step * end[:, place] / size for end in (low, high) for size in sizes])
         half = float(grid.step * grid.width)
         least, most = (np.clip(end, -half, half) for end in (ratios.min(axis=0), ratios.max(axis=0)))
@@ -197,7 +197,7 @@ class Reading:
         place, grid = self._summed(aggregate)
         if grid.center == 0:
             return float(grid.step) * self.law.within(place, miss)
-        pair = (place, self.statistics.present(_value(aggregate)))
+        pair = (place, self.statistics.present(aggregate.needed_value))
         return self.law.combined(pair, (float(grid.step), float(grid.center)), miss)
 
     def _size(self, aggregate: Aggregate) -> int | None:
@@ -210,33 +210,33 @@ class Reading:
         total = float(grid.step) * noisy[:, place]
         if grid.center == 0:
             return np.asarray(total)
-        return np.asarray(total + float(grid.center) * noisy[:, self.statistics.present(_value(aggregate))])
+        return np.asarray(total + float(grid.center) * noisy[:, self.statistics.present(aggregate.needed_value)])
 
     def _ratio(self, aggregate: Aggregate) -> tuple[Ratio, float]:
         """Return the mean as a ratio, and the center of its range."""
         place, grid = self._summed(aggregate)
-        places = (place, self.statistics.present(_value(aggregate)))
+        places = (place, self.statistics.present(aggregate.needed_value))
         return Ratio(places, float(grid.step), float(grid.step * grid.width)), float(grid.center)
 
     def _moments(self, aggregate: Aggregate) -> tuple[Statistic, tuple[int, int, int], float]:
         """Return the statistic of squares, the places of count, total and squares, and the square of a step."""
         place, grid = self._summed(aggregate)
         squares = next(s for s in self.statistics.all if s.of is Of.SQUARES and s.value == aggregate.value)
-        places = (self.statistics.present(_value(aggregate)), place, self.statistics.place(squares))
+        places = (self.statistics.present(aggregate.needed_value), place, self.statistics.place(squares))
         return squares, places, float(grid.step) ** 2
 
     def _counted(self, aggregate: Aggregate) -> int:
         match aggregate.kind:
             case AggregateKind.COUNT:
-                return self.statistics.place(count_of(_value(aggregate)))
+                return self.statistics.place(count_of(aggregate.needed_value))
             case AggregateKind.PEOPLE:
                 return self.statistics.place(Statistic(Of.PEOPLE, aggregate.value))
             case AggregateKind.DISTINCT:
-                return self.statistics.place(Statistic(Of.DISTINCT, _value(aggregate)))
+                return self.statistics.place(Statistic(Of.DISTINCT, aggregate.needed_value))
         return self.statistics.place(Statistic(Of.ROWS))
 
     def _summed(self, aggregate: Aggregate) -> tuple[int, IntegerGrid]:
-        place = self.statistics.total(_value(aggregate))
+        place = self.statistics.total(aggregate.needed_value)
         grid = self.statistics.all[place].grid
         if grid is None:
             raise InvalidParameter("a sum has a grid.")
@@ -269,7 +269,7 @@ def _possible(aggregate: Aggregate) -> tuple[float, float]:
     """Return what an aggregate can be at all: counts and spreads from 0, sums of values of one sign, means in range."""
     if aggregate.kind in COUNTS or aggregate.kind in SPREADS:
         return 0.0, math.inf
-    least, most = _ends(_value(aggregate))
+    least, most = _ends(aggregate.needed_value)
     if aggregate.kind is AggregateKind.MEAN:
         return least, most
     return 0.0 if least >= 0.0 else -math.inf, 0.0 if most <= 0.0 else math.inf
@@ -289,12 +289,6 @@ def _whole(total: Floats, value: Value) -> Numbers:
     if value.type is Type.INTEGER and np.abs(total).max(initial=0.0) < math.ldexp(1.0, 53):
         return np.rint(total).astype(np.int64)
     return total
-
-
-def _value(aggregate: Aggregate) -> Value:
-    if aggregate.value is None:
-        raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    return aggregate.value
 
 
 def _ends(value: Value) -> tuple[float, float]:

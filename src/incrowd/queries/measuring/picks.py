@@ -191,9 +191,7 @@ class Pick:
 
 def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fraction, rows: int) -> Pick:
     """Return the pick for an aggregate; with many groups the candidates lie on a coarser grid."""
-    if aggregate.value is None:
-        raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    candidates = PickCandidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
+    candidates = PickCandidates.of(aggregate.needed_value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
     if aggregate.kind is AggregateKind.MODE and candidates.grid is not None and candidates.grid.step != 1:
         raise InvalidParameter(f"a mode has at most {MOST:,} candidates: round the value, or ask for the median.")
     if aggregate.kind is AggregateKind.QUANTILE and candidates.grid is None:

@@ -362,9 +362,9 @@ def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
                 raise InvalidParameter("people can be counted only where the unit of privacy is a person.")
             return (Statistic(Of.PEOPLE, aggregate.value),)
         case AggregateKind.DISTINCT:
-            return (Statistic(Of.DISTINCT, _value_of(aggregate)),)
+            return (Statistic(Of.DISTINCT, aggregate.needed_value),)
         case AggregateKind.COUNT | AggregateKind.MEAN | AggregateKind.VARIANCE | AggregateKind.DEVIATION:
-            return (count_of(_value_of(aggregate)),)
+            return (count_of(aggregate.needed_value),)
     return ()
 
 
@@ -375,14 +375,8 @@ def _counting(needed: dict[Statistic, None], unit: Unit) -> Statistic:
     return Statistic(Of.PEOPLE if unit.kind is Kind.PERSON else Of.ROWS)
 
 
-def _value_of(aggregate: Aggregate) -> Value:
-    if aggregate.value is None:
-        raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    return aggregate.value
-
-
 def _bounded(aggregate: Aggregate) -> Value:
-    value = _value_of(aggregate)
+    value = aggregate.needed_value
     if value.low is None or value.high is None:
         raise InvalidParameter(f"the {aggregate.kind} needs a value with bounds: write CLAMP(x, low, high).")
     return value

@@ -17,7 +17,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.queries.question import ContributionBounds
-from incrowd.queries.steps.noise import parts_of
+from incrowd.queries.steps.noise import NoisyParts, NoisyStep, parts_of
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -111,14 +111,13 @@ class Understand(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return self.question
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a question has the same text for all
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let a sample stand in front of one table only."""
         if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
             raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
-        return inner
+        return super().around(inner, unit)
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,6 @@ class BoundContribution(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         rows, groups = counted(self.rows, "row"), counted(self.groups, "group")
         reach = f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
         return f"{reach} {self.caps.sentence}".strip()
@@ -191,7 +189,6 @@ class GroupRows(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"All {self.groups:,} groups that the declarations allow are answered, empty ones too."
 
 
@@ -212,7 +209,6 @@ class ListedGroups(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         groups = f"Of {counted(self.groups, 'group')} that the declarations allow"
         return f"{groups}, those that the public table {self.listed_in} has are answered, empty ones too."
 
@@ -236,12 +232,11 @@ class OneGroup(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "All rows together are one group."
 
 
 @dataclass(frozen=True)
-class OpenGroups(Step):
+class OpenGroups(NoisyStep):
     """The groups are those that occur; a threshold decides which of them are shown."""
 
     kind: ClassVar[str] = "group"
@@ -256,16 +251,14 @@ class OpenGroups(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "The groups are those that occur; which of them are shown is decided after the noise."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say that a threshold is needed."""
-        return replace(parts_of(inner), open_groups=True)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        return replace(parts, open_groups=True)
 
 
 @dataclass(frozen=True)
-class GiveAnswer(Step):
+class GiveAnswer(NoisyStep):
     """The answer is computed from the noisy numbers alone."""
 
     kind: ClassVar[str] = "answer"
@@ -275,17 +268,15 @@ class GiveAnswer(Step):
 
     @property
     def confidence(self) -> str:
-        """How often the intervals hold."""
         return CONFIDENCE
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
-        return parts_of(inner)
+        return parts
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the differential privacy of the answer, in the form in which it was paid."""
@@ -309,7 +300,6 @@ class Questions(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"{counted(self.number, 'question')} were planned together, and are paid for as one."
 
     @property
@@ -324,7 +314,6 @@ class Questions(Step):
 
     @property
     def held(self) -> tuple[Step, ...]:
-        """The steps of all questions, one after the other."""
         return tuple(step for steps in self.questions for step in steps)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -349,12 +338,10 @@ class Questions(Step):
         return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form: the steps of each question."""
         return {"step": self.kind, "questions": [[step.to_json() for step in steps] for steps in self.questions]}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Questions | None:
-        """Read what `to_json` wrote, with the steps that it holds."""
         if set(plain) != {"step", "questions"} or not isinstance(plain["questions"], list):
             return None
         step_classes = tuple(classes)
@@ -373,12 +360,10 @@ class Combine(Step):
 
     @property
     def confidence(self) -> str:
-        """How often the intervals hold."""
         return CONFIDENCE
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {_HELD}."
 
 

@@ -50,7 +50,6 @@ class CountBlocks(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         if self.size is None:
             how = f"as {counted(len(self.questions or ()), 'question')} of the set that count no cell twice do"
         else:
@@ -71,7 +70,6 @@ class CountGroups(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"Rows are counted in all {self.groups:,} groups that the declarations allow, empty ones too."
 
 
@@ -88,7 +86,6 @@ class AnswerSet(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         questions, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
         which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
         how = "these are least squares solutions, computed from the noisy counts alone"
@@ -96,7 +93,6 @@ class AnswerSet(Step):
 
     @property
     def held(self) -> tuple[Step, ...]:
-        """The steps of the tables, then those of the questions."""
         return tuple(step for steps in (*self.parts, *self.questions) for step in steps)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -113,13 +109,11 @@ class AnswerSet(Step):
         return StepGuarantee(together(losses), (*reasons, LEAST_SQUARES), assumes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form: the steps of each question and of each table."""
         held = {name: [[step.to_json() for step in steps] for steps in getattr(self, name)] for name in _HELD}
         return {"step": self.kind, "places": list(self.places), **held}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> AnswerSet | None:
-        """Read what `to_json` wrote, with the steps that it holds."""
         lists = [plain.get(name) for name in ("places", *_HELD)]
         if set(plain) != {"step", "places", *_HELD} or not all(isinstance(plain_list, list) for plain_list in lists):
             return None

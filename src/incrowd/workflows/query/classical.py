@@ -106,7 +106,7 @@ class _Classical:
         dataset = str(self.relation.dataset)
         if isinstance(protection, Audited) and asked.kind is AggregateKind.SUM:
             _audit(self.book, dataset, asked, mark)
-        value = protection.answer(asked, mark.encode() + self.secret)
+        value = protection.answer(replace(asked, secret=mark.encode() + self.secret))
         told = (protection.name, str(protection.source), str(protection.broken_by))
         return ClassicalAnswer(self.question.text, dataset, *told, None if value is None else float(value))
 
