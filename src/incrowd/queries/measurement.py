@@ -33,10 +33,17 @@ from incrowd.errors import (
 )
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
-from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
+from incrowd.queries.measuring.columns import (
+    TOTALED,
+    Expected,
+    Noisy,
+    check_outputs,
+    expected_of,
+    key_columns,
+    present_answer,
+)
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
 from incrowd.queries.measuring.groups import (
-    ARROW,
     AnswerGroups,
     GroupTotals,
     Names,
@@ -306,15 +313,6 @@ class Measurement:
             for name, interval in intervals.items()
             if interval is not None
         }
-
-
-def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
-    """Return the columns of the keys of groups, by the names of the keys."""
-    values = zip(*names, strict=True) if names else [()] * len(question.keys)
-    return {
-        key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
-        for key, column in zip(question.keys, values, strict=bool(question.keys))
-    }
 
 
 def price_of(guarantee: Guarantee, terms: QueryTerms | None) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import qualify, split
 from incrowd.queries.language.expressions.table import refusal
-from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.joins import join_memberships
 from incrowd.queries.language.results import called, has_sets, unnamed
 from incrowd.queries.language.row_query import Context, Scope
 from incrowd.queries.language.sources import sources_of

@@ -17,7 +17,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.table import function_of
-from incrowd.queries.language.memberships import open_exists
+from incrowd.queries.language.joins import open_exists
 from incrowd.queries.language.reading import branches, check_size, read_query
 from incrowd.queries.language.trees import changed, sources
 

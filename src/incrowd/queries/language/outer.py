@@ -11,7 +11,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.aggregates import split
 from incrowd.queries.language.expressions.function import title
-from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.joins import join_memberships
 from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of

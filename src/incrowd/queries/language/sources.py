@@ -15,8 +15,7 @@ from incrowd.queries.language.aggregates import aggregate_call, has_aggregate, q
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimals, hull, whole
 from incrowd.queries.language.expressions.function import condition, title, within
 from incrowd.queries.language.expressions.table import binder
-from incrowd.queries.language.joins import JoinedRows, join_rows, same_unit
-from incrowd.queries.language.memberships import is_own, join_memberships
+from incrowd.queries.language.joins import JoinedRows, is_own, join_memberships, join_rows, same_unit
 from incrowd.queries.language.reading import UNANSWERED
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows

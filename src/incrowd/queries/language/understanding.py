@@ -16,8 +16,7 @@ from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.expressions.table import binder
-from incrowd.queries.language.joins import JoinedRows
-from incrowd.queries.language.memberships import join_memberships
+from incrowd.queries.language.joins import JoinedRows, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query

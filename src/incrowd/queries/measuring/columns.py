@@ -20,7 +20,7 @@ from incrowd.queries.language.expressions.answers import safely
 from incrowd.queries.language.expressions.function import Range
 from incrowd.queries.language.expressions.table import Row, check_expression, evaluate, range_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW
+from incrowd.queries.measuring.groups import ARROW, Names
 from incrowd.queries.measuring.intervals import Interval
 from incrowd.queries.measuring.statistics import Of, Statistic
 from incrowd.queries.measuring.windows import in_order, work_through
@@ -57,6 +57,15 @@ class Noisy:
             return [{}] * self.length
         values = [column.values.to_pylist() for column in self.columns.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
+    """Return the columns of the keys of groups, by the names of the keys."""
+    values = zip(*names, strict=True) if names else [()] * len(question.keys)
+    return {
+        key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
+        for key, column in zip(question.keys, values, strict=bool(question.keys))
+    }
 
 
 def present_answer(question: Question, noisy: Noisy) -> Answer:

@@ -20,8 +20,8 @@ from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.measurement import Measurement, key_columns, measurement
-from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, present_answer
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, key_columns, present_answer
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
 from incrowd.queries.question import QueryTerms, Question
