@@ -21,8 +21,8 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
-from incrowd.queries.question import Combination, QueryTerms, Question
-from incrowd.queries.steps.question import Combine, ListedGroups, Questions
+from incrowd.queries.question import Combination, Query, QueryTerms
+from incrowd.queries.steps.question import Combine, ListedGroups, QueryBatch
 from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
 
@@ -176,7 +176,7 @@ def test_all_parts_together_cost_what_was_offered_and_the_same_is_asked_once() -
         accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
     ) == pytest.approx(1)
     several, combine = measured.plan.steps
-    assert isinstance(several, Questions)
+    assert isinstance(several, QueryBatch)
     assert isinstance(combine, Combine)
     assert combine.columns == ("ward", "n")
     assert combine.question == f"{BY_WARD} UNION ALL SELECT 'all', AVG(age) FROM visits"
@@ -334,7 +334,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
     sql: str, tables: duckdb.DuckDBPyConnection
 ) -> None:
     question = interpret(sql, TRADES)
-    assert isinstance(question, Question)
+    assert isinstance(question, Query)
     measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(10**6)))
     assert isinstance(measured, Measurement)
     collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
@@ -348,7 +348,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
 
 def test_noise_is_drawn_for_all_declared_groups_whatever_the_public_table_has() -> None:
     question = interpret(LEFT[0], TRADES)
-    assert isinstance(question, Question)
+    assert isinstance(question, Query)
     measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(1)))
     *_, listed = measured.statistics
     assert [table.name for table in listed.find_all(exp.Table)] == ["wards"]

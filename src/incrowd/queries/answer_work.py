@@ -31,7 +31,7 @@ from incrowd.queries.operations import (
     WindowColumn,
     column_name,
 )
-from incrowd.queries.question import Key, Question
+from incrowd.queries.question import Key, Query
 
 MOST_ANSWER_STEPS = 2_000_000_000
 """The most steps that are done with an answer: some seconds."""
@@ -83,11 +83,11 @@ def _rows(measured: Measurement, units: int) -> int:
     return groups * (1 + len(question.totals))
 
 
-def _known_rows(question: Question) -> int:
+def _known_rows(question: Query) -> int:
     return question.declared_groups * (1 + len(question.totals))
 
 
-def _of_question(question: Question, rows: int) -> _Work:
+def _of_question(question: Query, rows: int) -> _Work:
     steps, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
     trees: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
     steps += sum(_cost(tree, widths) for tree in trees if tree is not None)

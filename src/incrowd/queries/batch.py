@@ -15,13 +15,13 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.queries.answer import AnswerTables, check_names
-from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
-from incrowd.queries.question import Catalog, QueryTerms, Question
-from incrowd.queries.steps.question import Questions
+from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
+from incrowd.queries.question import Catalog, Query, QueryTerms
+from incrowd.queries.steps.question import QueryBatch
 from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.planning import SetPlanner, chosen_set
-from incrowd.queries.workloads.question_set import QuestionSet, deviation_of
+from incrowd.queries.workloads.question_set import CountWorkload, deviation_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -47,15 +47,15 @@ class Batch:
     unit: Unit
     delta: Fraction
     offered: QueryTerms | None = None
-    workloads: tuple[QuestionSet, ...] = ()
+    workloads: tuple[CountWorkload, ...] = ()
 
     @cached_property
-    def plan(self) -> QuestionPlan:
+    def plan(self) -> QueryPlan:
         """What will be done and what all answers guarantee together, folded from the steps of all questions."""
         shared = tuple(workload.steps for workload in self.workloads)
-        steps = (Questions((*shared, *(measured.steps for measured in self.measurements))),)
+        steps = (QueryBatch((*shared, *(measured.steps for measured in self.measurements))),)
         guarantee = fold(steps, self.unit, self.delta)
-        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
+        return QueryPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Answer the queries one after the other, first those that share tables of counts."""
@@ -77,7 +77,7 @@ class Batch:
         return tuple(by_place[place] for place in sorted(by_place))
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def questions(self) -> tuple[Query, ...]:
         """All queries, in the order in which they were asked."""
         shared = [[counting.question for counting in workload.questions] for workload in self.workloads]
         return self._in_order(shared, [measured.question for measured in self.measurements])
@@ -115,7 +115,7 @@ class Batch:
         return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
-def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
+def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
     """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
@@ -130,7 +130,7 @@ def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog:
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
-    >>> count = Question("", rows, (), (number,), (output,), reach, ("t",), ("t",))
+    >>> count = Query("", rows, (), (number,), (output,), reach, ("t",), ("t",))
     >>> [each.terms.epsilon for each in batch([count, count], Unit(), QueryTerms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """
@@ -196,18 +196,18 @@ def _with_gains(plan: Batch, alone: Batch) -> Batch:
     return replace(plan, workloads=tuple(gained))
 
 
-def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
+def _shares(questions: Sequence[Query], unit: Unit) -> list[Fraction]:
     """Return for each question its number of statistics and picks, as a share of all."""
     trials = [measurement(question, unit, _trial(question)) for question in questions]
     parts = [len(trial.sums.all) + len(trial.picks) for trial in trials]
     return [Fraction(part, sum(parts)) for part in parts]
 
 
-def _trial(question: Question) -> QueryTerms:
+def _trial(question: Query) -> QueryTerms:
     return QueryTerms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
 
 
-def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+def _pure(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
     if not terms.delta and not all(question.public_keys for question in questions):
         raise InvalidParameter("groups without declared values need a threshold, and that a delta: give one.")
     epsilon = terms.epsilon or Fraction(0)
@@ -218,7 +218,7 @@ def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: 
     return Batch(made, unit, sum((measured.noise_choice.delta for measured in made), Fraction(0)), terms)
 
 
-def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+def _concentrated(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
     hidden = Fraction(0) if all(question.public_keys for question in questions) else terms.delta / 2
     rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
     paid = [QueryTerms(rho=rho * share, delta=delta) for share, delta in _deltas(questions, shares, hidden)]
@@ -227,7 +227,7 @@ def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, 
 
 
 def _deltas(
-    questions: Sequence[Question], shares: Sequence[Fraction], delta: Fraction
+    questions: Sequence[Query], shares: Sequence[Fraction], delta: Fraction
 ) -> Iterator[tuple[Fraction, Fraction]]:
     """Yield the share of each query, and its part of a δ that the queries with undeclared groups divide."""
     unknown = sum(not question.public_keys for question in questions)

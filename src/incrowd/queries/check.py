@@ -43,7 +43,7 @@ from incrowd.queries.steps.question import (
     OneGroup,
     OpenGroups,
     PureTogether,
-    Questions,
+    QueryBatch,
     RowSample,
     Understand,
 )
@@ -80,9 +80,9 @@ TABLE = (
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
 """The order of the steps of one question of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, AnswerSet, CountGroups, CountBlocks, Combine)
+STEPS: tuple[type[Step], ...] = (*_STEPS, QueryBatch, AnswerSet, CountGroups, CountBlocks, Combine)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
-ORDER = (one(Questions, Understand), some(*_STEPS[1:]), maybe(Combine))
+ORDER = (one(QueryBatch, Understand), some(*_STEPS[1:]), maybe(Combine))
 _FEW = 4
 
 
@@ -163,7 +163,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:  # noq
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
     """Return the steps of each question; one answer may be made of several."""
-    if not isinstance(steps[0], Questions) or any(not isinstance(step, Combine) for step in steps[1:]):
+    if not isinstance(steps[0], QueryBatch) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
     return steps[0].questions
 

@@ -20,7 +20,7 @@ from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables, check_names
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
+from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
 from incrowd.queries.measuring.columns import CHOSEN, COMPUTED, SEVERAL, Expected, Noisy, check_worked, worked_columns
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
@@ -39,8 +39,8 @@ from incrowd.queries.operations import (
     WorkedSheet,
     column_name,
 )
-from incrowd.queries.question import Combination, Interpreted, QueryTerms, Question
-from incrowd.queries.steps.question import Combine, Questions
+from incrowd.queries.question import Combination, Interpreted, Query, QueryTerms
+from incrowd.queries.steps.question import Combine, QueryBatch
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -60,10 +60,8 @@ _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
     """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
-    check_names(
-        column.name for column in (question.outputs if isinstance(question, Question) else question.sheet.columns)
-    )
-    if isinstance(question, Question):
+    check_names(column.name for column in (question.outputs if isinstance(question, Query) else question.sheet.columns))
+    if isinstance(question, Query):
         return measurement(question, unit, terms)
     if terms.epsilon is None or terms.rate is not None:
         raise InvalidParameter("a query that combines answers has one epsilon for all: give epsilon, and no rate.")
@@ -85,12 +83,12 @@ class CombinedMeasurement:
         return self.parts.measurements
 
     @cached_property
-    def plan(self) -> QuestionPlan:
+    def plan(self) -> QueryPlan:
         """What will be done and what the answer guarantees, folded from the steps of all parts."""
         combine = Combine(self.question.text, tuple(column.name for column in self.question.sheet.columns))
-        steps = (Questions(tuple(measured.steps for measured in self.measurements)), combine)
+        steps = (QueryBatch(tuple(measured.steps for measured in self.measurements)), combine)
         guarantee = fold(steps, self.parts.unit, self.parts.delta)
-        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
+        return QueryPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
 
     @property
     def statistics(self) -> tuple[exp.Query, ...]:
@@ -265,7 +263,7 @@ class _Contents:
         return _Content(tuple(answer_columns), undeclared, own, chosen)
 
 
-def _choosing(question: Question) -> bool:
+def _choosing(question: Query) -> bool:
     """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
     noise = {aggregate.name: Parts({0}) for aggregate in question.aggregates}
     noise = {output.name: _of(output.expression, noise) for output in question.outputs} | noise  # ORDER BY knows both

@@ -56,7 +56,7 @@ from incrowd.queries.measuring.intervals import MISS, Interval, ShownGroup
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
-from incrowd.queries.question import AggregateKind, QueryTerms, Question
+from incrowd.queries.question import AggregateKind, Query, QueryTerms
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -90,7 +90,7 @@ _ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
 
 
 @dataclass(frozen=True)
-class QuestionPlan(Plan):
+class QueryPlan(Plan):
     """How one question is answered, or several that are paid for as one."""
 
     @property
@@ -108,7 +108,7 @@ class QuestionPlan(Plan):
         return {name: self.guarantee if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
-def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measurement:
+def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
     """Return how a question is answered on these terms, or refuse it; no row is read.
 
     With a rate, the statistics must be collected from a secret Poisson sample of the one table that the question reads.
@@ -118,7 +118,7 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
-    >>> question = Question("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> question = Query("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
     >>> measurement(question, Unit(), QueryTerms(epsilon=1)).expected[0].half_width
     3.0
     """
@@ -136,7 +136,7 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
 class Measurement:
     """A question on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
 
-    question: Question
+    question: Query
     unit: Unit
     terms: QueryTerms
 
@@ -169,13 +169,11 @@ class Measurement:
         return question_steps(self.question, self.terms, self.sums, self.noise_choice, self.picks)
 
     @cached_property
-    def plan(self) -> QuestionPlan:
+    def plan(self) -> QueryPlan:
         """What will be done and what that guarantees, folded from the steps; only `draw` needs rows."""
         guarantee = fold(self.steps, self.unit, self.noise_choice.delta)
         paid_in_rho = self.terms.rho is not None and not guarantee.delta
-        return QuestionPlan(
-            NAME, self.steps, guarantee, {} if paid_in_rho else price_of(guarantee, self.terms), self.draw
-        )
+        return QueryPlan(NAME, self.steps, guarantee, {} if paid_in_rho else price_of(guarantee, self.terms), self.draw)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -341,7 +339,7 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 
 
 def question_steps(
-    question: Question, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
+    question: Query, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
     """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
@@ -356,7 +354,7 @@ def question_steps(
     )
 
 
-def _groups(question: Question) -> Step:
+def _groups(question: Query) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
         return OpenGroups(by)

@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.queries.question import OutputColumn, Question
+    from incrowd.queries.question import OutputColumn, Query
 
 MOST_NEIGHBORS = 1000
 """How many rows before and behind a row a window reaches at most, unless it reaches to the end."""
@@ -274,7 +274,7 @@ def column_name(at: int) -> str:
     return f"c{at + 1}"
 
 
-def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
+def is_single(sheet: Sheet, parts: tuple[Query, ...]) -> bool:
     """Return whether a sheet has one row or none, whatever the numbers are."""
     match sheet:
         case PartSheet(part=part):

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import AggregateKind, Catalog, Question, Relation
+from incrowd.queries.question import AggregateKind, Catalog, Query, Relation
 
 PLACE = "place_of_row"
 """The column that numbers the rows; it is added to the table for this purpose."""
@@ -59,7 +59,7 @@ class QuerySet:
 
 
 @dataclass(frozen=True)
-class PlainQuestion:
+class PlainQuery:
     """A question that classical answers are given to: one number about the rows of one table that fit a condition."""
 
     text: str
@@ -69,11 +69,11 @@ class PlainQuestion:
     column: str | None
     conditions: frozenset[str]
 
-    def bind(self, catalog: Catalog, size: int) -> Question:
+    def bind(self, catalog: Catalog, size: int) -> Query:
         """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
         return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
-    def over(self, question: Question, rows: pa.Table, size: int) -> QuerySet:
+    def over(self, question: Query, rows: pa.Table, size: int) -> QuerySet:
         """Return the query set, from what an engine returned for the rows of the bound question."""
         (aggregate,) = question.aggregates
         places = rows.column(question.keys[0].name).to_pylist()
@@ -86,7 +86,7 @@ class PlainQuestion:
         return QuerySet(self.text, aggregate.kind, size, values, self.column, self.conditions)
 
 
-def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
+def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
     """Return a question if it is simple enough for classical answers, or refuse it.
 
     Preconditions: any text.  Classical protections are defined for one number about the rows of one table that fit a
@@ -114,7 +114,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     grouped = tree.copy()
     grouped.set("group", exp.Group(expressions=[exp.column(PLACE)]))
     kind, written = question.aggregates[0].kind, grouped.sql(dialect="duckdb")
-    return PlainQuestion(text, kind, question.tables[0], written, _column(tree), named)
+    return PlainQuery(text, kind, question.tables[0], written, _column(tree), named)
 
 
 def number_rows(relation: Relation, size: int) -> Relation:

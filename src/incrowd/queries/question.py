@@ -165,7 +165,7 @@ class ListedKeys:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What is asked, after it was understood.
 
     `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
@@ -219,7 +219,7 @@ class Combination:
     """
 
     text: str
-    parts: tuple[Question, ...]
+    parts: tuple[Query, ...]
     sheet: Sheet
 
     @property
@@ -233,7 +233,7 @@ class Combination:
         return tuple(dict.fromkeys(part.caps.sentence for part in self.parts if part.caps.sentence))
 
 
-Interpreted = Question | Combination
+Interpreted = Query | Combination
 """What a text asks: one question, or several whose answers meet."""
 
 

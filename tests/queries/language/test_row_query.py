@@ -15,7 +15,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Catalog, Question, Relation
+from incrowd.queries.question import Catalog, Query, Relation
 from tests.queries.language.hospital import CATALOG, opened
 
 PEOPLE = 3000
@@ -28,7 +28,7 @@ def visit(patient: int, note: str, age: int = 30) -> tuple[Any, ...]:
     return (patient, age, 1.0, "heart", "2024-05-05", True, note, 1)
 
 
-def kept(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def kept(question: Query, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the rows that take part; the first column is the key or value that is asked about."""
     base = opened({})
     columns = [column.name for column in CATALOG["visits"].schema.columns]

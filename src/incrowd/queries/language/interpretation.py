@@ -47,7 +47,7 @@ from incrowd.queries.operations import (
     column_name,
     is_single,
 )
-from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Question
+from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Query
 
 MOST_PARTS = 30
 _DEEPEST = 40
@@ -152,7 +152,7 @@ def _aliased(query: exp.Select | exp.SetOperation) -> exp.Select | exp.SetOperat
 
 
 def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | None) -> Combination:
-    def ask(part: str) -> Question:
+    def ask(part: str) -> Query:
         tree = read_query(part)
         if not isinstance(tree, exp.Select):
             raise TypeError
@@ -187,9 +187,9 @@ class _Combiner:
     """What is known so far: the questions by their texts, and how often each query that reads rows occurs."""
 
     answers: _Answers
-    ask: Callable[[str], Question]
+    ask: Callable[[str], Query]
     leaves: Counter[str]
-    parts: dict[str, Question] = field(default_factory=dict)
+    parts: dict[str, Query] = field(default_factory=dict)
 
     def sheet(self, query: exp.Expr) -> Sheet:
         """Return what a query makes of answers."""
@@ -208,7 +208,7 @@ class _Combiner:
         return self._worked(query, names, source, held)
 
     @property
-    def _parts(self) -> tuple[Question, ...]:
+    def _parts(self) -> tuple[Query, ...]:
         return tuple(self.parts.values())
 
     def _part(self, query: exp.Select) -> PartSheet:
@@ -302,7 +302,7 @@ def _query_of(scalar: exp.Subquery) -> exp.Expr:
     return inner
 
 
-def _determining(question: Question) -> frozenset[int] | None:
+def _determining(question: Query) -> frozenset[int] | None:
     """Return the places of columns that no two rows of an answer share all values of, if it shows such columns."""
     gathers = [operation for operation in question.operations if isinstance(operation, Gather)]
     if question.totals and not gathers:

@@ -17,7 +17,7 @@ from incrowd.queries.language.sources import sources_of
 from incrowd.queries.language.trees import changed, conjuncts, sources, unqualified
 from incrowd.queries.language.understanding import grouping_nodes
 from incrowd.queries.operations import JoinedSheet, Sheet, is_single
-from incrowd.queries.question import Question
+from incrowd.queries.question import Query
 
 _SIDES = ("", "LEFT")
 
@@ -100,7 +100,7 @@ def _key(key: str) -> exp.Expr:
     return exp.column(exp.to_identifier(key, quoted=True))
 
 
-def join_sheets(query: exp.Select, sheets: list[Sheet], parts: tuple[Question, ...]) -> tuple[Names, Sheet]:
+def join_sheets(query: exp.Select, sheets: list[Sheet], parts: tuple[Query, ...]) -> tuple[Names, Sheet]:
     """Return the answers after FROM and JOIN as one sheet, and what its columns are called."""
     joins = query.args.get("joins") or []
     if not joins:
@@ -139,7 +139,7 @@ def _pairs(join: exp.Join, names: Names, width: int, using: list[str]) -> tuple[
 
 
 def _check_join(
-    join: exp.Join, left: Sheet, right: Sheet, on: tuple[tuple[int, int], ...], parts: tuple[Question, ...]
+    join: exp.Join, left: Sheet, right: Sheet, on: tuple[tuple[int, int], ...], parts: tuple[Query, ...]
 ) -> None:
     """Refuse a join that could make more rows than both answers have, or another than JOIN and LEFT JOIN."""
     if join.side not in _SIDES or join.kind not in ("", "CROSS") or join.args.get("method"):

@@ -28,7 +28,7 @@ from incrowd.queries.operations import (
     WindowColumn,
     types_after,
 )
-from incrowd.queries.question import OutputColumn, Question
+from incrowd.queries.question import OutputColumn, Query
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
@@ -122,7 +122,7 @@ class AnswerSheet:
         return changed(node, change)
 
 
-def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
+def ask_answer(base: Query, query: exp.Select, cut: Take) -> Query:
     """Return a question that asks `query` of the answer to another."""
     made = list(base.operations) or [
         *([] if base.having is None else [Keep(base.having)]),
@@ -146,14 +146,14 @@ def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[Ou
     return _Outer(answer, query, cut).outputs()
 
 
-def types_of(question: Question) -> dict[str, Type]:
+def types_of(question: Query) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
     types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
     types |= {aggregate.name: aggregate.type for aggregate in question.aggregates}
     return types_after(question.operations, types)
 
 
-def output_types(question: Question) -> tuple[Type | None, ...]:
+def output_types(question: Query) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
     types = types_of(question)
     return tuple(_kind(output_.expression, types) for output_ in question.outputs)

@@ -25,7 +25,7 @@ from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.trees import alias, conjuncts, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Question
+from incrowd.queries.question import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Query
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -127,7 +127,7 @@ _CLAUSES = (
 )
 
 
-def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Question:
+def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Query:
     """Return what a text asks of the tables of a catalog.
 
     With `max_groups`, at most so many groups of each person are asked about: the noise of a number of people is then
@@ -180,7 +180,7 @@ def dated(text: str, catalog: Catalog) -> str:
     return normal_text(dated.sql("duckdb"))
 
 
-def question_of(text: str, select_: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
+def question_of(text: str, select_: exp.Select, catalog: Catalog, max_groups: int | None) -> Query:
     """Return what a query asks of rows, or of the answer to the query in its FROM."""
     context = Context(catalog, used_names(select_))
     inner = answer_inside(select_, context)
@@ -254,7 +254,7 @@ def _of_partner(node: exp.AggFunc, joined: JoinedRows) -> bool:
     return plain and not isinstance(node.parent, exp.Filter) and joined.scope.find(inner)[0] != joined.padded
 
 
-def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catalog) -> Question:
+def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catalog) -> Query:
     tables = tuple(sorted(set(joined.rows.tables)))
     nodes = grouping_nodes(query, joined)
     meanings = [binder(joined.scope.resolve)(node) for node in nodes]
@@ -280,7 +280,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
     if sets:
         check_totals(keys, list(register.aggregates.values()))
     columns = dict(zip((key.name for key in keys), meanings, strict=True)) | register.meanings
-    return Question(
+    return Query(
         text=text,
         rows=filter_rows(query, joined, [alias(meaning.tree, name) for name, meaning in columns.items()]),
         keys=keys,
@@ -302,7 +302,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
     )
 
 
-def _limited(question: Question, joined: JoinedRows, max_groups: int) -> Question:
+def _limited(question: Query, joined: JoinedRows, max_groups: int) -> Query:
     """Return a question about at most so many groups of each person; where that changes nothing, the same question.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are

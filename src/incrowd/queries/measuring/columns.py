@@ -25,7 +25,7 @@ from incrowd.queries.measuring.intervals import Interval
 from incrowd.queries.measuring.statistics import Of, Statistic
 from incrowd.queries.measuring.windows import in_order, work_through
 from incrowd.queries.operations import Operation, types_after
-from incrowd.queries.question import Aggregate, OutputColumn, Question
+from incrowd.queries.question import Aggregate, OutputColumn, Query
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
 NO_RANGE = "no interval: computed from noisy numbers that have none, that a function takes anywhere, or that are many"
@@ -59,7 +59,7 @@ class Noisy:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
+def key_columns(question: Query, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
     """Return the columns of the keys of groups, by the names of the keys."""
     values = zip(*names, strict=True) if names else [()] * len(question.keys)
     return {
@@ -68,7 +68,7 @@ def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, Answe
     }
 
 
-def present_answer(question: Question, noisy: Noisy) -> Answer:
+def present_answer(question: Query, noisy: Noisy) -> Answer:
     """Return the answer: rows that HAVING keeps, in the order asked for, cut by LIMIT; all of it costs nothing."""
     if question.operations:
         return _worked_through(question, noisy)
@@ -86,7 +86,7 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
 
 
-def _worked_through(question: Question, noisy: Noisy) -> Answer:
+def _worked_through(question: Query, noisy: Noisy) -> Answer:
     """Return the answer after its operations."""
     columns, places = worked_columns(question.operations, question.outputs, noisy)
     undeclared = () if places is None else _undeclared(question, noisy, list(places))
@@ -125,7 +125,7 @@ def _of_type(values: list[Any], kind: Type | None) -> pa.Array:
     return pa.array(values, ARROW[kind])
 
 
-def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
+def _undeclared(question: Query, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
     if not question.public_keys:
         return ()
@@ -139,7 +139,7 @@ def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[in
     return tuple(np.flatnonzero(undeclared).tolist())
 
 
-def check_outputs(question: Question) -> None:
+def check_outputs(question: Query) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
     names = frozenset([key.name for key in question.keys] + [aggregate.name for aggregate in question.aggregates])
     names = check_worked(question.operations, question.outputs, names | set(question.marks))
@@ -162,7 +162,7 @@ def check_worked(
     return names
 
 
-def _choosing(question: Question) -> frozenset[str]:
+def _choosing(question: Query) -> frozenset[str]:
     """Return the names of what decides which groups are in the answer: those of HAVING, and of ORDER BY with LIMIT."""
     cut = question.limit is not None or question.offset > 0
     named = {output.name: output.expression for output in question.outputs}
@@ -225,7 +225,7 @@ def _held(value: Any, end: Range | None) -> Any:
     return math.ceil(low) if value < low else math.floor(high)
 
 
-def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int]:
+def _ordered(question: Query, rows: list[Row], places: list[int]) -> list[int]:
     named = {output.name: output.expression.unalias() for output in question.outputs}
     terms = []
     for term in question.order:
@@ -303,7 +303,7 @@ def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
     return "; ".join(f"± {up(width, 4)} in a group of {size:,}" for size, width in pairs)
 
 
-def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
+def expected_of(question: Query, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
     """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
     aggregates = {aggregate.name: aggregate for aggregate in question.aggregates}
     keys = {key.name for key in question.keys} | set(question.marks)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.queries.question import Key, Question
+from incrowd.queries.question import Key, Query
 
 Names = tuple[object, ...]
 """The values of a group's keys."""
@@ -40,19 +40,19 @@ class AnswerGroups:
         return tuple(self.names[place] for place in places)
 
 
-def public_groups(question: Question) -> tuple[Names, ...]:
+def public_groups(question: Query) -> tuple[Names, ...]:
     """Return all groups of public keys, in the order of the declaration; without keys there is one group.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Contribution
     >>> key = Key("sex", Type.TEXT, ("F", "M"))
-    >>> public_groups(Question("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
+    >>> public_groups(Query("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
     (('F',), ('M',))
     """
     return tuple(itertools.product(*(key.values or () for key in question.keys)))
 
 
-def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
+def collect_groups(question: Query, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
     """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
 
     What the engine returned for a group that is not among the public ones is left out.
@@ -68,7 +68,7 @@ def collect_groups(question: Question, collected: pa.Table, columns: tuple[str, 
     return AnswerGroups(names, result)
 
 
-def _public_places(question: Question, collected: pa.Table) -> NDArray[np.int64]:
+def _public_places(question: Query, collected: pa.Table) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among all public ones, or −1.
 
     Values are looked up once for each key, not for each row.
@@ -85,13 +85,13 @@ def _public_places(question: Question, collected: pa.Table) -> NDArray[np.int64]
     return np.where(inside, places, -1)
 
 
-def names_in(question: Question, collected: pa.Table) -> list[Names]:
+def names_in(question: Query, collected: pa.Table) -> list[Names]:
     """Return the values of the keys of every row the engine returned."""
     columns = [[_plain(key, value) for value in collected.column(key.name).to_pylist()] for key in question.keys]
     return list(zip(*columns, strict=True)) if columns else [()] * collected.num_rows
 
 
-def group_places(question: Question, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
+def group_places(question: Query, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among `names`, or −1.
 
     Values are looked up once for each group, not for each row.

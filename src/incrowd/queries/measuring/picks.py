@@ -20,7 +20,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import IntegerGrid, grid_number, named
-from incrowd.queries.question import Aggregate, AggregateKind, Question, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Query, Value
 
 MOST = 2**16
 """Candidates of one pick, at most; wider ranges are picked from on an even grid."""
@@ -134,7 +134,7 @@ class Pick:
         )
         return f"no interval of values: in 95 % of groups of {self.off:,} rows or more {rows}{steps}"
 
-    def query(self, question: Question) -> exp.Query:
+    def query(self, question: Query) -> exp.Query:
         """Return the query that counts, group by group, the rows at each candidate."""
         value, grid = self.candidates.value, self.candidates.grid
         column = exp.column(value.name, quoted=True)
@@ -146,7 +146,7 @@ class Pick:
         there = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
         return exp.select(*keys, counted).from_(named(present.where(there))).group_by(*keys)
 
-    def picked(self, question: Question, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
+    def picked(self, question: Query, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
         """Return the pick of each group; of empty groups, too."""
         group = group_places(question, collected, names)
         place = self.candidates.places(collected.column(PLACE))

@@ -15,7 +15,7 @@ from incrowd.engines.sql.lineage import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.language.trees import copied, name
-from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Question, Value
+from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Query, Value
 
 WIDEST_STEP = 2**30
 """Whole numbers up to this, on either side: a table of eight billion rows keeps its sums within 64 bits."""
@@ -249,7 +249,7 @@ class Statistics:
         return tuple(statistic.width for statistic in self.all)
 
 
-def statistics_of(question: Question, unit: Unit) -> Statistics:
+def statistics_of(question: Query, unit: Unit) -> Statistics:
     """Return what must be added up: each thing once, whatever number of aggregates is read off it.
 
     A sum of a value in [low, high] is held around the middle of the range where the number of rows is known anyway, and
@@ -282,7 +282,7 @@ def count_of(value: Value) -> Statistic:
     return Statistic(Of.PRESENT, value) if value.optional else Statistic(Of.ROWS)
 
 
-def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
+def statistics_query(question: Query, statistics: Statistics) -> exp.Query:
     """Return the one query that adds up all statistics, group by group.
 
     From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
@@ -305,7 +305,7 @@ def statistics_query(question: Question, statistics: Statistics) -> exp.Query:
 
 
 def _numbered(
-    question: Question, statistics: Statistics
+    question: Query, statistics: Statistics
 ) -> tuple[exp.Query, dict[tuple[Value, IntegerGrid] | None, exp.Expression]]:
     """Return the rows, and the SQL of their numbers on the grid, held within their widths.
 
@@ -339,7 +339,7 @@ def _from(query: exp.Query) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(ROWS, quoted=True)))
 
 
-def _keys(question: Question) -> list[exp.Expression]:
+def _keys(question: Query) -> list[exp.Expression]:
     return [exp.column(key.name, quoted=True) for key in question.keys]
 
 

@@ -290,7 +290,7 @@ class GiveAnswer(NoisyStep):
 
 
 @dataclass(frozen=True)
-class Questions(Step):
+class QueryBatch(Step):
     """Several questions that were fixed before the first answer and are paid for as one."""
 
     kind: ClassVar[str] = "questions"
@@ -341,7 +341,7 @@ class Questions(Step):
         return {"step": self.kind, "questions": [[step.to_json() for step in steps] for steps in self.questions]}
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Questions | None:
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> QueryBatch | None:
         if set(plain) != {"step", "questions"} or not isinstance(plain["questions"], list):
             return None
         step_classes = tuple(classes)

@@ -23,7 +23,7 @@ from incrowd.queries.language.trees import alias, column, name, unqualified
 from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
-from incrowd.queries.question import PERSON, AggregateKind, Catalog, Question
+from incrowd.queries.question import PERSON, AggregateKind, Catalog, Query
 from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
@@ -36,10 +36,10 @@ _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows"
 
 
 @dataclass(frozen=True, eq=False)
-class CountQuestion:
+class CountQuery:
     """A question that counts rows, and the expressions by which it groups, in their order."""
 
-    question: Question
+    question: Query
     keys: tuple[exp.Expr, ...]
 
     @cached_property
@@ -87,7 +87,7 @@ class CountQuestion:
         return len(self.question.tables) == 1 and not self.question.rows.args.get("joins")
 
 
-def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion | None:
+def counting(question: Query, unit: Unit, catalog: Catalog) -> CountQuery | None:
     """Return a question as one that counts rows by declared groups, None where it asks for anything else.
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
@@ -103,7 +103,7 @@ def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion 
     if question.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
         return None
     keys = _keys(read(question.text), catalog) if question.keys else ()
-    return CountQuestion(question, keys) if len(keys) == len(question.keys) else None
+    return CountQuery(question, keys) if len(keys) == len(question.keys) else None
 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
@@ -112,7 +112,7 @@ def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
     return tuple(nodes) if query.args.get("joins") else tuple(map(unqualified, nodes))
 
 
-def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuestion:
+def table_of(like: CountQuery, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuery:
     """Return the question that counts the same rows by other keys; with or without the condition on them."""
     query = like.query.copy()
     for part in _AFTER if filtered else (*_AFTER, "where"):
@@ -123,25 +123,25 @@ def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *,
     return read_table(query.sql("duckdb"), catalog)
 
 
-def read_table(text: str, catalog: Catalog) -> CountQuestion:
+def read_table(text: str, catalog: Catalog) -> CountQuery:
     """Return the question that counts rows by keys, from its text.
 
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
     question = understand(text, catalog)
-    return CountQuestion(question, _keys(read(question.text), catalog))
+    return CountQuery(question, _keys(read(question.text), catalog))
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The cells of the columns that questions name, all of them declared, and the atom of each cell."""
 
-    table: CountQuestion
+    table: CountQuery
     cells: Labels
     atoms: Atoms
 
 
-def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
+def domain_of(questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
     """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
     listed = listed_columns(questions[0].question.tables[0], catalog)
     listable = all(question.single and columns_of(question) <= listed for question in questions)
@@ -149,7 +149,7 @@ def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | 
     return None if table is None else domain_over(table, questions, catalog)
 
 
-def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
+def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
     """Return the domain of all cells of a table, over which questions count, None where that is too much work.
 
     Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
@@ -176,7 +176,7 @@ def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalo
     return Domain(table, cells, Atoms(tuple(label[first] for label in labels), groups, number))
 
 
-def _steps(questions: Sequence[CountQuestion], catalog: Catalog) -> int:
+def _steps(questions: Sequence[CountQuery], catalog: Catalog) -> int:
     """Return how much the trees of all questions touch for one row at most."""
     rows = catalog[questions[0].question.tables[0]].unit.max_rows
     return sum(-(-unit_steps(question.question.rows, catalog) // rows) for question in questions)
@@ -186,7 +186,7 @@ def _nodes(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def columns_of(question: CountQuestion) -> frozenset[str]:
+def columns_of(question: CountQuery) -> frozenset[str]:
     """Return the columns of rows that a question names, of one that reads one table."""
     return frozenset(part.name for tree in _trees(question) for part in tree.find_all(exp.Column))
 
@@ -197,7 +197,7 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
+def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery | None:
     """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
@@ -208,7 +208,7 @@ def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQue
         return None
 
 
-def _trees(question: CountQuestion) -> list[exp.Expr]:
+def _trees(question: CountQuery) -> list[exp.Expr]:
     """Return what a question computes of a row: its condition, then its keys."""
     rows = question.question.rows
     where = rows.args.get("where")
@@ -216,7 +216,7 @@ def _trees(question: CountQuestion) -> list[exp.Expr]:
     return [exp.true() if where is None else where.this, *(keys[key.name] for key in question.question.keys)]
 
 
-def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
+def _labels(questions: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
     """Return for each question in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
@@ -260,7 +260,7 @@ def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[st
     return {called: values[called] for called, _ in trees}
 
 
-def _placed(question: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:
+def _placed(question: CountQuery, columns: list[pa.ChunkedArray]) -> Labels:
     met, *keys = columns
     inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
     if not keys:

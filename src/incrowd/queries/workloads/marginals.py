@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.queries.workloads.atoms import Floats, NoiseKind, balanced, equal_shares, whole_shares
-from incrowd.queries.workloads.domain import CountQuestion
+from incrowd.queries.workloads.domain import CountQuery
 
 Axes = tuple[int, ...]
 """Some of the keys, by their places, in ascending order."""
@@ -215,12 +215,12 @@ def _within(parts: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.boo
 class KeyTables:
     """Questions about the same rows, grouped by some of the same keys."""
 
-    questions: tuple[CountQuestion, ...]
+    questions: tuple[CountQuery, ...]
     keys: tuple[str, ...]
     marginals: KeyMarginals
 
 
-def key_tables(questions: Sequence[CountQuestion]) -> KeyTables:
+def key_tables(questions: Sequence[CountQuery]) -> KeyTables:
     """Return questions about the same rows as questions about the keys that they share."""
     sizes = {text: size for question in questions for text, size in zip(question.names, question.sizes, strict=True)}
     keys = tuple(sizes)
@@ -228,6 +228,6 @@ def key_tables(questions: Sequence[CountQuestion]) -> KeyTables:
     return KeyTables(tuple(questions), keys, KeyMarginals(tuple(sizes.values()), axes))
 
 
-def axes_of(question: CountQuestion, keys: Sequence[str]) -> Axes:
+def axes_of(question: CountQuery, keys: Sequence[str]) -> Axes:
     """Return the places of a question's keys, in ascending order."""
     return tuple(sorted(keys.index(text) for text in question.names))

@@ -16,7 +16,7 @@ from incrowd.queries.steps.question import Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks
 from incrowd.queries.workloads.atoms import AtomStrategy, Blocks, NoiseKind, exact_shares
 from incrowd.queries.workloads.domain import (
-    CountQuestion,
+    CountQuery,
     Domain,
     cell_table,
     columns_of,
@@ -27,7 +27,7 @@ from incrowd.queries.workloads.domain import (
     table_of,
 )
 from incrowd.queries.workloads.marginals import MOST_CELLS, KeyTables, MarginalStrategy, key_tables
-from incrowd.queries.workloads.question_set import CountTable, QuestionSet
+from incrowd.queries.workloads.question_set import CountTable, CountWorkload
 
 _CLEARLY = 0.999
 _MOST_KEYS = 16
@@ -56,11 +56,11 @@ class SetPlanner:
     """
 
     sources: tuple[tuple[int, ...], ...]
-    questions: Mapping[int, CountQuestion]
+    questions: Mapping[int, CountQuery]
     domains: tuple[Mapping[tuple[int, ...], Domain], ...]
 
     @classmethod
-    def of(cls, questions: Mapping[int, CountQuestion], catalog: Catalog) -> SetPlanner:
+    def of(cls, questions: Mapping[int, CountQuery], catalog: Catalog) -> SetPlanner:
         """Group questions, and list the cells that those of a group count."""
         sources = [places for places in _by(questions, lambda question: question.source) if len(places) > 1]
         domains = [_domains({place: questions[place] for place in places}, catalog) for places in sources]
@@ -96,7 +96,7 @@ class SetPlanner:
         return float(numbers * len(places) ** noise.value)
 
 
-def _domains(questions: Mapping[int, CountQuestion], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
+def _domains(questions: Mapping[int, CountQuery], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
     """Return one domain for all questions about declared columns; if it is too large, one for each set of columns.
 
     All of these together have so many cells at most, those with the most questions first.
@@ -136,7 +136,7 @@ def _spared(choices: Sequence[SetChoice], noise: NoiseKind) -> float:
     return sum((choice.equal - choice.error) / len(choice.places) ** noise.value for choice in choices)
 
 
-def _by(questions: Mapping[int, CountQuestion], mark: Callable[[CountQuestion], Hashable]) -> Iterable[tuple[int, ...]]:
+def _by(questions: Mapping[int, CountQuery], mark: Callable[[CountQuery], Hashable]) -> Iterable[tuple[int, ...]]:
     places_by: dict[Hashable, list[int]] = {}
     for place, question in questions.items():
         places_by.setdefault(mark(question), []).append(place)
@@ -147,8 +147,8 @@ Kept = TypeVar("Kept", bound=Step)
 
 
 def chosen_set(
-    choice: SetChoice, questions: Sequence[CountQuestion], unit: Unit, paid: QueryTerms, catalog: Catalog
-) -> QuestionSet:
+    choice: SetChoice, questions: Sequence[CountQuery], unit: Unit, paid: QueryTerms, catalog: Catalog
+) -> CountWorkload:
     """Return the questions of a choice on terms: ε or ρ for all of them, which their tables share."""
     over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
@@ -166,7 +166,7 @@ def chosen_set(
         parts = [CountTable.of(over.table, unit, term, blocks) for blocks, term in pairs]
     else:
         raise TypeError("a strategy is one for what it is over")
-    return QuestionSet(choice.places, tuple(questions), tuple(parts), over, unit)
+    return CountWorkload(choice.places, tuple(questions), tuple(parts), over, unit)
 
 
 def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
@@ -175,7 +175,7 @@ def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
     return QueryTerms(epsilon=(paid.epsilon or Fraction(0)) * share)
 
 
-def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, catalog: Catalog) -> QuestionSet:
+def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, catalog: Catalog) -> CountWorkload:
     """Return the plan of a set of questions from what its certificate says: the same tables, on the same terms.
 
     Refused are tables that do not tell what is asked, and those in which a row would count twice.
@@ -194,12 +194,12 @@ def set_again(step: AnswerSet, questions: Sequence[CountQuestion], unit: Unit, c
         )
     part_ = zip(tables, terms, blocks, strict=True)
     parts = tuple(CountTable.of(table, unit, paid, part) for table, paid, part in part_)
-    return QuestionSet(step.places, tuple(questions), parts, over, unit)
+    return CountWorkload(step.places, tuple(questions), parts, over, unit)
 
 
 def _cells_again(
-    questions: Sequence[CountQuestion], blocks: Sequence[Blocks | None], catalog: Catalog
-) -> tuple[Domain, list[CountQuestion]]:
+    questions: Sequence[CountQuery], blocks: Sequence[Blocks | None], catalog: Catalog
+) -> tuple[Domain, list[CountQuery]]:
     """Return the domain of questions, and its table for each of the parts, if the blocks of each are disjoint."""
     domain = domain_of(questions, catalog)
     block_sets = [block for block in blocks if block is not None]
@@ -214,8 +214,8 @@ def _cells_again(
 
 
 def _keys_again(
-    questions: Sequence[CountQuestion], texts: Sequence[str], catalog: Catalog
-) -> tuple[KeyTables, list[CountQuestion]]:
+    questions: Sequence[CountQuery], texts: Sequence[str], catalog: Catalog
+) -> tuple[KeyTables, list[CountQuery]]:
     """Return questions by their keys, and tables by the keys that these texts name, if they tell what is asked."""
     over = key_tables(questions)
     nodes = {text: key for question in questions for text, key in zip(question.names, question.keys, strict=True)}

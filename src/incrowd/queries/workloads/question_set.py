@@ -24,11 +24,11 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, key_columns, present_answer
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Query, QueryTerms
 from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
 from incrowd.queries.workloads.atoms import Blocks, Floats, Solution
-from incrowd.queries.workloads.domain import CountQuestion, Domain
+from incrowd.queries.workloads.domain import CountQuery, Domain
 from incrowd.queries.workloads.marginals import KeyTables, axes_of
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ below 0.0494 for t = 2.17.  ∎  Integer noise moves in steps: see `half_width`.
 class CountTable:
     """A noisy table of counts: the question that counts, its noise, and how cells are taken together, if they are."""
 
-    table: CountQuestion
+    table: CountQuery
     measurement: Measurement
     blocks: Blocks | None = None
 
     @classmethod
-    def of(cls, table: CountQuestion, unit: Unit, terms: QueryTerms, blocks: Blocks | None = None) -> CountTable:
+    def of(cls, table: CountQuery, unit: Unit, terms: QueryTerms, blocks: Blocks | None = None) -> CountTable:
         """Return a table on terms, from a share of what is paid for all of them."""
         return cls(table, measurement(table.question, unit, terms), blocks)
 
@@ -98,14 +98,14 @@ class LeastSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionSet:
+class CountWorkload:
     """Questions at their places in a batch, the tables that are measured for them, and what is made of these.
 
     `gain` is the total of squared errors with equal shares over the one expected here, None where it was not asked.
     """
 
     places: tuple[int, ...]
-    questions: tuple[CountQuestion, ...]
+    questions: tuple[CountQuery, ...]
     parts: tuple[CountTable, ...]
     over: KeyTables | Domain
     unit: Unit
@@ -127,7 +127,7 @@ class QuestionSet:
             AnswerSet(self.places, tuple(map(self._steps_of, self.questions)), tuple(map(self._table, self.parts))),
         )
 
-    def _steps_of(self, counting: CountQuestion) -> tuple[Step, ...]:
+    def _steps_of(self, counting: CountQuery) -> tuple[Step, ...]:
         question, keys = counting.question, tuple(key.name for key in counting.question.keys)
         return (
             Understand(question.text, question.tables),
@@ -217,7 +217,7 @@ class QuestionSet:
         apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
         return f"{'; '.join(parts)}; atoms are the {apart}"
 
-    def _answer(self, counting: CountQuestion, values: Floats, widths: Floats) -> Answer:
+    def _answer(self, counting: CountQuery, values: Floats, widths: Floats) -> Answer:
         question, names = counting.question, counting.groups
         flat, half = values.reshape(-1), np.broadcast_to(widths, values.reshape(-1).shape)
         interval = Interval(flat - half, flat + half)
@@ -238,7 +238,7 @@ def _sized(blocks: Blocks, number: int) -> str:
     return f"{number:,} atoms" if blocks.size == 1 else f"{number:,} blocks of {blocks.size:,} atoms"
 
 
-def _named(table: CountQuestion) -> str:
+def _named(table: CountQuery) -> str:
     """Return by what a table counts, as its text says it."""
     return f"by {table.question.text.rpartition(' GROUP BY ')[2]}" if table.keys else "all rows"
 
@@ -250,7 +250,7 @@ def _summed(counts: NDArray[np.int64], labels: NDArray[np.int64], number: int) -
     return sums
 
 
-def _expected(question: Question, half: float) -> tuple[Expected, ...]:
+def _expected(question: Query, half: float) -> tuple[Expected, ...]:
     aggregate = question.aggregates[0].name
     bare = {output.name for output in question.outputs if output.aggregate == aggregate}
     expectations = expected_of(question, None, {})
@@ -273,7 +273,7 @@ def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Seque
     return LeastSquares(answers, tuple(np.array([variance]) for variance in variances), len(parts) == 1)
 
 
-def _in_own_order(values: Floats, counting: CountQuestion, keys: Sequence[str]) -> Floats:
+def _in_own_order(values: Floats, counting: CountQuery, keys: Sequence[str]) -> Floats:
     """Return a table whose axes are in the order of all keys with its axes in the order of a question's keys."""
     order = axes_of(counting, keys)
     return np.transpose(values, [order.index(keys.index(text)) for text in counting.names])
