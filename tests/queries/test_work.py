@@ -66,7 +66,7 @@ def passed(profile: dict[str, Any]) -> Iterator[int]:
 
 
 def test_the_question_that_showed_a_person_by_its_duration_is_refused() -> None:
-    with pytest.raises(QuestionRefused, match="one person could make this question take long"):
+    with pytest.raises(QuestionRefused, match="the duration of this query could reveal"):
         check_work(steps(ATTACK))
 
 

@@ -50,7 +50,7 @@ class AnswerColumn:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
+    """What an analyst gets; everything in it is noisy or public, so nothing done with it costs more.
 
     `note` says what the numbers are of, where that is not the whole table.  `undeclared` are the places of rows whose
     groups no declaration names: those of missing values, and of `other`, which stands for all that was not declared.

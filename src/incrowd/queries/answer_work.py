@@ -1,4 +1,4 @@
-"""Answer work: how much is done with the rows of a noisy answer, from the question and the declarations alone.
+"""Answer work: how much is done with the rows of a noisy answer, from the query and the declarations alone.
 
 What is computed there is free of privacy, and not of time: it is Python, one value after the other.  A step is what a
 step of an engine is, so that both can be added up.
@@ -45,7 +45,7 @@ _MOST_ROWS = 100_000
 
 
 def answer_steps(measured: Measured | Batch, units: int) -> int:
-    """Return how many steps are done at most with the answers to questions about so many units, or refuse them."""
+    """Return how many steps are done at most with the answers to queries about so many units, or refuse them."""
     steps = _steps(measured, units)
     if steps > MOST_ANSWER_STEPS:
         raise QuestionRefused(f"this answer takes {steps:,} steps; {MOST_ANSWER_STEPS:,} are allowed: ask for less.")
@@ -98,9 +98,9 @@ def _of_question(question: Query, rows: int) -> _Work:
 
 
 def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
-    """Return what is done with the answers to several questions; the work for these themselves is left out.
+    """Return what is done with the answers to several queries; the work for these themselves is left out.
 
-    A sheet is computed once for each number of intervals that must hold together in what is made of it.
+    A sheet is computed once for each number of intervals that must hold simultaneously in what is made of it.
     """
     times = len(together)
     match sheet:

@@ -1,4 +1,4 @@
-"""Batch: several questions planned together, and paid for as one."""
+"""Batch: several queries planned together, and paid for as one."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MISS = 0.05
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions on shares of one budget; what they guarantee, they guarantee together.
+    """Queries on shares of one budget; what they guarantee, they guarantee together.
 
-    Those in `workloads` are answered from tables of counts that they share, and know their places among all questions;
+    Those in `workloads` are answered from tables of counts that they share, and know their places among all queries;
     the others are measured one by one, and have the places that are left.  `offered` is what was offered for all of
     them: a plan that costs more is refused.  None where it is made again.
     """
@@ -51,7 +51,7 @@ class Batch:
 
     @cached_property
     def plan(self) -> QueryPlan:
-        """What will be done and what all answers guarantee together, folded from the steps of all questions."""
+        """What will be done and what all answers guarantee together, folded from the steps of all queries."""
         shared = tuple(workload.steps for workload in self.workloads)
         steps = (QueryBatch((*shared, *(measured.steps for measured in self.measurements))),)
         guarantee = fold(steps, self.unit, self.delta)
@@ -90,40 +90,40 @@ class Batch:
 
     @property
     def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
-        """The queries that read rows, each with the place of its question, None where several share it."""
+        """The queries that read rows, each with the place of its query, None where several share it."""
         shared = tuple((None, (query,)) for workload in self.workloads for query in workload.statistics)
         alone = zip(self._left, (measured.statistics for measured in self.measurements), strict=True)
         return (*shared, *alone)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How questions are answered together, and what their numbers are of, where that is not the whole table."""
+        """How queries are answered together, and what their numbers are of, where that is not the whole table."""
         caps = (question.caps.sentence for question in self.questions)
         return (*(workload.words for workload in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
     def width(self) -> float:
-        """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
+        """How wide the noise is, as the mean logarithm over all queries; smaller is better."""
         noises = [measured.noise_choice.noise for measured in self.measurements]
         widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in noises if noise is not None]
         return sum(widths) / max(1, len(widths))
 
     @property
     def squared_error(self) -> float:
-        """The total of the variances of all numbers, where all questions count."""
+        """The total of the variances of all numbers, where all queries count."""
         alone = (measured.question.declared_groups * deviation_of(measured) ** 2 for measured in self.measurements)
         return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
 def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
-    """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
+    """Plan queries together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
-    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.  Thresholds of groups
+    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many queries.  Thresholds of groups
     that nobody listed take their part of δ first, and ρ is read at the rest.  A plan that costs more than was offered
     is refused.
 
-    With a catalog, counting questions over one declared domain put their shares together and are answered from noisy
+    With a catalog, counting queries over one declared domain put their shares together and are answered from noisy
     tables of counts, by least squares, where the total of their expected squared errors is smaller than otherwise.
 
     >>> from sqlglot import parse_one
@@ -150,9 +150,9 @@ def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Ca
 
 
 def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
-    """Return the best plan after counting questions were put together where that is better than equal shares.
+    """Return the best plan after counting queries were put together where that is better than equal shares.
 
-    Where all questions count, that with the least total of squared errors; else that whose shares have the narrower
+    Where all queries count, that with the least total of squared errors; else that whose shares have the narrower
     noise, as without any workload.
     """
     counting_queries = {
@@ -169,7 +169,7 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
 
 
 def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
-    """Return a plan in which counting questions put their shares together."""
+    """Return a plan in which counting queries put their shares together."""
     noise = NoiseKind.LAPLACE if plan.measurements[0].terms.rho is None else NoiseKind.GAUSSIAN
     made = []
     for choice in groups.choices(noise):
@@ -187,7 +187,7 @@ def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
 
 
 def _with_gains(plan: Batch, alone: Batch) -> Batch:
-    """Return a plan whose sets of questions know how much better they are than in the best plan with equal shares."""
+    """Return a plan whose query workloads know how much better they are than in the best plan with equal shares."""
     gained = []
     for workload in plan.workloads:
         chosen = tuple(alone.measurements[place] for place in workload.places)
@@ -197,7 +197,7 @@ def _with_gains(plan: Batch, alone: Batch) -> Batch:
 
 
 def _shares(questions: Sequence[Query], unit: Unit) -> list[Fraction]:
-    """Return for each question its number of statistics and picks, as a share of all."""
+    """Return for each query its number of statistics and picks, as a share of all."""
     trials = [measurement(question, unit, _trial(question)) for question in questions]
     parts = [len(trial.sums.all) + len(trial.picks) for trial in trials]
     return [Fraction(part, sum(parts)) for part in parts]

@@ -1,6 +1,6 @@
 """The file of an answer: the columns that were asked for, intervals that run forward, noise that is worth its price.
 
-One check serves single questions and several that were paid for as one.
+One check serves single queries and several that were paid for as one.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ QUESTION = (
     some(*PICKS),
     one(GiveAnswer),
 )
-"""The order of the steps of one question."""
+"""The order of the steps of one query."""
 TABLE = (
     one(Understand),
     one(BoundContribution),
@@ -76,9 +76,9 @@ TABLE = (
     one(AddUp),
     one(*COUNT_NOISES),
 )
-"""The order of the steps of one table of counts, from which a set of questions is answered."""
+"""The order of the steps of one table of counts, from which a query workload is answered."""
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
-"""The order of the steps of one question of a set."""
+"""The order of the steps of one query of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
 STEPS: tuple[type[Step], ...] = (*_STEPS, QueryBatch, AnswerSet, CountGroups, CountBlocks, Combine)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
@@ -87,7 +87,7 @@ _FEW = 4
 
 
 def contradiction(statement: Statement) -> Problem | None:
-    """Return that the steps of a question are out of order, that noise is worth more than it says, or other columns."""
+    """Return that the steps of a query are out of order, that noise is worth more than it says, or other columns."""
     questions = questions_of(statement.steps)
     sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
     alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
@@ -114,7 +114,7 @@ def _answered(statement: Statement) -> list[tuple[str, ...]]:
 
 
 def _strange_set(answer_set: AnswerSet) -> Problem | None:
-    """Return that a set of questions is not answered from tables of counts, or about other tables, or None."""
+    """Return that a query workload is not answered from tables of counts, or about other tables, or None."""
     counted = answer_set.parts
     if not all(in_order(steps, FREE) for steps in answer_set.questions) or not all(
         in_order(steps, TABLE) for steps in counted
@@ -133,7 +133,7 @@ def _strange_set(answer_set: AnswerSet) -> Problem | None:
 
 
 def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
-    """Return that blocks are not those of the questions that they name, or do not tell what is asked, or None."""
+    """Return that blocks are not those of the queries that they name, or do not tell what is asked, or None."""
     groups = [step.groups for steps in answer_set.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
     named = {place for step in blocks for place in step.questions or ()}
     if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
@@ -162,7 +162,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:  # noq
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question; one answer may be made of several."""
+    """Return the steps of each query; one answer may be made of several."""
     if not isinstance(steps[0], QueryBatch) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
     return steps[0].questions

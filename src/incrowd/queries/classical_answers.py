@@ -102,9 +102,9 @@ class PerturbedCopy(Protection):
 
 @dataclass(frozen=True)
 class RandomSample(Protection):
-    """Answers about a sample of the set, which is drawn anew for every question and scaled up.
+    """Answers about a sample of the set, which is drawn anew for every query and scaled up.
 
-    Whether a row is in the sample of a question is decided by the row and the question: asking again changes nothing.
+    Whether a row is in the sample of a query is decided by the row and the query: asking again changes nothing.
     """
 
     rate: Fraction
@@ -183,7 +183,7 @@ def _whole(written: Number) -> int:
 
 @dataclass(frozen=True)
 class AnswerClassically(Step):
-    """A question is answered in a way that was tried before noise was measured."""
+    """A query is answered in a way that was tried before noise was measured."""
 
     kind: ClassVar[str] = "answer classically"
     title: ClassVar[str] = "A classical answer"
@@ -196,7 +196,7 @@ class AnswerClassically(Step):
 
     @classmethod
     def of(cls, question: str, protection: Protection) -> AnswerClassically:
-        """Return the step that answers a question by a protection.
+        """Return the step that answers a query by a protection.
 
         >>> from incrowd.core.unit import Unit
         >>> from incrowd.queries.classical_answers import SizeControl

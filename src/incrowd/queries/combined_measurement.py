@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables
 
 NoisyAnswer = Callable[[int], Answer]
-"""An answer with intervals of which so many hold together."""
+"""An answer with intervals of which so many hold simultaneously."""
 MET = (
     "rows of several answers met by noisy numbers: intervals hold in 95 of 100 groups of the whole answers, in fewer "
     "of those that met"
@@ -59,7 +59,7 @@ _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
 def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
-    """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
+    """Return how a query is answered on these terms, alone or as a combination of several; no row is read."""
     check_names(column.name for column in (question.outputs if isinstance(question, Query) else question.sheet.columns))
     if isinstance(question, Query):
         return measurement(question, unit, terms)
@@ -129,7 +129,7 @@ class CombinedMeasurement:
 
 
 Measured = Measurement | CombinedMeasurement
-"""How a question is answered, alone or made of several."""
+"""How a query is answered, alone or made of several."""
 
 
 def _origins(sheet: Sheet, at: int) -> Iterator[tuple[int | None, int]]:
@@ -180,7 +180,7 @@ def check_sheet(sheet: Sheet) -> None:
 
 
 Parts = frozenset[int]
-"""Some of the questions, by their places: those whose noise is in a column, or decided which rows are there."""
+"""Some of the queries, by their places: those whose noise is in a column, or decided which rows are there."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class _Contents:
     cached: dict[tuple[int, int], _Content] = field(default_factory=dict)
 
     def of(self, sheet: Sheet, together: int) -> _Content:
-        """Return the content of a sheet, with intervals of which so many hold together; values hang on none."""
+        """Return the content of a sheet, with intervals of which so many hold simultaneously; values depend on none."""
         key = (id(sheet), together)
         if key not in self.cached:
             content = self._made(sheet, together)
@@ -303,7 +303,7 @@ def _traced(
 
 
 def held_together(together: int, names: int) -> int | None:
-    """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
+    """Return how many intervals hold simultaneously where each is of several numbers; None where they are too many.
 
     Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
     """

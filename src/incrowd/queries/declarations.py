@@ -74,7 +74,7 @@ def may_be_declaration(sql: str) -> bool:
 
 
 def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
-    """Answer a statement about declarations, or return None where it is a question about rows.
+    """Answer a statement about declarations, or return None where it is a query about rows.
 
     `described` is what a desk tells of its tables.
 

@@ -1,4 +1,4 @@
-"""Measurement: how a question is answered, and what that costs; all but the answer is known with the data unplugged."""
+"""Measurement: how a query is answered, and what that costs; all but the answer is known with the data unplugged."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ if TYPE_CHECKING:
 
 NAME = "question"
 _ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
-"""Errors whose words whoever asks may read, because they are about the question; after the charge none of them is."""
+"""Errors whose words whoever asks may read, because they are about the query; after the charge none of them is."""
 
 
 @dataclass(frozen=True)
 class QueryPlan(Plan):
-    """How one question is answered, or several that are paid for as one."""
+    """How one query is answered, or several that are paid for as one."""
 
     @property
     def verb(self) -> str:
@@ -99,7 +99,7 @@ class QueryPlan(Plan):
         return "answered"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return how an error after the charge is told: none is about the question any more."""
+        """Return how an error after the charge is told: none is about the query any more."""
         return QuestionFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
@@ -109,9 +109,9 @@ class QueryPlan(Plan):
 
 
 def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
-    """Return how a question is answered on these terms, or refuse it; no row is read.
+    """Return how a query is answered on these terms, or refuse it; no row is read.
 
-    With a rate, the statistics must be collected from a secret Poisson sample of the one table that the question reads.
+    With a rate, the statistics must be collected from a secret Poisson sample of the one table that the query reads.
 
     >>> from fractions import Fraction
     >>> from sqlglot import parse_one
@@ -134,7 +134,7 @@ def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A question on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
+    """A query on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
 
     question: Query
     unit: Unit
@@ -204,7 +204,7 @@ class Measurement:
         return pick.note if self.terms.rate is None else f"{pick.note}; rows are counted in the secret sample"
 
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
-        """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
+        """Collect the statistics, all of them from one secret sample if one is asked for, and answer the query."""
         rate = self.terms.rate
         sample = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
         return AnswerTables((self.answer(rows.collect_together(self.statistics, sample), coins),))
@@ -214,7 +214,7 @@ class Measurement:
         return self.noisy_answer(collected, coins)(1)
 
     def noisy_answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Callable[[int], Answer]:
-        """Return the noisy answer, with intervals of which so many hold together; the noise is drawn once."""
+        """Return the noisy answer, with intervals of which so many hold simultaneously; the noise is drawn once."""
         tables = list(collected)
         listed = None if self.question.listed is None else names_in(self.question, tables.pop())
         groups = self._groups(tables)
@@ -293,7 +293,7 @@ class Measurement:
     def _ranges(
         self, noisy: NDArray[np.int64], several: NDArray[np.bool_], together: int, names: frozenset[str]
     ) -> dict[str, Interval]:
-        """Return intervals of some aggregates that hold together: each misses a part of what all of them may.
+        """Return intervals of some aggregates that hold simultaneously: each misses a part of what all of them may.
 
         What is the sum of several groups has none.
         """
@@ -341,7 +341,7 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 def question_steps(
     question: Query, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
-    """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
+    """Return the steps: the query, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
     return (
         Understand(question.text, question.tables, terms.to_json()),

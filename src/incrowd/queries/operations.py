@@ -168,7 +168,7 @@ class SheetColumn:
 
 @dataclass(frozen=True)
 class PartSheet:
-    """The answer to one of the questions.
+    """The answer to one of the queries.
 
     `determined_by` are the places of columns that no two rows share all values of, None where nothing is known of it.
     """

@@ -1,4 +1,4 @@
-"""Query sets: which rows a question is about, and the value of each; for small tables whose rows are in memory."""
+"""Query sets: which rows a query is about, and the value of each; for small tables whose rows are in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = (AggregateKind.ROWS, AggregateKind.SUM, AggregateKind.MEAN)
 
 @dataclass(frozen=True)
 class QuerySet:
-    """What a question asks of a table of `size` rows: a count, sum or mean over the rows at some places.
+    """What a query asks of a table of `size` rows: a count, sum or mean over the rows at some places.
 
     `values` holds for each place the number that is added up: 1 for a count, and where it is missing 0 for a sum and
     nothing for a mean.  `column` is the column that is added up, None for a count or where something is computed from
@@ -60,7 +60,7 @@ class QuerySet:
 
 @dataclass(frozen=True)
 class PlainQuery:
-    """A question that classical answers are given to: one number about the rows of one table that fit a condition."""
+    """A query that classical answers are given to: one number about the rows of one table that fit a condition."""
 
     text: str
     kind: AggregateKind
@@ -70,11 +70,11 @@ class PlainQuery:
     conditions: frozenset[str]
 
     def bind(self, catalog: Catalog, size: int) -> Query:
-        """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
+        """Return the query row by row, over the same tables whose rows are numbered by `PLACE`."""
         return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
     def over(self, question: Query, rows: pa.Table, size: int) -> QuerySet:
-        """Return the query set, from what an engine returned for the rows of the bound question."""
+        """Return the query set, from what an engine returned for the rows of the bound query."""
         (aggregate,) = question.aggregates
         places = rows.column(question.keys[0].name).to_pylist()
         if aggregate.value is None:
@@ -87,7 +87,7 @@ class PlainQuery:
 
 
 def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
-    """Return a question if it is simple enough for classical answers, or refuse it.
+    """Return a query if it is simple enough for classical answers, or refuse it.
 
     Preconditions: any text.  Classical protections are defined for one number about the rows of one table that fit a
     condition; the table protects single rows, or the number of rows in a set would say nothing about people.

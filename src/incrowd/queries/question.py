@@ -1,4 +1,4 @@
-"""Question: SQL bound to a catalog, as rows, aggregates to make noisy and what is made of them; and its terms."""
+"""Query: SQL bound to a catalog, as rows, aggregates to make noisy and what is made of them; and its terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 PERSON = PERSON_COLUMN
-"""The column of the rows that tells people apart, where the unit is a person."""
+"""The column of the rows that identifies people, where the unit is a person."""
 
 
 class AggregateKind(StrEnum):
@@ -99,7 +99,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of the answer: an expression over the names of keys and aggregates, under the name the asker gave.
+    """One column of the answer: an expression over the names of keys and aggregates, under its name in the query.
 
     `aggregate` names the aggregate that it is, bare: then it has an interval of its own.  `type` is that of a column
     that is computed from several rows of the answer.
@@ -168,7 +168,7 @@ class ListedKeys:
 class Query:
     """What is asked, after it was understood.
 
-    `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
+    `text` is the normalized SQL: queries with the same text are the same query.  `rows` is a query over the
     catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
     the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution`
     rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
@@ -212,9 +212,9 @@ class Query:
 
 @dataclass(frozen=True)
 class Combination:
-    """A question that is made of several: each is one of its own, and noise makes its answer.
+    """A query that is made of several: each is one of its own, and noise makes its answer.
 
-    `text` is its normalized SQL.  `parts` are the questions, each once, all about the same datasets; `sheet` is what is
+    `text` is its normalized SQL.  `parts` are the queries, each once, all about the same datasets; `sheet` is what is
     made of their answers.
     """
 
@@ -234,7 +234,7 @@ class Combination:
 
 
 Interpreted = Query | Combination
-"""What a text asks: one question, or several whose answers meet."""
+"""What a text asks: one query, or several whose answers meet."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class Relation:
     `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
-    which is no secret.  `ready` says that an engine holds its rows as questions read them, under a name of their own.
+    which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own.
     `today` is the day that CURRENT_DATE means, if one was declared.
     """
 
@@ -308,7 +308,7 @@ class Relation:
 
     @property
     def askable(self) -> bool:
-        """Whether questions can be asked about it: they protect rows or people."""
+        """Whether queries can be asked about it: they protect rows or people."""
         return not self.private or self.unit.kind in (Kind.ROW, Kind.PERSON)
 
 

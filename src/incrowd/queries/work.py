@@ -1,7 +1,7 @@
-"""Work: how much a question can make an engine do for one unit of privacy, from its tree and the declarations alone.
+"""Work: how much a query can make an engine do for one unit of privacy, from its tree and the declarations alone.
 
 One step is one character or number that an operation touches.  The bound is read off the very trees that an engine
-runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It hangs on no row, so
+runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It depends on no row, so
 what follows from it (a refusal, the time after which a reply shows) is the same whoever is in the table.
 """
 
@@ -68,13 +68,12 @@ def check_work(steps: int) -> int:
 
     >>> check_work(10**9)
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: one person could make this question take long, and whoever measures that ...
+    incrowd.errors.QuestionRefused: the duration of this query could reveal who is in the data: it takes ...
     """
     if steps > MOST_STEPS:
         raise QuestionRefused(
-            "one person could make this question take long, and whoever measures that would learn who is there: join "
-            "fewer tables, shorten texts by LEFT(x, n) before they are worked on, or let the owner of the data declare "
-            f"fewer rows of a person or a smaller max_length. It needs up to {steps:,} steps; {MOST_STEPS:,} are done."
+            f"the duration of this query could reveal who is in the data: it takes {steps:,} steps for one person, "
+            f"and {MOST_STEPS:,} are allowed. Join fewer tables, or shorten texts by LEFT(x, n)."
         )
     return steps
 
@@ -91,7 +90,7 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
             return _Flow((left.rows or 0) + (right.rows or 0), widths, left.steps + right.steps)
         case exp.Select():
             return _selected(query, catalog)
-    raise TypeError("a question is made of SELECT, UNION ALL and tables")
+    raise TypeError("a query is made of SELECT, UNION ALL and tables")
 
 
 def _table(name: str, catalog: Catalog) -> _Flow:

@@ -162,14 +162,14 @@ REFUSED = {
     "SELECT COUNT(*) FROM wards": "private table",
     "SELECT COUNT(*) FROM wards JOIN doctors ON wards.ward = doctors.ward": "private table",
     # not questions
-    "DROP TABLE visits": "only questions",
-    "INSERT INTO visits VALUES (1)": "only questions",
-    "COPY visits TO 'x'": "only questions",
-    "PRAGMA database_list": "only questions",
-    "ATTACH 'x'": "only questions",
-    "EXPLAIN SELECT COUNT(*) FROM visits": "only questions",
-    "VALUES (1)": "only questions",
-    "SELECT COUNT(*) FROM visits; SELECT 1": "one question",
+    "DROP TABLE visits": "not a query",
+    "INSERT INTO visits VALUES (1)": "not a query",
+    "COPY visits TO 'x'": "not a query",
+    "PRAGMA database_list": "not a query",
+    "ATTACH 'x'": "not a query",
+    "EXPLAIN SELECT COUNT(*) FROM visits": "not a query",
+    "VALUES (1)": "not a query",
+    "SELECT COUNT(*) FROM visits; SELECT 1": "one query",
     "SELECT 1": "FROM",
     "SELECT 5 FROM visits": "nothing of the rows",
     "SELECT COUNT(*) INTO t FROM visits": "clause",
@@ -190,8 +190,8 @@ REFUSED = {
 }
 
 INVALID = {
-    "": "no question",
-    "   ": "no question",
+    "": "no query",
+    "   ": "no query",
     "SELECT COUNT(* FROM visits": "cannot be read",
     "SELECT COUNT(*) FROM visits WHERE": "cannot be read",
     "SELECT COUNT(*) FROM 'unclosed": "cannot be read",

@@ -1,4 +1,4 @@
-"""Extent: the public set in which the values of an expression lie, known before a row is read."""
+"""Domain: the public set in which the values of an expression lie, known before a row is read."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def days(when: date) -> int:
 
 
 def whole(low: int | None, high: int | None, *, optional: bool = False) -> ExpressionDomain:
-    """Return the extent of whole numbers between two ends.
+    """Return the domain of whole numbers between two ends.
 
     >>> whole(None, 5).bounded
     False
@@ -146,7 +146,7 @@ def whole(low: int | None, high: int | None, *, optional: bool = False) -> Expre
 
 
 def decimals(low: Fraction, high: Fraction, *, optional: bool) -> ExpressionDomain:
-    """Return the extent of decimals between two ends, each taken as its nearest double.
+    """Return the domain of decimals between two ends, each taken as its nearest double.
 
     An operation of doubles returns the double nearest to the exact result, and rounding to the nearest is monotone.
     So if the arguments lie between doubles, the result lies between the rounded ends of the exact range: the range
@@ -159,7 +159,7 @@ def decimals(low: Fraction, high: Fraction, *, optional: bool) -> ExpressionDoma
 
 
 def truth(*, optional: bool) -> ExpressionDomain:
-    """Return the extent of a condition.
+    """Return the domain of a condition.
 
     >>> truth(optional=False).members()
     (False, True)
@@ -168,7 +168,7 @@ def truth(*, optional: bool) -> ExpressionDomain:
 
 
 def calendar(*, optional: bool) -> ExpressionDomain:
-    """Return the extent of any date of the calendar, from year 1 to 9999.
+    """Return the domain of any date of the calendar, from year 1 to 9999.
 
     >>> day(int(calendar(optional=True).ends[1]))
     datetime.date(9999, 12, 31)
@@ -177,7 +177,7 @@ def calendar(*, optional: bool) -> ExpressionDomain:
 
 
 def texts(longest: int | None, *, optional: bool) -> ExpressionDomain:
-    """Return the extent of any text up to a length.
+    """Return the domain of any text up to a length.
 
     >>> texts(5, optional=True).members() is None
     True
@@ -186,7 +186,7 @@ def texts(longest: int | None, *, optional: bool) -> ExpressionDomain:
 
 
 def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> ExpressionDomain:
-    """Return the extent of a list of values.
+    """Return the domain of a list of values.
 
     >>> among(Type.TEXT, ("b", "a"), optional=False).values
     ('a', 'b')
@@ -205,7 +205,7 @@ def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Expressi
 def listed(
     extent: ExpressionDomain, parts: Sequence[BoundTree], compute: Callable[..., Constant | None]
 ) -> ExpressionDomain:
-    """Return the extent narrowed to the values that a function takes on the listed values of its arguments.
+    """Return the domain narrowed to the values that a function takes on the listed values of its arguments.
 
     `compute` does in Python what the engine does from arguments that are all present.  Should the two differ
     on some value, that value is met by no declared group: an answer loses rows by it, nobody's privacy.
@@ -222,7 +222,7 @@ def listed(
 
 
 def hull(extents: Sequence[ExpressionDomain], *, optional: bool) -> ExpressionDomain:
-    """Return the least extent that holds several of one kind; whole numbers and decimals together are decimals.
+    """Return the least domain that holds several of one kind; whole numbers and decimals together are decimals.
 
     >>> hull([whole(1, 2), whole(5, 9)], optional=False).ends
     (Fraction(1, 1), Fraction(9, 1))

@@ -1,4 +1,4 @@
-"""Interpretation: what SQL asks, one question or several whose answers meet, and what is made of these."""
+"""Interpretation: what SQL asks, one query or several whose answers meet, and what is made of these."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ from incrowd.queries.question import Catalog, Combination, Interpreted, OutputCo
 
 MOST_PARTS = 30
 _DEEPEST = 40
-"""The most questions that one is made of, and how often one is built on another."""
+"""The most queries that one is made of, and how often one is built on another."""
 
 
 def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Interpreted:
-    """Return what a text asks of the tables of a catalog: one question, or several whose answers meet.
+    """Return what a text asks of the tables of a catalog: one query, or several whose answers meet.
 
     Preconditions: as those of `understand`.
 
@@ -79,13 +79,13 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
 
 @dataclass(frozen=True)
 class _Answers:
-    """Which of the queries after FROM and JOIN are questions of their own; each is looked at once."""
+    """Which of the queries after FROM and JOIN are queries of their own; each is looked at once."""
 
     context: Context
     cached: dict[int, bool] = field(default_factory=dict)
 
     def inside(self, query: exp.Select) -> list[exp.Expr | None]:
-        """Return the question that each source of a query is, None where it is something else."""
+        """Return the query that each source of a query is, None where it is something else."""
         return [
             inner if inner is not None and self._is_answer(inner) else None
             for inner in map(subquery_of, sources(query))
@@ -164,7 +164,7 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     if _depth_of(sheet) > _DEEPEST:
         raise QuestionRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the question.")
     if len({part.datasets for part in parts}) > 1:
-        raise QuestionRefused("the answers that one question is made of are all about the same datasets: ask for each.")
+        raise QuestionRefused("a query combines answers about the same datasets only: ask for each.")
     if sum(count_groups(part.keys) or 0 for part in parts) > MOST_GROUPS:
         raise QuestionRefused(f"all answers together have at most {MOST_GROUPS:,} groups: group by coarser values.")
     return Combination(text, parts, sheet)
@@ -184,7 +184,7 @@ def _depth_of(sheet: Sheet) -> int:
 
 @dataclass
 class _Combiner:
-    """What is known so far: the questions by their texts, and how often each query that reads rows occurs."""
+    """What is known so far: the queries by their texts, and how often each query that reads rows occurs."""
 
     answers: _Answers
     ask: Callable[[str], Query]
@@ -212,11 +212,11 @@ class _Combiner:
         return tuple(self.parts.values())
 
     def _part(self, query: exp.Select) -> PartSheet:
-        """Return the answer to a question of its own; the same is asked once."""
+        """Return the answer to a query of its own; the same is asked once."""
         text = normal_text(query.sql("duckdb"))
         if text not in self.parts:
             if len(self.parts) == MOST_PARTS:
-                raise QuestionRefused(f"a question is made of at most {MOST_PARTS} answers: ask them in a batch.")
+                raise QuestionRefused(f"a query is made of at most {MOST_PARTS} answers: ask them in a batch.")
             self.parts[text] = self.ask(text)
         question = self.parts[text]
         types = zip(question.outputs, output_types(question), strict=True)

@@ -159,14 +159,14 @@ def _kind(kind: Type | None) -> Type | None:
 
 @dataclass(frozen=True)
 class Apart:
-    """A question about rows, of which keys are called k1, k2, … and aggregates a1, a2, …; and a SELECT over these."""
+    """A query about rows, of which keys are called k1, k2, … and aggregates a1, a2, …; and a SELECT over these."""
 
     inner: exp.Select
     outer: exp.Select
 
 
 def apart(query: exp.Select, held: list[exp.Subquery], context: Context) -> Apart:
-    """Return the keys and aggregates of a SELECT over rows as a question, and what it computes from them.
+    """Return the keys and aggregates of a SELECT over rows as a query, and what it computes from them.
 
     Preconditions: `held` are the queries inside its expressions; none decides about rows.
     """

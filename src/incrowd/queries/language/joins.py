@@ -44,7 +44,7 @@ class JoinedRows:
 
     @property
     def person(self) -> exp.Column:
-        """The column that tells people apart, of the first private source."""
+        """The column that identifies people, of the first private source."""
         return column(PERSON, self.carrier)
 
 
@@ -182,7 +182,7 @@ def _conditions(join: exp.Join, joined: JoinedRows, scope: Scope, name: str) -> 
         if pair is not None and all(scope.find(side)[1].person for side in pair):
             sources = [scope.find(side)[0] for side in pair]
             if len({scope.find(side)[1].extent.type for side in pair}) > 1:
-                raise InvalidParameter("the columns that tell people apart are of different types in these tables.")
+                raise InvalidParameter("the person ID columns of these tables have different types.")
             trees.append(operation(exp.EQ, *(column(PERSON, source) for source in sources)))
         else:
             trees.append(condition(mean(part), "ON").tree)

@@ -1,8 +1,8 @@
-"""Normal form: one text for all ways to write a question, so that a repeated question is known as one.
+"""Normal form: one text for all ways to write a query, so that a repeated query is known as one.
 
 White space, comments, the case of names and keywords, brackets that change nothing, the names given to tables and
 subqueries, the order of conditions joined by AND or OR and of values after IN are all arbitrary.  What is understood
-later is read from the normal text alone: two questions with the same text cannot differ in meaning.
+later is read from the normal text alone: two queries with the same text cannot differ in meaning.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RANKS: tuple[tuple[int, tuple[type[exp.Expr], ...]], ...] = (
 
 
 def normal_text(sql: str) -> str:
-    """Return the normal form of a question.
+    """Return the normal form of a query.
 
     Preconditions: any text; what is not one query of bounded size is refused.
 

@@ -1,4 +1,4 @@
-"""Outer queries: SELECT over the answer to another question; they work on released numbers alone, and cost nothing."""
+"""Outer queries: SELECT over the answer to another query; they work on released numbers alone, and cost nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NUMBERS = (Function.SUM, Function.AVG, Function.MEDIAN)
 
 
 def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
-    """Return the query in FROM if it is a question of its own: its groups are not people, so noise makes its answer.
+    """Return the query in FROM if it is a query of its own: its groups are not people, so noise makes its answer.
 
     A subquery that is grouped by person makes rows, and is none.
     """
@@ -64,7 +64,7 @@ def subquery_of(source: exp.Expr) -> exp.Expr | None:
 
 
 def is_answer(query: exp.Expr, context: Context) -> bool:
-    """Return whether a query is a question: what it gives are numbers of groups, which are not people."""
+    """Return whether a query is a query: what it gives are numbers of groups, which are not people."""
     if isinstance(query, exp.Union):
         return all(is_answer(subquery_of(side) or side, context) for side in (query.this, query.expression))
     if not isinstance(query, exp.Select):
@@ -123,7 +123,7 @@ class AnswerSheet:
 
 
 def ask_answer(base: Query, query: exp.Select, cut: Take) -> Query:
-    """Return a question that asks `query` of the answer to another."""
+    """Return a query that asks `query` of the answer to another."""
     made = list(base.operations) or [
         *([] if base.having is None else [Keep(base.having)]),
         *ending(base.order, Take(base.limit, base.offset)),

@@ -204,7 +204,7 @@ def has_window(node: exp.Expr) -> bool:
 
 @dataclass
 class WindowRegister:
-    """The windows met so far while a question is read; equal ones are one."""
+    """The windows met so far while a query is read; equal ones are one."""
 
     columns: dict[str, WindowColumn] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)

@@ -23,7 +23,7 @@ LONGEST_TEXT = 20_000
 MOST_TOKENS = 4_000
 MOST_NODES = 8_000
 DEEPEST = 80
-"""Limits of a question: characters, tokens, nodes of its tree, and the depth of the tree."""
+"""Limits of a query: characters, tokens, nodes of its tree, and the depth of the tree."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
@@ -64,7 +64,7 @@ _PREFIXES = ("NOT", "-", "+", "~", "@")
 
 
 def is_explain(sql: str) -> tuple[bool, str]:
-    """Return whether a text asks for the price of a question, and the question.
+    """Return whether a text asks for the price of a query, and the query.
 
     >>> is_explain("EXPLAIN PRIVACY SELECT COUNT(*) FROM births")
     (True, 'SELECT COUNT(*) FROM births')
@@ -97,12 +97,12 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
 
     >>> read_query("DROP TABLE births")
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
+    incrowd.errors.QuestionRefused: this is not a query: write SELECT … FROM ….
     """
     if len(sql) > LONGEST_TEXT:
-        raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
+        raise InvalidParameter(f"a query has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
     if _HALF.search(sql):
-        raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
+        raise InvalidParameter("a query is written in Unicode, and this one holds half a character: write it anew.")
     try:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
@@ -111,16 +111,16 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         with _QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
     except IncrowdError:
         raise
     except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
         raise InvalidParameter(f"this SQL cannot be read{_place(error)}: a query looks like {_EXAMPLE}.") from None
     if len(statements) != 1:
-        raise QuestionRefused("one question is answered at a time: remove what follows the first semicolon.")
+        raise QuestionRefused("one query is answered at a time: remove what follows the first semicolon.")
     tree = unwrapped(statements[0])
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
+        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
@@ -154,7 +154,7 @@ def _unbracketed(side: exp.Expr) -> exp.Expr:
 
 
 def check_size(tree: exp.Expr) -> None:
-    """Raise if a tree has more nodes, or is deeper, than a question may.
+    """Raise if a tree has more nodes, or is deeper, than a query may.
 
     >>> from sqlglot import exp
     >>> check_size(exp.column("x"))
@@ -172,15 +172,15 @@ def check_size(tree: exp.Expr) -> None:
 def _check_tokens(tokens: list[Token]) -> None:
     words = [token.text.upper() for token in tokens]
     if not words:
-        raise InvalidParameter("there is no question: write SELECT … FROM ….")
+        raise InvalidParameter("there is no query: write SELECT … FROM ….")
     if words[0] not in _STARTS:
-        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
+        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
     if len(words) > MOST_TOKENS:
-        raise QuestionRefused(f"a question has at most {MOST_TOKENS:,} words and signs: split it.")
+        raise QuestionRefused(f"a query has at most {MOST_TOKENS:,} words and signs: split it.")
     _check_matches(tokens)
     called = sum(one == "." and two == "(" for one, two in zip(words, words[2:], strict=False))
     if words.count("[") + called > _MOST_PARTS:
-        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a question, all in all: simplify it.")
+        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a query, all in all: simplify it.")
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
@@ -209,7 +209,7 @@ _MOST = 1000
 
 
 def split_questions(text: str) -> tuple[str, ...]:
-    r"""Return the questions of a text, which are separated by semicolons; those inside quotes and comments are none.
+    r"""Return the queries of a text, which are separated by semicolons; those inside quotes and comments are none.
 
     >>> split_questions("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
     ("SELECT ';' FROM t", 'SELECT COUNT(*) FROM t')
@@ -227,7 +227,7 @@ def split_questions(text: str) -> tuple[str, ...]:
             start = token.start
     statements += [text[start:].strip()] if start is not None else []
     if not statements or len(statements) > _MOST:
-        raise InvalidParameter(f"a batch has 1 to {_MOST:,} questions, separated by semicolons.")
+        raise InvalidParameter(f"a batch has 1 to {_MOST:,} queries, separated by semicolons.")
     return tuple(statements)
 
 
@@ -235,11 +235,11 @@ Parameter = None | bool | int | float | Decimal | str | date
 """What may stand for a question mark."""
 
 _SIGN = "\ue000"
-"""Where a question mark stood: a private character of Unicode, which no question may hold beside its parameters."""
+"""Where a question mark stood: a private character of Unicode, which no query may hold beside its parameters."""
 
 
 def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
-    """Return a question in which each question mark is a literal, whatever stands around it.
+    """Return a query in which each question mark is a literal, whatever stands around it.
 
     Marks are found by the words and signs of the statement, so that one in quotes or in a comment is none, and counted
     in the order of the text.  Each becomes one leaf of the parsed tree: no value can be read as anything else.
@@ -273,7 +273,7 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
 def _marked(sql: str) -> tuple[str, int]:
     """Return a statement with a name of its own for each question mark, and how many there are."""
     if _SIGN in sql:
-        raise InvalidParameter("a question with parameters holds no characters for private use: leave them out.")
+        raise InvalidParameter("a query with parameters holds no characters for private use: leave them out.")
     try:
         tokens = sqlglot.tokenize(sql, dialect="duckdb")
     except SqlglotError:

@@ -21,7 +21,7 @@ from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn
 
 @dataclass
 class AggregateRegister:
-    """The aggregates met so far while a question is read; equal ones are one, and so are equal columns."""
+    """The aggregates met so far while a query is read; equal ones are one, and so are equal columns."""
 
     scope: Scope
     aggregates: dict[tuple[object, ...], Aggregate] = field(default_factory=dict)
@@ -145,7 +145,7 @@ def unnamed(node: exp.Expr, query: exp.Select, scope: Scope) -> exp.Expr:
 
 
 def called(node: exp.Expr, scope: Scope) -> str:
-    """Return the name of a column of the answer that the question does not name."""
+    """Return the name of a column of the answer that the query does not name."""
     if isinstance(node, exp.Column):
         return scope.find(node)[1].name
 

@@ -1,4 +1,4 @@
-"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person.
+"""Row queries: the rows that take part in a query, where they come from, and at most so many of each person.
 
 Whoever has more than may take part keeps the rows that come first by a hash of the person and the row, or the groups
 that come first by a hash of the person and the group.  So the choice differs from person to person and prefers no
@@ -35,7 +35,7 @@ from incrowd.queries.question import PERSON, Catalog, Relation
 
 @dataclass(frozen=True)
 class Field:
-    """A column of rows: its name, what it can be, and whether it tells people apart."""
+    """A column of rows: its name, what it can be, and whether it is the person ID."""
 
     name: str
     extent: ExpressionDomain
@@ -74,18 +74,18 @@ class RowQuery:
 
     @property
     def personal(self) -> bool:
-        """Whether they carry the column that tells people apart."""
+        """Whether they carry the person ID column."""
         return self.unit is not None and self.unit.column is not None
 
     @property
     def decimal_person(self) -> frozenset[str]:
-        """The column that tells people apart, if it holds decimals: engines spell these differently."""
+        """The column that identifies people, if it holds decimals: engines spell these differently."""
         return frozenset({PERSON} if self.person is Type.DECIMAL else ())
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the whole question knows: the catalog, and the names of columns that occur in it (None: all)."""
+    """What the whole query knows: the catalog, and the names of columns that occur in it (None: all)."""
 
     catalog: Catalog
     names: frozenset[str] | None
@@ -122,7 +122,7 @@ class Scope:
     def mark(self, node: exp.Expr) -> exp.Expr:
         """Return a condition in which person IS NULL is understood, of a table that LEFT JOIN joined: no partner there.
 
-        A mark in the tree says so, which no text of a question can set.
+        A mark in the tree says so, which no text of a query can set.
         """
 
         def change(part: exp.Expr) -> exp.Expr:
@@ -136,7 +136,7 @@ class Scope:
         return changed(node, change)
 
     def resolve(self, named: exp.Column) -> BoundTree:
-        """Return what a column means in an expression; the column that tells people apart means nothing there."""
+        """Return what a column means in an expression; the person ID column means nothing there."""
         source, field_ = self.find(named)
         if field_.person and named.meta.get(_PARTNER):
             return BoundTree(column(PERSON, source), replace(field_.extent, optional=True))

@@ -53,7 +53,7 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     """Return the sources of a query, joined."""
     from_ = query.args.get("from_")
     if from_ is None:
-        raise QuestionRefused("a question is about a table: write SELECT … FROM ….")
+        raise QuestionRefused("a query is about a table: write SELECT … FROM ….")
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
     where = query.args.get("where")
@@ -194,7 +194,7 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
         raise QuestionRefused("UNION ALL puts private tables together: join a public table by JOIN.")
     unit = same_unit(above, below)
     if above.person is not below.person:
-        raise InvalidParameter("the columns that tell people apart are of different types in these tables.")
+        raise InvalidParameter("the person ID columns of these tables have different types: use CAST in a subquery.")
     if len(above.fields) != len(below.fields):
         raise InvalidParameter("both sides of UNION ALL need the same number of columns.")
     fields: list[Field] = []
@@ -289,7 +289,7 @@ def _check_datasets(joined: JoinedRows) -> None:
 
 
 def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
-    """Return all that a subquery groups by, and what of it does not tell people apart."""
+    """Return all that a subquery groups by, and which of it is no person ID."""
     group = query.args.get("group")
     nodes = [qualify(node, joined.scope) for node in group.expressions] if group is not None else []
     people = [node for node in nodes if isinstance(node, exp.Column) and joined.scope.find(node)[1].person]

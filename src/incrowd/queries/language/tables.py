@@ -88,7 +88,7 @@ def clean_column(declared: Column) -> CleanColumn:
 
 @lru_cache(maxsize=1024)
 def _clean_once(identity: _Declared) -> CleanColumn:
-    """Return a column after its rules; nobody changes the trees in it, so questions share them."""
+    """Return a column after its rules; nobody changes the trees in it, so queries share them."""
     declared = identity.column
     raw = column(declared.name, BASE)
     absent = _absent(raw, declared)
@@ -127,7 +127,7 @@ def _absent(raw: exp.Expr, declared: Column) -> exp.Expr:
 
 
 def _inside(declared: Column) -> ExpressionDomain:
-    """Return the extent of a column's domain."""
+    """Return the domain of a column's domain."""
     domain, kind = declared.domain, declared.type
     if isinstance(domain, Categories):
         return among(kind, [value_of(value, kind) for value in domain.values], optional=True)
@@ -199,7 +199,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
     if not relation.askable:
-        raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
+        raise QuestionRefused(f"queries protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
     used = _used(relation, context)
     fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]
@@ -220,7 +220,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
 
 
 def ready_rows(relation: Relation) -> exp.Query:
-    """Return the tree that makes of a table as it is the rows that questions read; it is the same for all of them.
+    """Return the tree that makes of a table as it is the rows that queries read; it is the same for all of them.
 
     Which rows of a person take part is decided by those rows alone: `own_rows` takes the first by a hash of the person
     and of all columns that can be asked about.  Hence adding or removing a person changes the result by that person's
@@ -267,7 +267,7 @@ def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | No
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
-    """Return the columns that the question names, and those that decide whether a row takes part."""
+    """Return the columns that the query names, and those that decide whether a row takes part."""
     withheld = _withheld(relation)
     used = {}
     for declared in relation.schema.columns:

@@ -1,4 +1,4 @@
-"""Trees: the few shapes of SQL that rewritten questions are made of, the same on every engine."""
+"""Trees: the few shapes of SQL that rewritten queries are made of, the same on every engine."""
 
 from __future__ import annotations
 

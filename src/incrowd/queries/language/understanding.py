@@ -1,4 +1,4 @@
-"""Understanding: SQL text and a catalog in, a question out; not a row is read."""
+"""Understanding: SQL text and a catalog in, a query out; not a row is read."""
 
 from __future__ import annotations
 
@@ -161,9 +161,9 @@ def understanding(max_groups: int | None) -> Iterator[None]:
 
 
 def dated(text: str, catalog: Catalog) -> str:
-    """Return the text of a question in which CURRENT_DATE is the day that was declared for the tables it reads.
+    """Return the text of a query in which CURRENT_DATE is the day that was declared for the tables it reads.
 
-    What day it is where the question is asked plays no part: asked again, it is the same question, and its certificate
+    What day it is where the query is asked plays no part: asked again, it is the same query, and its certificate
     says of which day it was.
     """
     if "CURRENT_DATE" not in text or read_query(text).find(exp.CurrentDate) is None:
@@ -203,7 +203,7 @@ def _sources(query: exp.Select, context: Context) -> JoinedRows:
         raise QuestionRefused(f"a query reads at most {_MOST_TABLES} tables, repeated ones counted: split it.")
     joined = sources_of(query, context)
     if not joined.rows.private:
-        raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
+        raise QuestionRefused("a query needs a private table; public ones can be read as they are.")
     return joined
 
 
@@ -303,7 +303,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
 
 
 def _limited(question: Query, joined: JoinedRows, max_groups: int) -> Query:
-    """Return a question about at most so many groups of each person; where that changes nothing, the same question.
+    """Return a query about at most so many groups of each person; where that changes nothing, the same query.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
     asked about, and each dataset has a guarantee of its own.
@@ -326,7 +326,7 @@ def _limited(question: Query, joined: JoinedRows, max_groups: int) -> Query:
 
 
 def used_names(query: exp.Expr) -> frozenset[str] | None:
-    """Return the names that occur in a question, or None where a star stands for all of them."""
+    """Return the names that occur in a query, or None where a star stands for all of them."""
     nodes = list(query.find_all(exp.Star, exp.Identifier))
     if any(isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count) for node in nodes):
         return None

@@ -40,7 +40,7 @@ CHOSEN = (
 
 @dataclass(frozen=True)
 class Noisy:
-    """The noisy numbers by name, keys and aggregates, of one length; `bounds` gives intervals that hold together."""
+    """The noisy numbers by name, keys and aggregates, of one length; `bounds` gives simultaneous intervals."""
 
     columns: Mapping[str, AnswerColumn]
     length: int

@@ -140,7 +140,7 @@ def double(number: Fraction) -> exp.Expression:
 
 
 ROWS = "_rows"
-"""What the rows of a question are called in the queries that collect statistics."""
+"""What the rows of a query are called in the queries that collect statistics."""
 
 
 class Of(StrEnum):
@@ -222,7 +222,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of a question; a unit moves the vectors of all groups by `rows` widths in total at most.
+    """The statistics of a query; a unit moves the vectors of all groups by `rows` widths in total at most.
 
     `counting` is the place of the statistic that tells whether a group that nobody listed has more than one person.
     """

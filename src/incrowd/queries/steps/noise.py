@@ -299,7 +299,7 @@ class ConcentratedPick(PrivatePick):
 
 @dataclass(frozen=True)
 class NoisyParts(StepGuarantee):
-    """What the noisy steps of a question say; where it is known what one unit contributes, a loss is made of them."""
+    """What the noisy steps of a query say; where it is known what one unit contributes, a loss is made of them."""
 
     sums: AddUp | None = None
     noise: NoiseOnSums | None = None

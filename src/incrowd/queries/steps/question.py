@@ -1,4 +1,4 @@
-"""Question: what was asked, whose rows take part, which groups there are, what is answered; alone or with others."""
+"""Query: what was asked, whose rows take part, which groups there are, what is answered; alone or with others."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _PROVED = proved(
 
 @dataclass(frozen=True)
 class Understand(Step):
-    """A question was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
+    """A query was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
 
     kind: ClassVar[str] = "understand"
     title: ClassVar[str] = "The question"
@@ -122,7 +122,7 @@ class Understand(Step):
 
 @dataclass(frozen=True)
 class RowSample(SecretSample):
-    """A secret coin for each row of the one table decides whether the question is about it."""
+    """A secret coin for each row of the one table decides whether the query is about it."""
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
@@ -291,7 +291,7 @@ class GiveAnswer(NoisyStep):
 
 @dataclass(frozen=True)
 class QueryBatch(Step):
-    """Several questions that were fixed before the first answer and are paid for as one."""
+    """Several queries that were fixed before the first answer and are paid for as one."""
 
     kind: ClassVar[str] = "questions"
     title: ClassVar[str] = "Several questions"
@@ -304,7 +304,7 @@ class QueryBatch(Step):
 
     @property
     def number(self) -> int:
-        """How many questions are answered: some may be answered together, by one of the steps."""
+        """How many queries are answered: some may be answered together, by one of the steps."""
         return sum(isinstance(step, GiveAnswer) for step in walk(self.held))
 
     @property
@@ -317,7 +317,7 @@ class QueryBatch(Step):
         return tuple(step for steps in self.questions for step in steps)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Compose what each question guarantees."""
+        """Compose what each query guarantees."""
         if inner.loss is not None or not self.questions:
             raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
         guarantees = [inside(steps, unit) for steps in self.questions]
@@ -350,7 +350,7 @@ class QueryBatch(Step):
 
 @dataclass(frozen=True)
 class Combine(Step):
-    """One answer is made of those to several questions, from these answers alone."""
+    """One answer is made of those to several queries, from these answers alone."""
 
     kind: ClassVar[str] = "combine"
     title: ClassVar[str] = "One answer of several"

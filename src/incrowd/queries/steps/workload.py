@@ -1,4 +1,4 @@
-"""Workload: a set of counting questions that is answered from fewer noisy tables of counts, by least squares."""
+"""Workload: a set of counting queries that is answered from fewer noisy tables of counts, by least squares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNT = (NumberInGroup(Of.ROWS, 1),)
 class CountBlocks(Step):
     """The cells of a declared domain are counted in disjoint blocks.
 
-    `atoms` is the number of sets of cells that no question tells apart.  A block is `size` of them, one after the
+    `atoms` is the number of sets of cells that no query tells apart.  A block is `size` of them, one after the
     other; or, where there is no size, what one group of one of these `questions` counts, of which no two count the same
     cell.  A cell is in one block at most: so one row counts once.
     """
@@ -75,7 +75,7 @@ class CountGroups(Step):
 
 @dataclass(frozen=True)
 class AnswerSet(Step):
-    """Counting questions, by their places in the batch, and the noisy tables of counts that answer all of them."""
+    """Counting queries, by their places in the batch, and the noisy tables of counts that answer all of them."""
 
     kind: ClassVar[str] = "workload"
     title: ClassVar[str] = "A set of questions"
@@ -151,7 +151,7 @@ def _is_table(steps: tuple[Step, ...]) -> bool:
 
 
 def each_question(questions: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question in the order in which they were asked: sets know their places."""
+    """Return the steps of each query in the order in which they were asked: sets know their places."""
     sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet)]
     alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
     by_place = {place: steps for group in sets for place, steps in zip(group.places, group.questions, strict=True)}

@@ -1,4 +1,4 @@
-"""Atoms: least squares over noisy counts of blocks of a domain, where questions tell no two cells of an atom apart."""
+"""Atoms: least squares over noisy counts of blocks of a domain, where queries tell no two cells of an atom apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SMALL = 1e-6
 
 @dataclass(frozen=True)
 class Blocks:
-    """Disjoint sets of atoms that are counted: `size` neighbors each, or what disjoint questions count."""
+    """Disjoint sets of atoms that are counted: `size` neighbors each, or what disjoint queries count."""
 
     size: int | None = None
     questions: tuple[int, ...] = ()
@@ -43,9 +43,9 @@ class AtomStrategy:
 
 
 def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
-    """Return for each cell its atom, in the order of the cells: one for all cells that no question tells apart.
+    """Return for each cell its atom, in the order of the cells: one for all cells that no query tells apart.
 
-    Cells that no question counts are in none.  Where there are too many atoms, they are not told apart any further.
+    Cells that no query counts are in none.  Where there are too many atoms, they are not told apart any further.
 
     >>> atoms_of([np.array([0, 0, 1, -1, 1])], 5).tolist()
     [0, 0, 1, -1, 1]
@@ -64,7 +64,7 @@ def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Questions over atoms: `labels` tells for each in which of its groups an atom is, `groups` how many it has."""
+    """Queries over atoms: `labels` tells for each in which of its groups an atom is, `groups` how many it has."""
 
     labels: tuple[Labels, ...]
     groups: tuple[int, ...]
@@ -72,7 +72,7 @@ class Atoms:
 
     @cached_property
     def matrix(self) -> Floats:
-        """Which atoms each number counts, one row for each group of each question."""
+        """Which atoms each number counts, one row for each group of each query."""
         rows = [
             np.arange(groups)[:, None] == label[None, :] for label, groups in zip(self.labels, self.groups, strict=True)
         ]
@@ -86,7 +86,7 @@ class Atoms:
         for question in part.questions:
             inside = self.labels[question] >= 0
             if (block_of[inside] >= 0).any():
-                raise InvalidParameter("questions that are counted in one table count no row twice.")
+                raise InvalidParameter("queries that are counted in one table count no row twice.")
             block_of[inside] = start + self.labels[question][inside]
             start += self.groups[question]
         return block_of
@@ -100,8 +100,8 @@ class Atoms:
     def strategy(self, noise: NoiseKind) -> AtomStrategy:
         """Return the blocks and shares with nearly the least total of variances among those considered.
 
-        Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
-        themselves, and the questions beside the atoms; the best of them also with balanced shares.
+        Considered are all atoms one by one, hierarchies of several branchings over their order, the queries
+        themselves, and the queries beside the atoms; the best of them also with balanced shares.
         """
         strategies = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
         best = min(strategies, key=lambda strategy: (strategy.error, len(strategy.parts)))
@@ -124,7 +124,7 @@ class Atoms:
 
     @cached_property
     def colors(self) -> tuple[Blocks, ...]:
-        """The questions in few parts of disjoint ones: by where they begin, each into the first part that fits."""
+        """The queries in few parts of disjoint ones: by where they begin, each into the first part that fits."""
         begin = [int(np.argmax(label >= 0)) for label in self.labels]
         parts: list[tuple[list[int], NDArray[np.bool_]]] = []
         for question in sorted(range(len(self.labels)), key=lambda question_: (begin[question_], question_)):
@@ -218,7 +218,7 @@ class Solution:
         return all(bool(np.abs(factor - np.rint(factor)).max(initial=0.0) < _SMALL) for factor in factors)
 
     def answers(self, parts: Sequence[Blocks], noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
-        """Return the least squares answers from noisy counts of the blocks, one array for each question."""
+        """Return the least squares answers from noisy counts of the blocks, one array for each query."""
         total = np.zeros(self.atoms.number)
         for part, precision, counts in zip(parts, self.precisions, noisy, strict=True):
             labels = self.atoms.blocks(part)

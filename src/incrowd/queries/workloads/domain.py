@@ -1,4 +1,4 @@
-"""Domain: counting questions as they are planned together, and which cells of a declared domain each of them counts."""
+"""Domain: counting queries as they are planned together, and which cells of a declared domain each of them counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
 _MOST_LOOKS, _MOST_STEPS = 2**22, 2**32
-"""How many cells are looked up for all questions at most, and how much that may touch."""
+"""How many cells are looked up for all queries at most, and how much that may touch."""
 _MOST_NODES, _NODES = 2**16, 2**12
 """The most nodes of the trees that are run over all cells, and those of one query."""
 _CELLS = "cells"
@@ -37,14 +37,14 @@ _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows"
 
 @dataclass(frozen=True, eq=False)
 class CountQuery:
-    """A question that counts rows, and the expressions by which it groups, in their order."""
+    """A query that counts rows, and the expressions by which it groups, in their order."""
 
     question: Query
     keys: tuple[exp.Expr, ...]
 
     @cached_property
     def query(self) -> exp.Select:
-        """The question as it is read."""
+        """The query as it is read."""
         return read(self.question.text)
 
     @cached_property
@@ -69,7 +69,7 @@ class CountQuery:
 
     @cached_property
     def source(self) -> tuple[str, int]:
-        """What must agree for questions to be about the same rows, but for WHERE."""
+        """What must agree for queries to be about the same rows, but for WHERE."""
         if self.single:
             return self.question.tables[0], self.question.contribution.rows
         from_, joins = self.query.args["from_"], self.query.args.get("joins") or ()
@@ -88,7 +88,7 @@ class CountQuery:
 
 
 def counting(question: Query, unit: Unit, catalog: Catalog) -> CountQuery | None:
-    """Return a question as one that counts rows by declared groups, None where it asks for anything else.
+    """Return a query as one that counts rows by declared groups, None where it asks for anything else.
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
     """
@@ -113,7 +113,7 @@ def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
 
 
 def table_of(like: CountQuery, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuery:
-    """Return the question that counts the same rows by other keys; with or without the condition on them."""
+    """Return the query that counts the same rows by other keys; with or without the condition on them."""
     query = like.query.copy()
     for part in _AFTER if filtered else (*_AFTER, "where"):
         query.set(part, None)
@@ -124,7 +124,7 @@ def table_of(like: CountQuery, keys: Sequence[exp.Expr], catalog: Catalog, *, fi
 
 
 def read_table(text: str, catalog: Catalog) -> CountQuery:
-    """Return the question that counts rows by keys, from its text.
+    """Return the query that counts rows by keys, from its text.
 
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
@@ -134,7 +134,7 @@ def read_table(text: str, catalog: Catalog) -> CountQuery:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The cells of the columns that questions name, all of them declared, and the atom of each cell."""
+    """The cells of the columns that queries name, all of them declared, and the atom of each cell."""
 
     table: CountQuery
     cells: Labels
@@ -142,7 +142,7 @@ class Domain:
 
 
 def domain_of(questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
-    """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
+    """Return the domain over which queries about one table count, None where it cannot be listed or is too large."""
     listed = listed_columns(questions[0].question.tables[0], catalog)
     listable = all(question.single and columns_of(question) <= listed for question in questions)
     table = cell_table(questions, catalog) if listable else None
@@ -150,11 +150,11 @@ def domain_of(questions: Sequence[CountQuery], catalog: Catalog) -> Domain | Non
 
 
 def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
-    """Return the domain of all cells of a table, over which questions count, None where that is too much work.
+    """Return the domain of all cells of a table, over which queries count, None where that is too much work.
 
-    Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
-    their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
-    by the engine that also reads rows: so it cannot differ from what the question means.
+    Queries that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
+    their keys.  Which cells a query counts is computed from its own trees, over a table with one row for each cell,
+    by the engine that also reads rows: so it cannot differ from what the query means.
     """
     size, groups = table.number, tuple(question.number for question in questions)
     alike = len({question.where for question in questions}) == 1
@@ -177,7 +177,7 @@ def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Cat
 
 
 def _steps(questions: Sequence[CountQuery], catalog: Catalog) -> int:
-    """Return how much the trees of all questions touch for one row at most."""
+    """Return how much the trees of all queries touch for one row at most."""
     rows = catalog[questions[0].question.tables[0]].unit.max_rows
     return sum(-(-unit_steps(question.question.rows, catalog) // rows) for question in questions)
 
@@ -187,7 +187,7 @@ def _nodes(tree: exp.Expr) -> int:
 
 
 def columns_of(question: CountQuery) -> frozenset[str]:
-    """Return the columns of rows that a question names, of one that reads one table."""
+    """Return the columns of rows that a query names, of one that reads one table."""
     return frozenset(part.name for tree in _trees(question) for part in tree.find_all(exp.Column))
 
 
@@ -198,7 +198,7 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
 
 
 def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery | None:
-    """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
+    """Return the query that counts rows by all columns that these queries name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
     keys = [exp.column(name(name_)) for name_ in schema.names if name_ in named]
@@ -209,7 +209,7 @@ def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery 
 
 
 def _trees(question: CountQuery) -> list[exp.Expr]:
-    """Return what a question computes of a row: its condition, then its keys."""
+    """Return what a query computes of a row: its condition, then its keys."""
     rows = question.question.rows
     where = rows.args.get("where")
     keys = {item.alias: item.this for item in rows.expressions}
@@ -217,7 +217,7 @@ def _trees(question: CountQuery) -> list[exp.Expr]:
 
 
 def _labels(questions: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
-    """Return for each question in which of its groups each cell is, −1 where it does not count it."""
+    """Return for each query in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
     arrays = [pa.array(column, ARROW[key.type]) for column, key in zip(columns, table.question.keys, strict=True)]

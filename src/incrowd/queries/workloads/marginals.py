@@ -28,7 +28,7 @@ MOST_CELLS = 50_000
 """The most cells of a table that is measured."""
 _MOST_SETS = 600
 _MOST_PARTS, _MOST_TOLD = 2**15, 2**19
-"""The most subsets of keys of all questions that are planned, and of these times the tables that are considered."""
+"""The most subsets of keys of all queries that are planned, and of these times the tables that are considered."""
 _ROUNDS, _NEARLY = 60, 1.03
 
 
@@ -53,7 +53,7 @@ class MarginalStrategy:
 
 @dataclass(frozen=True)
 class KeyMarginals:
-    """Questions that each count by some of the keys: `sizes` tells how many values a key has."""
+    """Queries that each count by some of the keys: `sizes` tells how many values a key has."""
 
     sizes: tuple[int, ...]
     questions: tuple[Axes, ...]
@@ -63,7 +63,7 @@ class KeyMarginals:
         return math.prod(self.sizes[axis] for axis in axes)
 
     def variances(self, sets: Sequence[Axes], precisions: Sequence[float]) -> list[float]:
-        """Return the variance of each number of each question; it is the same for all groups of a question.
+        """Return the variance of each number of each query; it is the same for all groups of a query.
 
         >>> KeyMarginals((2, 3), ((0,), (0, 1))).variances([(0, 1)], [1.0])
         [3.0, 1.0]
@@ -78,7 +78,7 @@ class KeyMarginals:
     def answers(
         self, sets: Sequence[Axes], precisions: Sequence[float], noisy: Sequence[NDArray[np.int64]]
     ) -> list[Floats]:
-        """Return the least squares answers from noisy tables: for each question an array over all its groups."""
+        """Return the least squares answers from noisy tables: for each query an array over all its groups."""
         strength = self._strengths(sets, precisions)
         effects: dict[Axes, Floats] = {}
         for effect in {part for question in self.questions for part in subsets(question)}:
@@ -104,7 +104,7 @@ class KeyMarginals:
         return np.asarray(total / self.cells(question))
 
     def _strengths(self, sets: Sequence[Axes], precisions: Sequence[float]) -> dict[Axes, float]:
-        """Return λ of all that questions need; it is above 0 where the tables tell it."""
+        """Return λ of all that queries need; it is above 0 where the tables tell it."""
         needed = list({part for question in self.questions for part in subsets(question)})
         weights = np.array([precision / self.cells(axes) for axes, precision in zip(sets, precisions, strict=True)])
         return dict(zip(needed, (_within(_masks(needed), _masks(sets)) @ weights).tolist(), strict=True))
@@ -112,10 +112,10 @@ class KeyMarginals:
     def strategy(self, noise: NoiseKind) -> MarginalStrategy | None:
         """Return the tables and shares with nearly the least total of variances among those considered.
 
-        Considered are all tables that questions ask for, the table by all keys, all tables by the same number of keys,
-        and few tables that cover all questions; and of each of these what is left when shares are balanced.  Gaussian
+        Considered are all tables that queries ask for, the table by all keys, all tables by the same number of keys,
+        and few tables that cover all queries; and of each of these what is left when shares are balanced.  Gaussian
         noise also starts from all tables at once: its total is convex in the shares.  Of those within 3 % of the least,
-        the one with the fewest tables is taken.  None where questions by very many keys would take long to plan.
+        the one with the fewest tables is taken.  None where queries by very many keys would take long to plan.
         """
         if sum(2 ** len(question) for question in self.questions) > _MOST_PARTS:
             return None
@@ -173,7 +173,7 @@ class KeyMarginals:
 
     @cached_property
     def _times(self) -> dict[Axes, float]:
-        """All that questions need, and how often each is in the total of variances, before it is divided by λ."""
+        """All that queries need, and how often each is in the total of variances, before it is divided by λ."""
         times: dict[Axes, float] = {}
         for question in self.questions:
             for part in subsets(question):
@@ -188,7 +188,7 @@ class KeyMarginals:
         return all(self.cells(axes) <= MOST_CELLS for axes in sets)
 
     def _cover(self, level: Sequence[Axes]) -> tuple[Axes, ...]:
-        """Return few tables of a level, each of which covers the most questions that no table before it does."""
+        """Return few tables of a level, each of which covers the most queries that no table before it does."""
         covered, tables = _within(_masks(dict.fromkeys(self.questions)), _masks(level)), list[Axes]()
         cells = np.array([self.cells(axes) for axes in level])
         while len(covered):
@@ -213,7 +213,7 @@ def _within(parts: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.boo
 
 @dataclass(frozen=True, eq=False)
 class KeyTables:
-    """Questions about the same rows, grouped by some of the same keys."""
+    """Queries about the same rows, grouped by some of the same keys."""
 
     questions: tuple[CountQuery, ...]
     keys: tuple[str, ...]
@@ -221,7 +221,7 @@ class KeyTables:
 
 
 def key_tables(questions: Sequence[CountQuery]) -> KeyTables:
-    """Return questions about the same rows as questions about the keys that they share."""
+    """Return queries about the same rows as queries about the keys that they share."""
     sizes = {text: size for question in questions for text, size in zip(question.names, question.sizes, strict=True)}
     keys = tuple(sizes)
     axes = tuple(axes_of(question, keys) for question in questions)
@@ -229,5 +229,5 @@ def key_tables(questions: Sequence[CountQuery]) -> KeyTables:
 
 
 def axes_of(question: CountQuery, keys: Sequence[str]) -> Axes:
-    """Return the places of a question's keys, in ascending order."""
+    """Return the places of a query's keys, in ascending order."""
     return tuple(sorted(keys.index(text) for text in question.names))

@@ -1,4 +1,4 @@
-"""Planning: which counting questions of a batch are answered together, from which tables; no row is read."""
+"""Planning: which counting queries of a batch are answered together, from which tables; no row is read."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _MOST_CELLS = 2**20
 
 @dataclass(frozen=True, eq=False)
 class SetChoice:
-    """Questions, by their places in the batch, that a strategy answers better than equal shares do.
+    """Queries, by their places in the batch, that a strategy answers better than equal shares do.
 
-    `error` is the total of variances at a price of 1 for these questions together, `equal` that with equal shares.
+    `error` is the total of variances at a price of 1 for these queries together, `equal` that with equal shares.
     """
 
     places: tuple[int, ...]
@@ -50,9 +50,9 @@ class SetChoice:
 
 @dataclass(frozen=True, eq=False)
 class SetPlanner:
-    """The counting questions of a batch, by the rows that they are about; the same for every noise.
+    """The counting queries of a batch, by the rows that they are about; the same for every noise.
 
-    `domains` are the declared domains over which questions of a group count, by the places of these questions.
+    `domains` are the declared domains over which queries of a group count, by the places of these queries.
     """
 
     sources: tuple[tuple[int, ...], ...]
@@ -61,13 +61,13 @@ class SetPlanner:
 
     @classmethod
     def of(cls, questions: Mapping[int, CountQuery], catalog: Catalog) -> SetPlanner:
-        """Group questions, and list the cells that those of a group count."""
+        """Group queries, and list the cells that those of a group count."""
         sources = [places for places in _by(questions, lambda question: question.source) if len(places) > 1]
         domains = [_domains({place: questions[place] for place in places}, catalog) for places in sources]
         return cls(tuple(sources), questions, tuple(domains))
 
     def choices(self, noise: NoiseKind) -> Iterator[SetChoice]:
-        """Yield for each group what answers its questions with the least total of variances, if something is better."""
+        """Yield for each group what answers its queries with the least total of variances, if something is better."""
         for places, domains in zip(self.sources, self.domains, strict=True):
             by_keys, by_cells = list(self._by_keys(places, noise)), list(self._by_cells(domains, noise))
             options = [[*by_keys, *_apart(by_cells, by_keys)], [*by_cells, *_apart(by_keys, by_cells)]]
@@ -97,9 +97,9 @@ class SetPlanner:
 
 
 def _domains(questions: Mapping[int, CountQuery], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
-    """Return one domain for all questions about declared columns; if it is too large, one for each set of columns.
+    """Return one domain for all queries about declared columns; if it is too large, one for each set of columns.
 
-    All of these together have so many cells at most, those with the most questions first.
+    All of these together have so many cells at most, those with the most queries first.
     """
     single = {place: question for place, question in questions.items() if question.single}
     tables = {table for question in single.values() for table in question.question.tables}
@@ -126,13 +126,13 @@ def _domains(questions: Mapping[int, CountQuery], catalog: Catalog) -> dict[tupl
 
 
 def _apart(choices: Sequence[SetChoice], others: Sequence[SetChoice]) -> list[SetChoice]:
-    """Return those choices that have no question in common with others."""
+    """Return those choices that have no query in common with others."""
     taken = {place for other in others for place in other.places}
     return [choice for choice in choices if taken.isdisjoint(choice.places)]
 
 
 def _spared(choices: Sequence[SetChoice], noise: NoiseKind) -> float:
-    """Return by how much the total of variances falls; the price of a choice is in proportion to its questions."""
+    """Return by how much the total of variances falls; the price of a choice is in proportion to its queries."""
     return sum((choice.equal - choice.error) / len(choice.places) ** noise.value for choice in choices)
 
 
@@ -149,7 +149,7 @@ Kept = TypeVar("Kept", bound=Step)
 def chosen_set(
     choice: SetChoice, questions: Sequence[CountQuery], unit: Unit, paid: QueryTerms, catalog: Catalog
 ) -> CountWorkload:
-    """Return the questions of a choice on terms: ε or ρ for all of them, which their tables share."""
+    """Return the queries of a choice on terms: ε or ρ for all of them, which their tables share."""
     over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
     if isinstance(over, KeyTables) and isinstance(choice.strategy, MarginalStrategy):
@@ -176,7 +176,7 @@ def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
 
 
 def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, catalog: Catalog) -> CountWorkload:
-    """Return the plan of a set of questions from what its certificate says: the same tables, on the same terms.
+    """Return the plan of a query workload from what its certificate says: the same tables, on the same terms.
 
     Refused are tables that do not tell what is asked, and those in which a row would count twice.
     """
@@ -184,7 +184,7 @@ def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, cata
     blocks = [None if part_ is None else Blocks(part_.size, part_.questions or ()) for _, part_ in steps_of_parts]
     terms = [terms_of({} if understood is None else understood.terms) for understood, _ in steps_of_parts]
     if len({question.source for question in questions}) != 1:
-        raise InvalidParameter("these questions are not about the same rows.")
+        raise InvalidParameter("these queries are not about the same rows.")
     over: KeyTables | Domain
     if any(blocks):
         over, tables = _cells_again(questions, blocks, catalog)
@@ -200,12 +200,12 @@ def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, cata
 def _cells_again(
     questions: Sequence[CountQuery], blocks: Sequence[Blocks | None], catalog: Catalog
 ) -> tuple[Domain, list[CountQuery]]:
-    """Return the domain of questions, and its table for each of the parts, if the blocks of each are disjoint."""
+    """Return the domain of queries, and its table for each of the parts, if the blocks of each are disjoint."""
     domain = domain_of(questions, catalog)
     block_sets = [block for block in blocks if block is not None]
     places = {place for block in block_sets for place in block.questions}
     if domain is None or len(block_sets) < len(blocks) or not places <= set(range(len(questions))):
-        raise InvalidParameter("these questions are not about one declared domain.")
+        raise InvalidParameter("these queries are not about one declared domain.")
     for block in block_sets:
         domain.atoms.blocks(block)  # raises where a row would count twice
     if Blocks(1) not in block_sets and len(places) < len(questions):
@@ -216,7 +216,7 @@ def _cells_again(
 def _keys_again(
     questions: Sequence[CountQuery], texts: Sequence[str], catalog: Catalog
 ) -> tuple[KeyTables, list[CountQuery]]:
-    """Return questions by their keys, and tables by the keys that these texts name, if they tell what is asked."""
+    """Return queries by their keys, and tables by the keys that these texts name, if they tell what is asked."""
     over = key_tables(questions)
     nodes = {text: key for question in questions for text, key in zip(question.names, question.keys, strict=True)}
     named = [set(read_table(text, catalog).names) for text in texts]
@@ -236,7 +236,7 @@ def terms_of(plain: Mapping[str, str] | None) -> QueryTerms:
     try:
         return QueryTerms(**{name: Fraction(value) for name, value in (plain or {}).items()})
     except (TypeError, ValueError, ZeroDivisionError):
-        raise InvalidParameter("these are no terms on which a question is asked.") from None
+        raise InvalidParameter("these are no terms on which a query is asked.") from None
 
 
 def _first(steps: tuple[Step, ...], kind: type[Kept]) -> Kept | None:

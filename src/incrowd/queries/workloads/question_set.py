@@ -1,4 +1,4 @@
-"""Question sets: counting questions on terms, their noisy tables of counts, their answers, how exact they will be."""
+"""Count workloads: counting queries on terms, their noisy tables of counts, their answers, how exact they will be."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ below 0.0494 for t = 2.17.  ∎  Integer noise moves in steps: see `half_width`.
 
 @dataclass(frozen=True, eq=False)
 class CountTable:
-    """A noisy table of counts: the question that counts, its noise, and how cells are taken together, if they are."""
+    """A noisy table of counts: the query that counts, its noise, and how cells are taken together, if they are."""
 
     table: CountQuery
     measurement: Measurement
@@ -90,7 +90,7 @@ Answering = Callable[[Sequence[NDArray[np.int64]]], list[Floats]]
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """What least squares makes of the tables: answers of noisy counts, variances of each question, are they whole."""
+    """What least squares makes of the tables: answers of noisy counts, variances of each query, are they whole."""
 
     answers: Answering
     variances: tuple[Floats, ...]
@@ -99,7 +99,7 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class CountWorkload:
-    """Questions at their places in a batch, the tables that are measured for them, and what is made of these.
+    """Queries at their places in a batch, the tables that are measured for them, and what is made of these.
 
     `gain` is the total of squared errors with equal shares over the one expected here, None where it was not asked.
     """
@@ -122,7 +122,7 @@ class CountWorkload:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What will be done: the tables, and the questions that they answer."""
+        """What will be done: the tables, and the queries that they answer."""
         return (
             AnswerSet(self.places, tuple(map(self._steps_of, self.questions)), tuple(map(self._table, self.parts))),
         )
@@ -150,7 +150,7 @@ class CountWorkload:
         return tuple(query for part in tables for query in part.measurement.statistics)
 
     def draw(self, rows: Rows, coins: Coins) -> tuple[Answer, ...]:
-        """Count, add noise to the counts, and answer all questions from what is noisy."""
+        """Count, add noise to the counts, and answer all queries from what is noisy."""
         collected = rows.collect_together(self.statistics)
         noisy = [
             self._noisy(part, counts, coins) for part, counts in zip(self.parts, self.counts(collected), strict=True)
@@ -179,7 +179,7 @@ class CountWorkload:
 
     @cached_property
     def half_widths(self) -> tuple[Floats, ...]:
-        """How far off 95 % of the numbers of each question are at most, group by group."""
+        """How far off 95 % of the numbers of each query are at most, group by group."""
         laplace = isinstance(self.parts[0].measurement.noise_choice.noise, AddCube)
         least = min(part.deviation for part in self.parts)
         return tuple(half_width(variance, least, laplace=laplace) for variance in self.fit.variances)
@@ -198,7 +198,7 @@ class CountWorkload:
 
     @property
     def words(self) -> str:
-        """How the questions are answered, and what is gained by it."""
+        """How the queries are answered, and what is gained by it."""
         questions = counted(len(self.questions), "counting question")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
         sentence = f"{questions} are answered together, by least squares, from {tables} of counts: {self._tables}."
@@ -274,7 +274,7 @@ def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Seque
 
 
 def _in_own_order(values: Floats, counting: CountQuery, keys: Sequence[str]) -> Floats:
-    """Return a table whose axes are in the order of all keys with its axes in the order of a question's keys."""
+    """Return a table whose axes are in the order of all keys with its axes in the order of a query's keys."""
     order = axes_of(counting, keys)
     return np.transpose(values, [order.index(keys.index(text)) for text in counting.names])
 
