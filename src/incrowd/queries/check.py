@@ -224,11 +224,7 @@ def _score(pick: PrivatePick, table: tuple[int, ...]) -> Fraction:
         return -abs(below * (part.denominator - part.numerator) - above * Fraction(part.numerator))
     fewest, most, aim = below, below + at, part * sum(table)
     if part in (0, 1):
-        fewest, most, aim = (
-            (below + 1 if part == 0 else above + 1),
-            (below if part == 0 else above) + at,
-            Fraction(2),
-        )
+        fewest, most, aim = ((below + 1 if part == 0 else above + 1), (below if part == 0 else above) + at, Fraction(2))
     return -part.denominator * max(Fraction(0), fewest - aim, aim - most)
 
 

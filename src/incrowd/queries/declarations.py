@@ -167,31 +167,27 @@ def _is_simple(tree: exp.Select) -> bool:
 
 def _tables(described: Mapping[str, Any]) -> list[dict[str, Any]]:
     kinds = {True: "BASE TABLE", False: "PRIVATE TABLE"}
-    return [
-        {
-            "table_catalog": "incrowd",
-            "table_schema": SCHEMA,
-            "table_name": table["name"],
-            "table_type": kinds[bool(table.get("public"))],
-        }
-        for table in described["tables"]
-    ]
+    names = ("table_catalog", "table_schema", "table_name", "table_type")
+    rows = (("incrowd", SCHEMA, table["name"], kinds[bool(table.get("public"))]) for table in described["tables"])
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _columns(described: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "table_catalog": "incrowd",
-            "table_schema": SCHEMA,
-            "table_name": table["name"],
-            "column_name": column["name"],
-            "ordinal_position": place,
-            "is_nullable": "YES",
-            "data_type": _TYPES.get(column["type"], "VARCHAR"),
-        }
+    names = (
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "is_nullable",
+        "data_type",
+    )
+    rows = (
+        ("incrowd", SCHEMA, table["name"], column["name"], place, "YES", _TYPES.get(column["type"], "VARCHAR"))
         for table in described["tables"]
         for place, column in enumerate(table["columns"], 1)
-    ]
+    )
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _whole(values: Sequence[Any]) -> bool:

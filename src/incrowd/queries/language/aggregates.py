@@ -14,17 +14,7 @@ from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
 from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import (
-    case,
-    cast,
-    changed,
-    column,
-    constant,
-    every,
-    only_type,
-    operand,
-    present,
-)
+from incrowd.queries.language.trees import case, cast, changed, column, constant, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
@@ -124,10 +114,7 @@ def _inside(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.E
 
 
 def _again(
-    parent: exp.Expr,
-    child: exp.Expr,
-    keys: Sequence[exp.Expr],
-    aggregate: Callable[[exp.Expr], str],
+    parent: exp.Expr, child: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]
 ) -> exp.Expr:
     made = split(child, keys, aggregate)
     plain = isinstance(made, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)

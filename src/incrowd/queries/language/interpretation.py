@@ -13,14 +13,7 @@ from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.expressions.table import refusal
 from incrowd.queries.language.joined_answers import Names, apart, join_sheets, named
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.outer import (
-    AnswerSheet,
-    gathers,
-    is_answer,
-    output_types,
-    shown_columns,
-    subquery_of,
-)
+from incrowd.queries.language.outer import AnswerSheet, gathers, is_answer, output_types, shown_columns, subquery_of
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.trees import sources

@@ -127,10 +127,7 @@ def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Jo
     limited, many = _limited(public, keys)
     private = joined.rows if joined.rows.private else rows
     total = replace(
-        private,
-        most=_multiplied(private.most, many),
-        tables=(*joined.rows.tables, *rows.tables),
-        relation=None,
+        private, most=_multiplied(private.most, many), tables=(*joined.rows.tables, *rows.tables), relation=None
     )
     first = joined.source if joined.rows.private else subquery(limited, "t1")
     second = limited if joined.rows.private else rows.query

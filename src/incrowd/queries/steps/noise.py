@@ -104,9 +104,7 @@ class CubeNoise(NoiseOnSums):
     fine: int
     scale: Fraction
 
-    @property
-    def noise(self) -> str:
-        return "integer cube"
+    noise: ClassVar[str] = "integer cube"
 
     @property
     def sentence(self) -> str:
@@ -126,9 +124,7 @@ class LaplaceNoise(CubeNoise):
 
     kind: ClassVar[str] = "Laplace noise"
 
-    @property
-    def noise(self) -> str:
-        return "integer Laplace"
+    noise: ClassVar[str] = "integer Laplace"
 
     @property
     def sentence(self) -> str:
@@ -151,9 +147,7 @@ class GaussianNoise(NoiseOnSums):
 
     scales: tuple[Fraction, ...]
 
-    @property
-    def noise(self) -> str:
-        return "integer Gaussian"
+    noise: ClassVar[str] = "integer Gaussian"
 
     @property
     def sentence(self) -> str:

@@ -220,15 +220,8 @@ class OneGroup(Step):
     kind: ClassVar[str] = "group"
     title: ClassVar[str] = "No groups"
 
-    @property
-    def by(self) -> list[str]:
-        """The columns by which rows are grouped: none."""
-        return []
-
-    @property
-    def groups(self) -> int:
-        """How many groups there are."""
-        return 1
+    by: ClassVar[tuple[str, ...]] = ()
+    groups: ClassVar[int] = 1
 
     @property
     def sentence(self) -> str:
@@ -244,10 +237,7 @@ class OpenGroups(NoisyStep):
 
     by: tuple[str, ...]
 
-    @property
-    def groups(self) -> str:
-        """How many there are."""
-        return "not known before rows are read"
+    groups: ClassVar[str] = "not known before rows are read"
 
     @property
     def sentence(self) -> str:
@@ -266,9 +256,7 @@ class GiveAnswer(NoisyStep):
 
     columns: tuple[str, ...]
 
-    @property
-    def confidence(self) -> str:
-        return CONFIDENCE
+    confidence: ClassVar[str] = CONFIDENCE
 
     @property
     def sentence(self) -> str:
@@ -358,9 +346,7 @@ class Combine(Step):
     question: str
     columns: tuple[str, ...]
 
-    @property
-    def confidence(self) -> str:
-        return CONFIDENCE
+    confidence: ClassVar[str] = CONFIDENCE
 
     @property
     def sentence(self) -> str:
