@@ -15,22 +15,12 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.schema import MAX_LENGTH
 from incrowd.errors import QuestionRefused
+from incrowd.queries import operations as ops
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import Measured, held_together
 from incrowd.queries.language.expressions.function import TextWork, Width
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    StackedSheet,
-    WindowColumn,
-    column_name,
-)
 from incrowd.queries.question import Key, Query
 
 MOST_ANSWER_STEPS = 2_000_000_000
@@ -97,30 +87,30 @@ def _of_question(question: Query, rows: int) -> _Work:
     return _Work(_AGGREGATE * len(question.aggregates) + rows * steps, rows, lengths)
 
 
-def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
+def _of_sheet(sheet: ops.Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
     """Return what is done with the answers to several queries; the work for these themselves is left out.
 
     A sheet is computed once for each number of intervals that must hold simultaneously in what is made of it.
     """
     times = len(together)
     match sheet:
-        case PartSheet(part=part):
+        case ops.PartSheet(part=part):
             return replace(parts[part], steps=parts[part].steps * (times - 1))
-        case RowSheet():
+        case ops.RowSheet():
             return _Work(0, 1)
-        case StackedSheet(sheets=sheets):
+        case ops.StackedSheet(sheets=sheets):
             stacked = [_of_sheet(sheet_, parts, together) for sheet_ in sheets]
             steps, rows = sum(work.steps for work in stacked), sum(work.rows for work in stacked)
             widths = tuple(map(max, zip(*(work.widths for work in stacked), strict=True)))
             return _Work(steps + times * rows * _EVALUATION * len(widths), rows, widths)
-        case JoinedSheet(left=left, right=right, on=on):
+        case ops.JoinedSheet(left=left, right=right, on=on):
             one, other = (_of_sheet(side, parts, together) for side in (left, right))
             rows, widths = one.rows + other.rows, one.widths + other.widths
             own = times * rows * _EVALUATION * (len(on) + len(widths))
             return _Work(one.steps + other.steps + own, rows, widths)
     below = {held_together(number, len(output.names)) for number in together for output in sheet.outputs}
     source = _of_sheet(sheet.source, parts, together | {number for number in below if number is not None})
-    widths_by_name = {column_name(at): width for at, width in enumerate(source.widths)}
+    widths_by_name = {ops.column_name(at): width for at, width in enumerate(source.widths)}
     steps, named = _of_operations(sheet.operations, source.rows, widths_by_name)
     outputs = [output.expression for output in sheet.outputs]
     steps += sum(_cost(tree, named) for tree in outputs)
@@ -129,12 +119,12 @@ def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = f
 
 
 def _of_operations(
-    operations: Sequence[Operation], rows: int, widths: Mapping[str, int]
+    operations: Sequence[ops.Operation], rows: int, widths: Mapping[str, int]
 ) -> tuple[int, Mapping[str, int]]:
     """Return what operations cost in each row, and how long texts are behind them."""
     steps = 0
     for operation in operations:
-        times = 2 if isinstance(operation, WindowColumn) else 1  # what orders rows also tells which are equal
+        times = 2 if isinstance(operation, ops.WindowColumn) else 1  # what orders rows also tells which are equal
         steps += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
         widths = _widths_after(operation, widths)
     return steps, widths
@@ -146,18 +136,18 @@ def _key_width(key: Key) -> int:
     return max((len(str(value)) for value in key.values), default=0) if key.values is not None else MAX_LENGTH
 
 
-def _frame(operation: Operation, rows: int) -> int:
+def _frame(operation: ops.Operation, rows: int) -> int:
     """Return what the rows of a window cost that are counted from each row."""
-    if not isinstance(operation, WindowColumn) or operation.before is None or operation.behind is None:
+    if not isinstance(operation, ops.WindowColumn) or operation.before is None or operation.behind is None:
         return 0
     return _NEIGHBOR * min(rows, abs(operation.before) + abs(operation.behind) + 1)
 
 
-def _widths_after(operation: Operation, widths: Mapping[str, int]) -> dict[str, int]:
-    if isinstance(operation, WindowColumn):
+def _widths_after(operation: ops.Operation, widths: Mapping[str, int]) -> dict[str, int]:
+    if isinstance(operation, ops.WindowColumn):
         longest = max((_width(tree, widths) for tree in operation.arguments), default=0)
         return {**widths, operation.name: longest}
-    if not isinstance(operation, Gather):
+    if not isinstance(operation, ops.Gather):
         return dict(widths)
     keys = {key.name: _width(key.expression, widths) for key in operation.keys}
     return keys | {

@@ -18,27 +18,13 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
+from incrowd.queries import operations as ops
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables, check_names
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
 from incrowd.queries.measuring.columns import CHOSEN, COMPUTED, SEVERAL, Expected, Noisy, check_worked, worked_columns
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Keep,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    Sort,
-    StackedSheet,
-    Take,
-    WindowColumn,
-    WorkedSheet,
-    column_name,
-)
 from incrowd.queries.question import Combination, Interpreted, Query, QueryTerms
 from incrowd.queries.steps.question import Combine, QueryBatch
 
@@ -132,23 +118,23 @@ Measured = Measurement | CombinedMeasurement
 """How a query is answered, alone or made of several."""
 
 
-def _origins(sheet: Sheet, at: int) -> Iterator[tuple[int | None, int]]:
+def _origins(sheet: ops.Sheet, at: int) -> Iterator[tuple[int | None, int]]:
     """Yield the parts and places of the columns that a column shows as they are, None for what is computed."""
     match sheet:
-        case PartSheet(part=part):
+        case ops.PartSheet(part=part):
             yield part, at
-        case RowSheet():
+        case ops.RowSheet():
             return
-        case StackedSheet(sheets=sheets):
+        case ops.StackedSheet(sheets=sheets):
             for sheet_ in sheets:
                 yield from _origins(sheet_, at)
-        case JoinedSheet(left=left, right=right):
+        case ops.JoinedSheet(left=left, right=right):
             width = len(left.columns)
             yield from _origins(left, at) if at < width else _origins(right, at - width)
-        case WorkedSheet(source=source, operations=operations, outputs=outputs):
-            names = {column_name(place): place for place in range(len(source.columns))}
+        case ops.WorkedSheet(source=source, operations=operations, outputs=outputs):
+            names = {ops.column_name(place): place for place in range(len(source.columns))}
             output = outputs[at]
-            gathered = any(isinstance(operation, Gather) for operation in operations)
+            gathered = any(isinstance(operation, ops.Gather) for operation in operations)
             bare = output.expression.name if len(output.names) == 1 and output.expression.key == "column" else None
             if bare in names and not gathered:
                 yield from _origins(source, names[bare])
@@ -165,18 +151,18 @@ def combined_answer(combination: Combination, answers: Sequence[NoisyAnswer]) ->
     return Answer(columns, " ".join(combination.caps), undeclared)
 
 
-def check_sheet(sheet: Sheet) -> None:
+def check_sheet(sheet: ops.Sheet) -> None:
     """Refuse, before a row is read, what could not be computed from answers."""
     match sheet:
-        case StackedSheet(sheets=sheets):
+        case ops.StackedSheet(sheets=sheets):
             for sheet_ in sheets:
                 check_sheet(sheet_)
-        case JoinedSheet(left=left, right=right):
+        case ops.JoinedSheet(left=left, right=right):
             check_sheet(left)
             check_sheet(right)
-        case WorkedSheet(source=source, operations=operations, outputs=outputs):
+        case ops.WorkedSheet(source=source, operations=operations, outputs=outputs):
             check_sheet(source)
-            check_worked(operations, outputs, frozenset(map(column_name, range(len(source.columns)))))
+            check_worked(operations, outputs, frozenset(map(ops.column_name, range(len(source.columns)))))
 
 
 Parts = frozenset[int]
@@ -208,7 +194,7 @@ class _Contents:
     choosing: tuple[bool, ...]
     cached: dict[tuple[int, int], _Content] = field(default_factory=dict)
 
-    def of(self, sheet: Sheet, together: int) -> _Content:
+    def of(self, sheet: ops.Sheet, together: int) -> _Content:
         """Return the content of a sheet, with intervals of which so many hold simultaneously; values depend on none."""
         key = (id(sheet), together)
         if key not in self.cached:
@@ -219,22 +205,22 @@ class _Contents:
             self.cached[key] = content
         return self.cached[key]
 
-    def _made(self, sheet: Sheet, together: int) -> _Content:
+    def _made(self, sheet: ops.Sheet, together: int) -> _Content:
         match sheet:
-            case PartSheet(part=part):
+            case ops.PartSheet(part=part):
                 return _answered(self.answers[part](together), part, chosen=self.choosing[part])
-            case RowSheet():
+            case ops.RowSheet():
                 return _Content((), np.zeros(1, np.bool_), (), Parts())
-            case StackedSheet(sheets=sheets):
+            case ops.StackedSheet(sheets=sheets):
                 return _stacked(sheet, [self.of(sheet_, together) for sheet_ in sheets])
-            case JoinedSheet(left=left, right=right):
+            case ops.JoinedSheet(left=left, right=right):
                 return _joined(sheet, self.of(left, together), self.of(right, together))
         return self._worked(sheet, together)
 
-    def _worked(self, sheet: WorkedSheet, together: int) -> _Content:
+    def _worked(self, sheet: ops.WorkedSheet, together: int) -> _Content:
         """Return what a SELECT makes of a sheet; what it computes from several numbers has an interval of them all."""
         source = self.of(sheet.source, together)
-        columns = {column_name(at): column for at, column in enumerate(source.columns)}
+        columns = {ops.column_name(at): column for at, column in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
             number = held_together(together, len(names))
@@ -268,9 +254,9 @@ def _choosing(question: Query) -> bool:
     noise = {aggregate.name: Parts({0}) for aggregate in question.aggregates}
     noise = {output.name: _of(output.expression, noise) for output in question.outputs} | noise  # ORDER BY knows both
     operations = question.operations or (
-        *(() if question.having is None else (Keep(question.having),)),
-        Sort(question.order),
-        *(() if question.limit is None and not question.offset else (Take(question.limit, question.offset),)),
+        *(() if question.having is None else (ops.Keep(question.having),)),
+        ops.Sort(question.order),
+        *(() if question.limit is None and not question.offset else (ops.Take(question.limit, question.offset),)),
     )
     return bool(_traced(operations, noise, Parts())[1])
 
@@ -281,22 +267,22 @@ def _of(tree: exp.Expr, noise: Mapping[str, Parts]) -> Parts:
 
 
 def _traced(
-    operations: Sequence[Operation], noise: Mapping[str, Parts], chosen: Parts
+    operations: Sequence[ops.Operation], noise: Mapping[str, Parts], chosen: Parts
 ) -> tuple[Mapping[str, Parts], Parts]:
     """Return whose noise is in each name after operations, and by whose noise the rows that are left were chosen."""
     order = Parts()
     for operation in operations:
         read = Parts().union(*(_of(tree, noise) for tree in operation.trees))
         match operation:
-            case Keep():
+            case ops.Keep():
                 chosen |= read
-            case Sort():
+            case ops.Sort():
                 order = read
-            case Take():
+            case ops.Take():
                 chosen |= order
-            case WindowColumn(name=name):
+            case ops.WindowColumn(name=name):
                 noise = {**noise, name: read | chosen}
-            case Gather(keys=keys, totals=totals):
+            case ops.Gather(keys=keys, totals=totals):
                 by = {key.name: _of(key.expression, noise) for key in keys}
                 noise = by | {total.name: read | chosen for total in totals}
     return noise, chosen
@@ -334,7 +320,7 @@ def _answered(answer: Answer, part: int, *, chosen: bool) -> _Content:
     return _Content(answer.columns, undeclared, noise, Parts({part} if chosen else ()))
 
 
-def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
+def _stacked(sheet: ops.StackedSheet, contents: list[_Content]) -> _Content:
     columns = []
     for at, column in enumerate(sheet.columns):
         parts = [content.columns[at] for content in contents]
@@ -368,7 +354,7 @@ def _ends(parts: list[AnswerColumn], ends: list[pa.Array | None]) -> pa.Array | 
     return pa.array([end for part in lists for end in part], pa.float64())
 
 
-def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
+def _joined(sheet: ops.JoinedSheet, left: _Content, right: _Content) -> _Content:
     """Return rows beside each other that are equal where they must be; what is missing equals nothing."""
     places: dict[tuple[object, ...], list[int]] = {}
     for at, key in enumerate(_keys(right, [there for _, there in sheet.on])):

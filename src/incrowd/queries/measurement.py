@@ -57,28 +57,8 @@ from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
 from incrowd.queries.question import AggregateKind, Query, QueryTerms
-from incrowd.queries.steps.noise import (
-    AddUp,
-    ConcentratedPick,
-    CubeNoise,
-    GaussianNoise,
-    GroupThreshold,
-    LaplaceNoise,
-    NumberInGroup,
-    PickScore,
-    PrivatePick,
-    SharedGaussianNoise,
-)
-from incrowd.queries.steps.question import (
-    BoundContribution,
-    GiveAnswer,
-    GroupRows,
-    ListedGroups,
-    OneGroup,
-    OpenGroups,
-    RowSample,
-    Understand,
-)
+from incrowd.queries.steps import noise as noise_steps
+from incrowd.queries.steps import question as query_steps
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows
@@ -344,39 +324,42 @@ def question_steps(
     """Return the steps: the query, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
     return (
-        Understand(question.text, question.tables, terms.to_json()),
-        *(() if terms.rate is None else (RowSample(terms.rate),)),
-        BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
+        query_steps.Understand(question.text, question.tables, terms.to_json()),
+        *(() if terms.rate is None else (query_steps.RowSample(terms.rate),)),
+        query_steps.BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
         _groups(question),
         *_noisy(sums, choice),
-        *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),
-        GiveAnswer(tuple(output.name for output in question.outputs)),
+        *(
+            _pick(pick, noise_steps.ConcentratedPick if terms.rho is not None else noise_steps.PrivatePick)
+            for pick in picked
+        ),
+        query_steps.GiveAnswer(tuple(output.name for output in question.outputs)),
     )
 
 
 def _groups(question: Query) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
-        return OpenGroups(by)
+        return query_steps.OpenGroups(by)
     groups = question.declared_groups
     if question.listed is not None:
-        return ListedGroups(by, groups, question.listed.table)
-    return GroupRows(by, groups) if by else OneGroup()
+        return query_steps.ListedGroups(by, groups, question.listed.table)
+    return query_steps.GroupRows(by, groups) if by else query_steps.OneGroup()
 
 
 def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:
     if choice.noise is None:
         return ()
-    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
+    steps = (noise_steps.AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
     if choice.threshold is None or sums.counting is None:
         return steps
-    return (*steps, GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
+    return (*steps, noise_steps.GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
 
 
-def _statistic(statistic: Statistic) -> NumberInGroup:
+def _statistic(statistic: Statistic) -> noise_steps.NumberInGroup:
     value = None if statistic.value is None else statistic.value.name
     grid = statistic.grid
-    return NumberInGroup(
+    return noise_steps.NumberInGroup(
         statistic.of, statistic.width, value, *((None, None) if grid is None else (grid.center, grid.step))
     )
 
@@ -384,15 +367,19 @@ def _statistic(statistic: Statistic) -> NumberInGroup:
 def _noise(choice: NoiseChoice) -> Step:
     match choice.noise:
         case AddCube(epsilon=epsilon, law=law):
-            kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise
+            kind = noise_steps.CubeNoise if len(law.widths) > 1 else noise_steps.LaplaceNoise
             return kind(epsilon, law.widths, law.fine, law.scale)
         case None:
             raise AssertionError("sums have noise")
     scales, share = choice.noise.law.scales, choice.share
-    return GaussianNoise(scales) if share is None else SharedGaussianNoise(scales, share.epsilon, share.delta)
+    return (
+        noise_steps.GaussianNoise(scales)
+        if share is None
+        else noise_steps.SharedGaussianNoise(scales, share.epsilon, share.delta)
+    )
 
 
-def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
+def _pick(pick: Pick, kind: type[noise_steps.PrivatePick]) -> noise_steps.PrivatePick:
     mechanism, aggregate = pick.mechanism, pick.aggregate
     return kind(
         aggregate.name,
@@ -402,5 +389,5 @@ def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
         mechanism.sensitivity,
         mechanism.scale,
         aggregate.at,
-        PickScore.EXCESS if aggregate.kind is AggregateKind.QUANTILE else None,
+        noise_steps.PickScore.EXCESS if aggregate.kind is AggregateKind.QUANTILE else None,
     )

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries import operations as ops
 from incrowd.queries.language.expressions.table import refusal
 from incrowd.queries.language.joined_answers import Names, apart, join_sheets, named
 from incrowd.queries.language.normal import normal_text
@@ -25,20 +26,6 @@ from incrowd.queries.language.understanding import (
     question_of,
     understanding,
     used_names,
-)
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    SheetColumn,
-    StackedSheet,
-    Take,
-    WorkedSheet,
-    column_name,
-    is_single,
 )
 from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Query
 
@@ -163,14 +150,14 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     return Combination(text, parts, sheet)
 
 
-def _depth_of(sheet: Sheet) -> int:
+def _depth_of(sheet: ops.Sheet) -> int:
     """Return how many sheets lie on each other at most."""
     match sheet:
-        case StackedSheet(sheets=sheets):
+        case ops.StackedSheet(sheets=sheets):
             return 1 + max(map(_depth_of, sheets))
-        case JoinedSheet(left=left, right=right):
+        case ops.JoinedSheet(left=left, right=right):
             return 1 + max(_depth_of(left), _depth_of(right))
-        case WorkedSheet(source=source):
+        case ops.WorkedSheet(source=source):
             return 1 + _depth_of(source)
     return 1
 
@@ -184,7 +171,7 @@ class _Combiner:
     leaves: Counter[str]
     parts: dict[str, Query] = field(default_factory=dict)
 
-    def sheet(self, query: exp.Expr) -> Sheet:
+    def sheet(self, query: exp.Expr) -> ops.Sheet:
         """Return what a query makes of answers."""
         if not isinstance(query, exp.Select):
             return self._stacked(query)
@@ -204,7 +191,7 @@ class _Combiner:
     def _parts(self) -> tuple[Query, ...]:
         return tuple(self.parts.values())
 
-    def _part(self, query: exp.Select) -> PartSheet:
+    def _part(self, query: exp.Select) -> ops.PartSheet:
         """Return the answer to a query of its own; the same is asked once."""
         text = normal_text(query.sql("duckdb"))
         if text not in self.parts:
@@ -213,10 +200,10 @@ class _Combiner:
             self.parts[text] = self.ask(text)
         question = self.parts[text]
         types = zip(question.outputs, output_types(question), strict=True)
-        columns = tuple(SheetColumn(output.name, kind) for output, kind in types)
-        return PartSheet(list(self.parts).index(text), columns, _determining(question))
+        columns = tuple(ops.SheetColumn(output.name, kind) for output, kind in types)
+        return ops.PartSheet(list(self.parts).index(text), columns, _determining(question))
 
-    def _stacked(self, query: exp.Expr) -> Sheet:
+    def _stacked(self, query: exp.Expr) -> ops.Sheet:
         """Return answers below each other, and their order and cut."""
         sheets = tuple(self.sheet(branch) for branch in branches(query))
         first = sheets[0].columns
@@ -226,16 +213,16 @@ class _Combiner:
         if len(set(names)) < len(names):
             raise InvalidParameter("the columns of an answer need different names: use AS in the first SELECT.")
         columns = tuple(
-            SheetColumn(column.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
+            ops.SheetColumn(column.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
             for at, column in enumerate(first)
         )
-        stacked = StackedSheet(sheets, columns)
+        stacked = ops.StackedSheet(sheets, columns)
         if not any(query.args.get(part) for part in ("order", "limit", "offset")):
             return stacked
         every = exp.Select(expressions=[exp.Star()], order=_ordered(query, columns))
         return self._worked(every, Names.of(stacked), stacked, [], cut_of(query))
 
-    def _computed(self, query: exp.Select, held: list[exp.Subquery]) -> Sheet:
+    def _computed(self, query: exp.Select, held: list[exp.Subquery]) -> ops.Sheet:
         """Return what is computed from numbers of rows and from other answers: the former are asked alone."""
         if any(
             subquery.find_ancestor(exp.Where, exp.Group, exp.AggFunc)
@@ -244,23 +231,23 @@ class _Combiner:
         ):
             raise refusal(held[0])
         if query.args.get("from_") is None:
-            return self._worked(query, Names(()), RowSheet(), held)
+            return self._worked(query, Names(()), ops.RowSheet(), held)
         both = apart(query, held, self.answers.context)
         source = self._part(both.inner)
         return self._worked(both.outer, Names.of(source), source, held, cut_of(query))
 
     def _worked(
-        self, query: exp.Select, names: Names, source: Sheet, held: list[exp.Subquery], cut: Take | None = None
-    ) -> Sheet:
+        self, query: exp.Select, names: Names, source: ops.Sheet, held: list[exp.Subquery], cut: ops.Take | None = None
+    ) -> ops.Sheet:
         """Return a SELECT over a sheet; each query in its expressions stands beside all rows."""
         texts = list(dict.fromkeys(subquery.sql("duckdb") for subquery in held))
         named_columns = list(names.columns)
         for place, text in enumerate(texts):
             single = self.sheet(_query_of(next(subquery for subquery in held if subquery.sql("duckdb") == text)))
-            if len(single.columns) != 1 or not is_single(single, self._parts):
+            if len(single.columns) != 1 or not ops.is_single(single, self._parts):
                 raise QuestionRefused("a query inside an expression gives one number: leave GROUP BY out, or JOIN it.")
             named_columns.append((_scalar_name(place), single.columns[0].name))
-            source = JoinedSheet(source, single, (), padded=True)
+            source = ops.JoinedSheet(source, single, (), padded=True)
 
         def change(node: exp.Expr) -> exp.Expr:
             here = isinstance(node, exp.Subquery) and node.sql("duckdb") in texts
@@ -271,11 +258,11 @@ class _Combiner:
         plain = names.plain(query).transform(change)
         if not isinstance(plain, exp.Select):
             raise TypeError
-        columns = {key: (name, exp.column(column_name(at))) for at, (key, name) in enumerate(named_columns)}
-        types = {column_name(at): column.type or Type.DECIMAL for at, column in enumerate(source.columns)}
-        operations: list[Operation] = []
+        columns = {key: (name, exp.column(ops.column_name(at))) for at, (key, name) in enumerate(named_columns)}
+        types = {ops.column_name(at): column.type or Type.DECIMAL for at, column in enumerate(source.columns)}
+        operations: list[ops.Operation] = []
         outputs = shown_columns(AnswerSheet(dict(columns), types, operations), plain, cut or cut_of(query))
-        return WorkedSheet(source, tuple(operations), tuple(map(_bare, outputs)))
+        return ops.WorkedSheet(source, tuple(operations), tuple(map(_bare, outputs)))
 
 
 def _bare(output: OutputColumn) -> OutputColumn:
@@ -297,7 +284,7 @@ def _query_of(scalar: exp.Subquery) -> exp.Expr:
 
 def _determining(question: Query) -> frozenset[int] | None:
     """Return the places of columns that no two rows of an answer share all values of, if it shows such columns."""
-    gathers = [operation for operation in question.operations if isinstance(operation, Gather)]
+    gathers = [operation for operation in question.operations if isinstance(operation, ops.Gather)]
     if question.totals and not gathers:
         return None
     names = {key.name for key in (gathers[-1].keys if gathers else question.keys)}
@@ -319,7 +306,7 @@ def _one_type(kinds: list[Type | None], at: int) -> Type | None:
     return next(iter(types), None)
 
 
-def _ordered(query: exp.Expr, columns: tuple[SheetColumn, ...]) -> exp.Expr | None:
+def _ordered(query: exp.Expr, columns: tuple[ops.SheetColumn, ...]) -> exp.Expr | None:
     """Return the order of answers below each other, in which a number is a place of a column."""
     order = query.args.get("order")
     if order is None:

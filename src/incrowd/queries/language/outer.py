@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries import operations as ops
 from incrowd.queries.language.aggregates import split
 from incrowd.queries.language.expressions.function import title
 from incrowd.queries.language.joins import join_memberships
@@ -16,32 +17,20 @@ from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
 from incrowd.queries.language.trees import changed, sources, unwrapped
-from incrowd.queries.operations import (
-    Function,
-    Gather,
-    GatherKey,
-    Keep,
-    Operation,
-    Sort,
-    Take,
-    Total,
-    WindowColumn,
-    types_after,
-)
 from incrowd.queries.question import OutputColumn, Query
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
 )  # fmt: skip
-_TOTALS: dict[type[exp.Expr], Function] = {
-    exp.Count: Function.COUNT,
-    exp.Sum: Function.SUM,
-    exp.Avg: Function.AVG,
-    exp.Min: Function.MIN,
-    exp.Max: Function.MAX,
-    exp.Median: Function.MEDIAN,
+_TOTALS: dict[type[exp.Expr], ops.Function] = {
+    exp.Count: ops.Function.COUNT,
+    exp.Sum: ops.Function.SUM,
+    exp.Avg: ops.Function.AVG,
+    exp.Min: ops.Function.MIN,
+    exp.Max: ops.Function.MAX,
+    exp.Median: ops.Function.MEDIAN,
 }
-_NUMBERS = (Function.SUM, Function.AVG, Function.MEDIAN)
+_NUMBERS = (ops.Function.SUM, ops.Function.AVG, ops.Function.MEDIAN)
 
 
 def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
@@ -93,10 +82,10 @@ def gathers(query: exp.Select) -> bool:
     return grouped or any(_aggregates(item) for item in query.expressions)
 
 
-def ending(order: tuple[exp.Ordered, ...], cut: Take) -> list[Operation]:
+def ending(order: tuple[exp.Ordered, ...], cut: ops.Take) -> list[ops.Operation]:
     """Return the operations of ORDER BY and LIMIT."""
-    sort: list[Operation] = [Sort(order)] if order else []
-    return sort if cut == Take(None) else [*sort, cut]
+    sort: list[ops.Operation] = [ops.Sort(order)] if order else []
+    return sort if cut == ops.Take(None) else [*sort, cut]
 
 
 @dataclass
@@ -105,7 +94,7 @@ class AnswerSheet:
 
     columns: dict[str, tuple[str, exp.Expr]]
     types: dict[str, Type]
-    operations: list[Operation]
+    operations: list[ops.Operation]
 
     def over(self, node: exp.Expr) -> exp.Expr:
         """Return an expression over columns of the answer as one over the names below them."""
@@ -122,11 +111,11 @@ class AnswerSheet:
         return changed(node, change)
 
 
-def ask_answer(base: Query, query: exp.Select, cut: Take) -> Query:
+def ask_answer(base: Query, query: exp.Select, cut: ops.Take) -> Query:
     """Return a query that asks `query` of the answer to another."""
     made = list(base.operations) or [
-        *([] if base.having is None else [Keep(base.having)]),
-        *ending(base.order, Take(base.limit, base.offset)),
+        *([] if base.having is None else [ops.Keep(base.having)]),
+        *ending(base.order, ops.Take(base.limit, base.offset)),
     ]
     columns: dict[str, tuple[str, exp.Expr]] = {
         output.name.casefold(): (output.name, output.expression) for output in base.outputs
@@ -140,7 +129,7 @@ def ask_answer(base: Query, query: exp.Select, cut: Take) -> Query:
     )
 
 
-def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[OutputColumn, ...]:
+def shown_columns(answer: AnswerSheet, query: exp.Select, cut: ops.Take) -> tuple[OutputColumn, ...]:
     """Return the columns that a query shows of an answer, after what else it asks was added to its operations."""
     check_clauses(query, _CLAUSES)
     return _Outer(answer, query, cut).outputs()
@@ -150,7 +139,7 @@ def types_of(question: Query) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
     types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
     types |= {aggregate.name: aggregate.type for aggregate in question.aggregates}
-    return types_after(question.operations, types)
+    return ops.types_after(question.operations, types)
 
 
 def output_types(question: Query) -> tuple[Type | None, ...]:
@@ -159,10 +148,10 @@ def output_types(question: Query) -> tuple[Type | None, ...]:
     return tuple(_kind(output_.expression, types) for output_ in question.outputs)
 
 
-def _gathered(operations: list[Operation]) -> set[str]:
+def _gathered(operations: list[ops.Operation]) -> set[str]:
     """Return the names that no longer mean an aggregate of rows."""
-    gathers = [gather for gather in operations if isinstance(gather, Gather)]
-    return {name for gather in gathers for name in types_after([gather], {})}
+    gathers = [gather for gather in operations if isinstance(gather, ops.Gather)]
+    return {name for gather in gathers for name in ops.types_after([gather], {})}
 
 
 def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
@@ -177,7 +166,7 @@ class _Outer:
 
     answer: AnswerSheet
     query: exp.Select
-    cut: Take
+    cut: ops.Take
     before: dict[str, Type] = field(default_factory=dict)
     keys: list[exp.Expr] | None = None
     register: WindowRegister = field(default_factory=WindowRegister)
@@ -188,17 +177,17 @@ class _Outer:
         answer, query = self.answer, self.query
         where = query.args.get("where")
         if where is not None:
-            answer.operations.append(Keep(truth(self._tree(where.this), answer.types)))
+            answer.operations.append(ops.Keep(truth(self._tree(where.this), answer.types)))
         self.keys = self._gather()
-        self.register.first += sum(isinstance(operation, WindowColumn) for operation in answer.operations)
+        self.register.first += sum(isinstance(operation, ops.WindowColumn) for operation in answer.operations)
         items = [(name, self._windowed(node)) for name, node in self._items()]
         self.named = {name.casefold(): tree for name, tree in items}
         having, qualify = self._condition("having"), self._condition("qualify")
         terms = () if query.args.get("order") is None else query.args["order"].expressions
         order = tuple(ordered(term, self._later) for term in terms)
-        answer.operations += [Keep(having)] if having is not None else []
+        answer.operations += [ops.Keep(having)] if having is not None else []
         answer.operations += self.register.columns.values()
-        answer.operations += [Keep(qualify)] if qualify is not None else []
+        answer.operations += [ops.Keep(qualify)] if qualify is not None else []
         answer.operations += ending(order, self.cut)
         return tuple(OutputColumn(name, tree, None, _kind(tree, answer.types)) for name, tree in items)
 
@@ -245,8 +234,8 @@ class _Outer:
             check_clauses(group, ("expressions",))
         keys = [self._tree(node) for node in nodes]
         before = dict(self.answer.types)
-        made = [GatherKey(f"k{at}", key, _kind(key, before) or Type.DECIMAL) for at, key in enumerate(keys, 1)]
-        self.answer.operations.append(Gather(tuple(made), ()))
+        made = [ops.GatherKey(f"k{at}", key, _kind(key, before) or Type.DECIMAL) for at, key in enumerate(keys, 1)]
+        self.answer.operations.append(ops.Gather(tuple(made), ()))
         self.before, self.answer.types = before, {key.name: key.type for key in made}
         return [self.answer.over(node) for node in nodes]
 
@@ -273,8 +262,8 @@ class _Outer:
         function = _TOTALS.get(type(node))
         inner = node.this
         distinct = isinstance(inner, exp.Distinct)
-        if distinct and function is Function.COUNT and len(inner.expressions) == 1:
-            function, inner = Function.COUNT_DISTINCT, inner.expressions[0]
+        if distinct and function is ops.Function.COUNT and len(inner.expressions) == 1:
+            function, inner = ops.Function.COUNT_DISTINCT, inner.expressions[0]
         elif distinct:
             function = None
         odd = any(value for name, value in node.args.items() if name not in ("this", "big_int"))
@@ -286,14 +275,16 @@ class _Outer:
         if function in _NUMBERS and kind not in (Type.DECIMAL, None):
             raise InvalidParameter(f"{function} works on numbers of the answer.")
         gather = self.answer.operations[-1]
-        if not isinstance(gather, Gather):
+        if not isinstance(gather, ops.Gather):
             raise TypeError
         earlier = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
         name = earlier or f"a{len(gather.totals) + 1}"
         if earlier is None:
-            whole = Type.INTEGER if function in (Function.COUNT, Function.COUNT_DISTINCT) else Type.DECIMAL
-            made = (kind or Type.DECIMAL) if function in (Function.MIN, Function.MAX) else whole
-            self.answer.operations[-1] = replace(gather, totals=(*gather.totals, Total(name, function, argument, made)))
+            whole = Type.INTEGER if function in (ops.Function.COUNT, ops.Function.COUNT_DISTINCT) else Type.DECIMAL
+            made = (kind or Type.DECIMAL) if function in (ops.Function.MIN, ops.Function.MAX) else whole
+            self.answer.operations[-1] = replace(
+                gather, totals=(*gather.totals, ops.Total(name, function, argument, made))
+            )
             self.answer.types[name] = made
         return name
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.aggregates import aggregate_call, has_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimals, hull, whole
 from incrowd.queries.language.expressions.function import condition, title, within
@@ -19,20 +20,6 @@ from incrowd.queries.language.joins import JoinedRows, is_own, join_memberships,
 from incrowd.queries.language.reading import UNANSWERED
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.language.trees import (
-    alias,
-    as_decimal,
-    cast,
-    clamped,
-    column,
-    conjuncts,
-    constant,
-    every,
-    operation,
-    select,
-    subquery,
-    unwrapped,
-)
 from incrowd.queries.question import PERSON, AggregateKind
 
 _CLAUSES = {
@@ -57,7 +44,7 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
     where = query.args.get("where")
-    return join_rows(first, others, list(conjuncts(where and where.this)))
+    return join_rows(first, others, list(sql.conjuncts(where and where.this)))
 
 
 def source_rows(node: exp.Expr, context: Context) -> RowQuery:
@@ -76,7 +63,7 @@ def source_rows(node: exp.Expr, context: Context) -> RowQuery:
 
 def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     """Return the rows of a subquery."""
-    query = unwrapped(query)
+    query = sql.unwrapped(query)
     if isinstance(query, exp.Union):
         check_clauses(query, ("this", "expression", "distinct"), skip=("distinct",))
         if query.args.get("distinct") is not False:
@@ -99,7 +86,7 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
         return person_rows(query, joined, filter_rows(query, joined, []))
     check_clauses(query, ("expressions", "from_", "joins", "where"))
     items = _items(query, joined)
-    trees = [alias(tree, item.name) for item, tree in items if not item.person]
+    trees = [sql.alias(tree, item.name) for item, tree in items if not item.person]
     fields = tuple(item for item, _ in items)
     return replace(
         joined.rows, query=filter_rows(query, joined, trees), fields=fields, withheld={}, names=(), relation=None
@@ -110,13 +97,13 @@ def filter_rows(query: exp.Select, joined: JoinedRows, trees: list[exp.Expr]) ->
     """Return columns, and whose each row is, FROM the sources of a query WHERE its condition holds."""
     mean = binder(joined.scope.resolve)
     where = query.args.get("where")
-    person = [alias(joined.person, PERSON)] if joined.rows.personal else []
-    result = select([*trees, *person], joined.source)
+    person = [sql.alias(joined.person, PERSON)] if joined.rows.personal else []
+    result = sql.select([*trees, *person], joined.source)
     result.set("joins", [join.copy() for join in joined.joins])
     if where is not None:
-        left = [part for part in conjuncts(where.this) if part not in joined.used]
+        left = [part for part in sql.conjuncts(where.this) if part not in joined.used]
         met = [condition(mean(joined.scope.mark(part)), "WHERE").tree for part in left] if joined.used else None
-        whole = every(met) if met is not None else condition(mean(joined.scope.mark(where.this)), "WHERE").tree
+        whole = sql.every(met) if met is not None else condition(mean(joined.scope.mark(where.this)), "WHERE").tree
         result.set("where", None if whole is None else exp.Where(this=whole))
     return result
 
@@ -142,7 +129,7 @@ def _different(query: exp.Select, joined: JoinedRows) -> RowQuery:
     if relation is None or query.args.get("group") is not None or query.args.get("having") is not None:
         raise QuestionRefused("of a public table, SELECT DISTINCT takes columns under WHERE, and no more: JOIN it.")
     items = _items(query, joined)
-    rows = filter_rows(query, joined, [alias(tree, item.name) for item, tree in items])
+    rows = filter_rows(query, joined, [sql.alias(tree, item.name) for item, tree in items])
     rows.set("distinct", exp.Distinct())
     once = replace(relation, most={frozenset(item.name for item, _ in items): 1})
     return replace(joined.rows, query=rows, fields=tuple(item for item, _ in items), names=(), relation=once)
@@ -165,7 +152,7 @@ def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]
             items += _all(plain, joined)
         elif isinstance(plain, exp.Column) and joined.scope.find(plain)[1].person:
             source, item = joined.scope.find(plain)
-            items.append((replace(item, name=node.alias_or_name), column(PERSON, source)))
+            items.append((replace(item, name=node.alias_or_name), sql.column(PERSON, source)))
         else:
             meaning = mean(plain)
             items.append((Field(node.alias_or_name or f"column{len(items) + 1}", meaning.extent), meaning.tree))
@@ -184,7 +171,7 @@ def _all(star: exp.Expr, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
         if table is None or table.name == source:
             for item in (field for field in rows.fields if not is_own(field.name)):
                 extent = replace(item.extent, optional=item.extent.optional or source in joined.scope.optional)
-                items.append((replace(item, extent=extent), column(item.stored, source)))
+                items.append((replace(item, extent=extent), sql.column(item.stored, source)))
     return items
 
 
@@ -208,11 +195,13 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
         fields.append(Field(one.name, extent, person=one.person))
         if not one.person:
             for side, item in ((tops, one), (bottoms, other)):
-                side.append(alias(cast(column(item.stored), extent.type), one.name))
+                side.append(sql.alias(sql.cast(sql.column(item.stored), extent.type), one.name))
     if above.personal:
-        tops.append(alias(column(PERSON), PERSON))
-        bottoms.append(alias(column(PERSON), PERSON))
-    left, right = (select(items, subquery(rows.query, "t1")) for items, rows in ((tops, above), (bottoms, below)))
+        tops.append(sql.alias(sql.column(PERSON), PERSON))
+        bottoms.append(sql.alias(sql.column(PERSON), PERSON))
+    left, right = (
+        sql.select(items, sql.subquery(rows.query, "t1")) for items, rows in ((tops, above), (bottoms, below))
+    )
     return RowQuery(
         query=exp.Union(this=left, expression=right, distinct=False),
         fields=tuple(fields),
@@ -259,21 +248,21 @@ def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> Row
     having = query.args.get("having")
     having_tree = None if having is None else split(qualify(having.this, joined.scope), nodes, name)
     columns = means | exacts
-    resolve = binder(lambda named: BoundTree(column(named.name, "t1"), columns[named.name].extent))
+    resolve = binder(lambda named: BoundTree(sql.column(named.name, "t1"), columns[named.name].extent))
     bound = [(item, None if item.person else resolve(tree)) for item, tree in items]
     test = None if having_tree is None else condition(resolve(having_tree), "HAVING").tree
     grouped = inner.copy()
-    grouped.set("expressions", [*(alias(m.tree, n) for n, m in columns.items()), alias(joined.person, PERSON)])
+    grouped.set("expressions", [*(sql.alias(m.tree, n) for n, m in columns.items()), sql.alias(joined.person, PERSON)])
     grouped.set("group", exp.Group(expressions=[*(m.tree.copy() for m in means.values()), joined.person]))
     most = _most(joined.rows.most, [meaning.extent for meaning in means.values()])
     few = bool(means) and most < joined.rows.most
     parts = joined.rows.decimal_person | {item for item, m in means.items() if m.type is Type.DECIMAL}
     limited = first_rows(grouped, [PERSON], hash_order(list(means), parts), most) if few else grouped
-    trees = [alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
+    trees = [sql.alias(meaning.tree, item.name) for item, meaning in bound if meaning is not None]
     fields = tuple(item if meaning is None else replace(item, extent=meaning.extent) for item, meaning in bound)
     return replace(
         joined.rows,
-        query=select([*trees, alias(column(PERSON, "t1"), PERSON)], subquery(limited, "t1"), test),
+        query=sql.select([*trees, sql.alias(sql.column(PERSON, "t1"), PERSON)], sql.subquery(limited, "t1"), test),
         fields=fields,
         most=most,
         withheld={},
@@ -354,24 +343,24 @@ def _exact(node: exp.Expr, joined: JoinedRows) -> BoundTree:
         kind = value.type
         extent = ExpressionDomain(kind, *ends) if kind is Type.INTEGER else decimals(*ends, optional=True)
         return BoundTree(total, replace(extent, optional=value.optional))
-    exact_total = cast(total, Type.DECIMAL) if value.type is Type.INTEGER else total
+    exact_total = sql.cast(total, Type.DECIMAL) if value.type is Type.INTEGER else total
     divided = exp.Div(
         this=exact_total, expression=exp.Nullif(this=counted, expression=exp.Literal.number(0)), typed=False, safe=False
     )
-    mean = clamped(divided, float(low), float(high))
+    mean = sql.clamped(divided, float(low), float(high))
     return BoundTree(mean, decimals(low, high, optional=value.optional))
 
 
 def _total(value: BoundTree, most: int) -> exp.Expr:
     """Return a sum that is exact whatever the order: of whole numbers, or of whole multiples of a power of two."""
     if value.type is Type.INTEGER:
-        return cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)
+        return sql.cast(exp.Sum(this=value.tree.copy()), Type.INTEGER)
     low, high = value.ends
     largest = max(abs(low), abs(high)) * most
     steps = _BITS - max(0, math.frexp(float(largest))[1]) if largest else 0
-    scale = constant(math.ldexp(1.0, steps))
-    units = cast(exp.Round(this=operation(exp.Mul, as_decimal(value), scale)), Type.INTEGER)
-    total = cast(cast(exp.Sum(this=units), Type.INTEGER), Type.DECIMAL)
+    scale = sql.constant(math.ldexp(1.0, steps))
+    units = sql.cast(exp.Round(this=sql.operation(exp.Mul, sql.as_decimal(value), scale)), Type.INTEGER)
+    total = sql.cast(sql.cast(exp.Sum(this=units), Type.INTEGER), Type.DECIMAL)
     return exp.Div(this=total, expression=scale.copy(), typed=False, safe=False)
 
 

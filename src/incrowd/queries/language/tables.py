@@ -16,6 +16,7 @@ from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import (
     FIRST,
     LAST,
@@ -29,21 +30,6 @@ from incrowd.queries.language.domain import (
 )
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
-from incrowd.queries.language.trees import (
-    alias,
-    between,
-    case,
-    column,
-    constant,
-    every,
-    missing,
-    name,
-    operand,
-    operation,
-    present,
-    select,
-    subquery,
-)
 from incrowd.queries.question import PERSON, Catalog, Relation
 
 BASE = "t0"
@@ -90,14 +76,14 @@ def clean_column(declared: Column) -> CleanColumn:
 def _clean_once(identity: _Declared) -> CleanColumn:
     """Return a column after its rules; nobody changes the trees in it, so queries share them."""
     declared = identity.column
-    raw = column(declared.name, BASE)
+    raw = sql.column(declared.name, BASE)
     absent = _absent(raw, declared)
     outside = _outside(raw, declared)
-    keeps: list[exp.Expr] = [exp.Not(this=operand(absent))] if declared.missing == Missing.DROP else []
+    keeps: list[exp.Expr] = [exp.Not(this=sql.operand(absent))] if declared.missing == Missing.DROP else []
     if outside is not None and declared.rule_outside is Outside.DROP:
-        keeps.append(exp.Or(this=operand(absent), expression=exp.Not(this=operand(outside))))
+        keeps.append(exp.Or(this=sql.operand(absent), expression=exp.Not(this=sql.operand(outside))))
     branches = [*_filled(absent, declared), *_moved(outside, declared)]
-    tree = case(*branches, default=raw) if branches else raw
+    tree = sql.case(*branches, default=raw) if branches else raw
     return CleanColumn(BoundTree(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
 
 
@@ -117,12 +103,14 @@ def value_of(written: str, kind: Type) -> Constant:
 
 def _absent(raw: exp.Expr, declared: Column) -> exp.Expr:
     """Return the condition that nothing usable is there."""
-    gone = missing(raw)
+    gone = sql.missing(raw)
     if declared.type is Type.DECIMAL:
-        endless = operation(exp.GT, exp.Abs(this=raw.copy()), constant(GREATEST_DOUBLE))
+        endless = sql.operation(exp.GT, exp.Abs(this=raw.copy()), sql.constant(GREATEST_DOUBLE))
         return exp.Or(this=gone, expression=endless)
     if declared.type is Type.DATE:
-        return exp.Or(this=gone, expression=exp.Not(this=operand(between(raw, constant(FIRST), constant(LAST)))))
+        return exp.Or(
+            this=gone, expression=exp.Not(this=sql.operand(sql.between(raw, sql.constant(FIRST), sql.constant(LAST))))
+        )
     return gone
 
 
@@ -148,20 +136,20 @@ def _outside(raw: exp.Expr, declared: Column) -> exp.Expr | None:
     if isinstance(domain, Categories):
         if kind is Type.BOOLEAN and len(domain.values) == 2:
             return None
-        values = [constant(value_of(value, kind)) for value in domain.values]
+        values = [sql.constant(value_of(value, kind)) for value in domain.values]
         return exp.Not(this=exp.In(this=raw.copy(), expressions=values))
     if not isinstance(domain, Numbers | Dates) or not domain.closed:
         return None
     low, high = declared.stored_bounds
-    sides = [operation(exp.LT, raw, constant(low))] if low is not None else []
-    sides += [operation(exp.GT, raw, constant(high))] if high is not None else []
+    sides = [sql.operation(exp.LT, raw, sql.constant(low))] if low is not None else []
+    sides += [sql.operation(exp.GT, raw, sql.constant(high))] if high is not None else []
     return sides[0] if len(sides) == 1 else exp.Or(this=sides[0], expression=sides[1])
 
 
 def _filled(absent: exp.Expr, declared: Column) -> list[tuple[exp.Expr, exp.Expr]]:
     """Return what stands for a missing value."""
     if declared.fill is not None:
-        return [(absent, constant(value_of(declared.fill, declared.type)))]
+        return [(absent, sql.constant(value_of(declared.fill, declared.type)))]
     return [] if isinstance(absent, exp.Is) else [(absent, exp.Null())]
 
 
@@ -170,10 +158,10 @@ def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, e
     if outside is None or declared.rule_outside is Outside.DROP:
         return []
     if declared.rule_outside is Outside.OTHER:
-        return [(outside, constant(OTHER) if declared.type is Type.TEXT else exp.Null())]
-    raw = column(declared.name, BASE)
+        return [(outside, sql.constant(OTHER) if declared.type is Type.TEXT else exp.Null())]
+    raw = sql.column(declared.name, BASE)
     ends = zip(declared.stored_bounds, (exp.LT, exp.GT), strict=True)
-    return [(operation(kind, raw, constant(end)), constant(end)) for end, kind in ends if end is not None]
+    return [(sql.operation(kind, raw, sql.constant(end)), sql.constant(end)) for end, kind in ends if end is not None]
 
 
 def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
@@ -243,27 +231,27 @@ def ready_rows(relation: Relation) -> exp.Query:
 
 def _rows(relation: Relation, used: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
     """Return columns of the rows of a table, from where they are ready, or made from the table as it is."""
-    columns = [alias(column(item, BASE), item) for item in stored]
+    columns = [sql.alias(sql.column(item, BASE), item) for item in stored]
     if relation.ready:
-        return select(columns, _table(ready_name(relation.name)))
+        return sql.select(columns, _table(ready_name(relation.name)))
     if PERSON in stored:
-        return select(columns, subquery(ready_rows(relation), BASE))
+        return sql.select(columns, sql.subquery(ready_rows(relation), BASE))
     return _clean(relation, used, None)
 
 
 def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
     """Return columns of a table after their rules, and whose each row is."""
-    trees = [alias(clean.meaning.tree, item) for item, clean in used.items()]
+    trees = [sql.alias(clean.meaning.tree, item) for item, clean in used.items()]
     keeps = [keep for clean in used.values() for keep in clean.keeps]
     source: exp.Expr = _table(relation.name)
     if person is not None:
-        trees.append(alias(column(person, BASE), PERSON))
-        keeps.append(present(column(person, BASE)))
+        trees.append(sql.alias(sql.column(person, BASE), PERSON))
+        keeps.append(sql.present(sql.column(person, BASE)))
         if relation.unit.more is not None:
-            owned = with_owned(_table(relation.name), [*used, person], column(person, BASE))
-            source = subquery(owned, BASE)
-            keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
-    return select(trees, source, every(keeps))
+            owned = with_owned(_table(relation.name), [*used, person], sql.column(person, BASE))
+            source = sql.subquery(owned, BASE)
+            keeps.append(sql.operation(exp.LTE, sql.column(PLACE, BASE), sql.constant(relation.unit.max_rows)))
+    return sql.select(trees, source, sql.every(keeps))
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
@@ -290,4 +278,4 @@ def _withheld(relation: Relation) -> dict[str, str]:
 
 
 def _table(called: str) -> exp.Table:
-    return exp.Table(this=name(called), alias=exp.TableAlias(this=name(BASE)))
+    return exp.Table(this=sql.name(called), alias=exp.TableAlias(this=sql.name(BASE)))

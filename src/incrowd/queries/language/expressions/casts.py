@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, calendar, day, texts, whole
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.arithmetic import rounded
@@ -24,18 +25,6 @@ from incrowd.queries.language.expressions.function import (
     Width,
     moment,
     sole,
-)
-from incrowd.queries.language.trees import (
-    as_decimal,
-    between,
-    case,
-    cast,
-    constant,
-    fixed,
-    function,
-    only_type,
-    operation,
-    try_cast,
 )
 
 GREATEST_DOUBLE = 1.7976931348623157e308
@@ -58,7 +47,7 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
     if kind is None or target.args.get("nested"):
         raise QuestionRefused("values are cast to INTEGER, DOUBLE, TEXT, DATE or BOOLEAN: choose one of them.")
     if kind is Type.DATE and isinstance(node.this, exp.Literal) and node.this.is_string:
-        return fixed(written(str(node.this.this)), Type.DATE)
+        return sql.fixed(written(str(node.this.this)), Type.DATE)
     part = mean(node.this)
     if kind is Type.DECIMAL and target.expressions and part.extent.numeric:
         return rounded(exp.Round(this=node.this.copy(), decimals=_digits(target)), mean)
@@ -66,7 +55,7 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
         return part
     made = _cast(part, kind)
     if made is None:
-        raise QuestionRefused(f"{only_type(part.extent)} is not cast to {kind}: use CASE WHEN … THEN ….")
+        raise QuestionRefused(f"{sql.only_type(part.extent)} is not cast to {kind}: use CASE WHEN … THEN ….")
     return made
 
 
@@ -82,23 +71,25 @@ def _cast(part: BoundTree, kind: Type) -> BoundTree | None:
     match extent.type, kind:
         case Type.INTEGER, Type.DECIMAL:
             decimals = ExpressionDomain(kind, extent.low, extent.high, optional=optional)
-            return BoundTree.of(as_decimal(part), decimals, (part,), float)
+            return BoundTree.of(sql.as_decimal(part), decimals, (part,), float)
         case Type.DECIMAL, Type.INTEGER:
             return rounded(exp.Round(this=exp.Null()), lambda _: part)
         case Type.BOOLEAN, Type.INTEGER:
             return BoundTree.of(_of_truth(part, 1, 0), whole(0, 1, optional=optional), (part,), int)
         case Type.INTEGER, Type.BOOLEAN:
-            tree = operation(exp.NEQ, part.tree, constant(0))
+            tree = sql.operation(exp.NEQ, part.tree, sql.constant(0))
             return BoundTree(tree, ExpressionDomain(kind, values=(False, True), optional=optional))
         case Type.BOOLEAN, Type.TEXT:
             tree, extent = _of_truth(part, "true", "false"), texts(5, optional=optional)
             return BoundTree.of(tree, extent, (part,), lambda value: str(value).lower())
         case Type.DECIMAL, Type.TEXT:  # the type is written into the tree, since engines spell decimals differently
-            zero = operation(exp.EQ, part.tree, constant(0.0))  # which zero of a group an engine shows is chance
-            tree = case((zero, constant("0.0")), default=cast(cast(part.tree, Type.DECIMAL), kind))
+            zero = sql.operation(
+                exp.EQ, part.tree, sql.constant(0.0)
+            )  # which zero of a group an engine shows is chance
+            tree = sql.case((zero, sql.constant("0.0")), default=sql.cast(sql.cast(part.tree, Type.DECIMAL), kind))
             return BoundTree(tree, texts(40, optional=optional))
         case ((Type.INTEGER | Type.DATE), Type.TEXT):
-            return BoundTree.of(cast(part.tree, kind), texts(40, optional=optional), (part,), str)
+            return BoundTree.of(sql.cast(part.tree, kind), texts(40, optional=optional), (part,), str)
         case Type.TEXT, _:
             return _read(part, kind)
     return None
@@ -106,21 +97,23 @@ def _cast(part: BoundTree, kind: Type) -> BoundTree | None:
 
 def _of_truth(part: BoundTree, yes: int | str, no: int | str) -> exp.Expr:
     """Return one value for true and one for false."""
-    return case((part.tree, constant(yes)), (exp.Not(this=exp.Paren(this=part.tree.copy())), constant(no)))
+    return sql.case((part.tree, sql.constant(yes)), (exp.Not(this=exp.Paren(this=part.tree.copy())), sql.constant(no)))
 
 
 def _read(part: BoundTree, kind: Type) -> BoundTree | None:
     """Return a text read as a number or a date; not a number, infinite or beyond the calendar is NULL."""
-    tree = try_cast(part.tree, kind)
+    tree = sql.try_cast(part.tree, kind)
     match kind:
         case Type.INTEGER:
             return BoundTree(tree, ExpressionDomain(kind))
         case Type.DECIMAL:
-            finite = operation(exp.LTE, function(exp.Abs, tree), constant(GREATEST_DOUBLE))
+            finite = sql.operation(exp.LTE, sql.function(exp.Abs, tree), sql.constant(GREATEST_DOUBLE))
             limit = Fraction(GREATEST_DOUBLE)
-            return BoundTree(case((finite, tree)), ExpressionDomain(kind, -limit, limit))
+            return BoundTree(sql.case((finite, tree)), ExpressionDomain(kind, -limit, limit))
         case Type.DATE:
-            return BoundTree(case((between(tree, constant(FIRST), constant(LAST)), tree)), calendar(optional=True))
+            return BoundTree(
+                sql.case((sql.between(tree, sql.constant(FIRST), sql.constant(LAST)), tree)), calendar(optional=True)
+            )
     return None
 
 
@@ -140,8 +133,8 @@ def _written_date(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand STRFTIME(d, '%Y-%m'): a date in writing, of %Y, %m, %d and what stands between them."""
     when = moment(mean(node.this), "STRFTIME")
     signs = check_pattern(str(sole(mean(node.args["format"]), "the pattern of STRFTIME")))
-    whole_date = cast(when.tree, Type.TEXT)
-    first, *others = (constant(plain) if plain else _cut(whole_date, *_SIGNS[sign]) for sign, plain in signs)
+    whole_date = sql.cast(when.tree, Type.TEXT)
+    first, *others = (sql.constant(plain) if plain else _cut(whole_date, *_SIGNS[sign]) for sign, plain in signs)
     tree = first
     for part in others:
         tree = exp.DPipe(this=tree, expression=part, safe=True)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.dates import written
@@ -26,17 +27,6 @@ from incrowd.queries.language.expressions.function import (
     sole,
     text,
 )
-from incrowd.queries.language.trees import (
-    as_decimal,
-    between,
-    case,
-    clamped,
-    constant,
-    fixed,
-    only_type,
-    operand,
-    operation,
-)
 
 _MOST_WILDCARDS = 5
 _LONGEST_PATTERN = 200
@@ -45,7 +35,7 @@ _LONGEST_PATTERN = 200
 def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:
     """Return meanings of one kind: a text written beside dates is a date, whole numbers beside decimals decimals.
 
-    >>> [part.type.value for part in together((fixed(1, Type.INTEGER), fixed(0.5, Type.DECIMAL)))]
+    >>> [part.type.value for part in together((sql.fixed(1, Type.INTEGER), sql.fixed(0.5, Type.DECIMAL)))]
     ['decimal', 'decimal']
     """
     kinds = {part.type for part in parts}
@@ -56,26 +46,28 @@ def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:
     if len(kinds) > 1:
         first, second, *_ = parts
         other = next((part for part in parts if part.type is not first.type), second)
-        raise InvalidParameter(f"{only_type(first.extent)} does not go with {only_type(other.extent)}: use CAST.")
+        raise InvalidParameter(
+            f"{sql.only_type(first.extent)} does not go with {sql.only_type(other.extent)}: use CAST."
+        )
     return tuple(parts)
 
 
 def _compare(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand = <> < <= > >=."""
     left, right = together((mean(node.this), mean(node.expression)))
-    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=_any_missing(left, right)))
+    return BoundTree(sql.operation(type(node), left.tree, right.tree), truth(optional=_any_missing(left, right)))
 
 
 def _same(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand IS NOT DISTINCT FROM and IS DISTINCT FROM: comparisons that are never missing."""
     left, right = together((mean(node.this), mean(node.expression)))
-    return BoundTree(operation(type(node), left.tree, right.tree), truth(optional=False))
+    return BoundTree(sql.operation(type(node), left.tree, right.tree), truth(optional=False))
 
 
 def _in_between(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x BETWEEN low AND high."""
     parts = together((mean(node.this), mean(node.args["low"]), mean(node.args["high"])))
-    return BoundTree(between(*(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+    return BoundTree(sql.between(*(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
 
 
 def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -85,7 +77,7 @@ def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
     parts = together([mean(node.this), *(mean(value) for value in node.expressions)])
     for part in parts[1:]:
         sole(part, "a value in the list after IN")
-    tree = exp.In(this=operand(parts[0].tree), expressions=[part.tree.copy() for part in parts[1:]])
+    tree = exp.In(this=sql.operand(parts[0].tree), expressions=[part.tree.copy() for part in parts[1:]])
     return BoundTree(tree, truth(optional=parts[0].optional))
 
 
@@ -96,7 +88,7 @@ def _is_a(node: exp.Expr, mean: Mean) -> BoundTree:
         condition(part, "IS TRUE")
     elif not isinstance(node.expression, exp.Null):
         raise QuestionRefused("IS goes with NULL, TRUE or FALSE: compare by = otherwise.")
-    return BoundTree(exp.Is(this=operand(part.tree), expression=node.expression.copy()), truth(optional=False))
+    return BoundTree(exp.Is(this=sql.operand(part.tree), expression=node.expression.copy()), truth(optional=False))
 
 
 def _like(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -106,7 +98,7 @@ def _like(node: exp.Expr, mean: Mean) -> BoundTree:
         raise QuestionRefused(
             f"LIKE takes at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} % and no backslash."
         )
-    tree: exp.Expr = exp.Like(this=operand(part.tree), expression=constant(pattern))
+    tree: exp.Expr = exp.Like(this=sql.operand(part.tree), expression=sql.constant(pattern))
     tree = exp.Not(this=tree) if node.args.get("negate") else tree
     return BoundTree(tree, truth(optional=part.optional))
 
@@ -114,14 +106,14 @@ def _like(node: exp.Expr, mean: Mean) -> BoundTree:
 def _combine(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand AND and OR."""
     parts = [condition(mean(side), type(node).__name__.upper()) for side in (node.this, node.expression)]
-    return BoundTree(operation(type(node), *(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
+    return BoundTree(sql.operation(type(node), *(part.tree for part in parts)), truth(optional=_any_missing(*parts)))
 
 
 def _negation(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand NOT."""
     part = condition(mean(node.this), "NOT")
     extent = listed(truth(optional=part.optional), (part,), lambda value: not value)
-    return BoundTree(exp.Not(this=operand(part.tree)), extent)
+    return BoundTree(exp.Not(this=sql.operand(part.tree)), extent)
 
 
 def _choose(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -181,7 +173,7 @@ def _extreme(node: exp.Expr, mean: Mean) -> BoundTree:
 def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CLAMP(x, low, high): what lies beyond an end is moved to it.
 
-    >>> values = iter((fixed(9, Type.INTEGER), fixed(0, Type.INTEGER), fixed(5, Type.INTEGER)))
+    >>> values = iter((sql.fixed(9, Type.INTEGER), sql.fixed(0, Type.INTEGER), sql.fixed(5, Type.INTEGER)))
     >>> clamp(exp.Anonymous(this="CLAMP", expressions=[exp.Null()] * 3), lambda _: next(values)).extent.values
     (5,)
     """
@@ -189,7 +181,7 @@ def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
         raise InvalidParameter("write CLAMP(x, low, high).")
     part, *ends = together([mean(value) for value in node.expressions])
     if not (part.extent.numeric or part.type is Type.DATE):
-        raise InvalidParameter(f"CLAMP works on numbers and dates, not on {only_type(part.extent)}.")
+        raise InvalidParameter(f"CLAMP works on numbers and dates, not on {sql.only_type(part.extent)}.")
     bottom, top = (sole(end, "an end of CLAMP") for end in ends)
     low, high = (end.ends[0] for end in ends)
     if low > high:
@@ -197,7 +189,7 @@ def clamp(node: exp.Expr, mean: Mean) -> BoundTree:
     start, end = (
         _moved(side, low, high, open_end) for side, open_end in ((part.extent.low, low), (part.extent.high, high))
     )
-    tree = clamped(part.tree, bottom, top)
+    tree = sql.clamped(part.tree, bottom, top)
     if part.type is Type.DECIMAL:
         extent = decimals(start, end, optional=part.optional)
     else:
@@ -231,7 +223,7 @@ def _chosen(tests: Sequence[BoundTree], results: Sequence[exp.Expr], default: ex
     optional = len(present_at) < len(nodes) or any(part.optional for part in parts.values())
     branches = [(test.tree, tree) for test, tree in zip(tests, trees[:-1], strict=True)]
     return BoundTree(
-        case(*branches, default=None if default is None else trees[-1]),
+        sql.case(*branches, default=None if default is None else trees[-1]),
         hull([part.extent for part in parts.values()], optional=optional),
     )
 
@@ -240,7 +232,7 @@ def _as_date(part: BoundTree) -> BoundTree:
     if part.type is not Type.TEXT:
         return part
     value: Constant = sole(part, "a date beside a column of dates")
-    return fixed(written(str(value)), Type.DATE)
+    return sql.fixed(written(str(value)), Type.DATE)
 
 
 def _widened(part: BoundTree) -> BoundTree:
@@ -248,7 +240,7 @@ def _widened(part: BoundTree) -> BoundTree:
         return part
     members = part.values
     values = None if members is None else tuple(float(value) for value in members)  # type: ignore[arg-type]
-    return BoundTree(as_decimal(part), replace(part.extent, type=Type.DECIMAL, values=values))
+    return BoundTree(sql.as_decimal(part), replace(part.extent, type=Type.DECIMAL, values=values))
 
 
 def _any_missing(*parts: BoundTree) -> bool:
