@@ -6,19 +6,22 @@ One check serves single queries and several that were paid for as one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
+from incrowd.core.words import counted
+from incrowd.drawing.markup import Description
+from incrowd.drawing.picture import Picture
 from incrowd.queries.answer import AnswerFiles, AnswerTable
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.question import AggregateKind
@@ -48,7 +51,7 @@ from incrowd.queries.steps.question import (
     Understand,
 )
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
-from incrowd.verifier.check import CheckOutcome, Problem, in_order, maybe, one, some
+from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order, maybe, one, some
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.verifier.slow_accountant.noise import concentrated_delta
 from incrowd.verifier.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
@@ -80,13 +83,31 @@ TABLE = (
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
 """The order of the steps of one query of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, QueryBatch, AnswerSet, CountGroups, CountBlocks, Combine)
-CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
-ORDER = (one(QueryBatch, Understand), some(*_STEPS[1:]), maybe(Combine))
 _FEW = 4
 
 
-def contradiction(statement: Statement) -> Problem | None:
+@dataclass(frozen=True, kw_only=True)
+class QueryCheck(Check):
+    """The files of answers, one for each query."""
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        return _contradiction(statement)
+
+    def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
+        tables = [part.table for part in self.reopen(statement, files).parts]
+        columns = "they are those that were asked for, and their intervals"
+        yield CheckOutcome("columns in the file", _columns(statement, tables), columns)
+        yield CheckOutcome("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
+
+    def recount(self, statement: Statement, output: Output) -> Problem | None:
+        tables = [pa.Table.from_batches(part.batches(), schema=part.schema) for part in output.parts]
+        return _columns(statement, tables) or _intervals(tables)
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:
+        return AnswerFiles(tuple(map(_read, files)))
+
+
+def _contradiction(statement: Statement) -> Problem | None:
     """Return that the steps of a query are out of order, that noise is worth more than it says, or other columns."""
     questions = questions_of(statement.steps)
     sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
@@ -140,25 +161,6 @@ def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Pro
         return Problem("there are other blocks than the questions of a set have groups")
     complete = len(named) == len(groups) or any(step.size == 1 for step in blocks)
     return None if complete else Problem("the blocks of a set of questions do not tell what is asked")
-
-
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-    """Read the files, one for each answer: their columns and their intervals."""
-    tables = [part.table for part in reopen(statement, files).parts]
-    message = "they are those that were asked for, and their intervals"
-    yield CheckOutcome("columns in the file", _columns(statement, tables), message)
-    yield CheckOutcome("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
-
-
-def recount(statement: Statement, output: Output) -> Problem | None:
-    """Hold answers that stay in memory against the statement."""
-    tables = [pa.Table.from_batches(part.batches(), schema=part.schema) for part in output.parts]
-    return _columns(statement, tables) or _intervals(tables)
-
-
-def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:  # noqa: ARG001 - other checks need it
-    """Read what was published, as anyone can."""
-    return AnswerFiles(tuple(map(_read, files)))
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
@@ -284,3 +286,22 @@ def chance_of(noise: NoiseOnSums, place: int, least: int) -> float:
         case CubeNoise(widths=widths, fine=fine, scale=scale):
             return cube_tail(widths, (fine, scale), place, least)
     raise TypeError("the law of this noise is not known here")
+
+
+class QueryPicture(Picture):
+    """An answer in a report: how many groups have noisy numbers; the numbers themselves are its table."""
+
+    evidence: Mapping[str, str] | None = {"groups": "Groups answered"}
+
+    def description(self, statement: Statement) -> Description:
+        groups = counted(int(statement.evidence["groups"]), "group")
+        full = f"Aggregates of {groups}, each with noise. No row is published."
+        return Description("Noisy numbers", full, "the noisy numbers of that person's group")
+
+
+CHECK = QueryCheck(
+    order=(one(QueryBatch, Understand), some(*_STEPS[1:]), maybe(Combine)),
+    nested=(AnswerSet, CountGroups, CountBlocks),
+    claims=(PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether),
+)
+PICTURE = QueryPicture()

@@ -13,8 +13,8 @@ import pytest
 
 from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
+from incrowd.queries.check import CHECK, questions_of
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.publication import publish_answer
@@ -125,9 +125,9 @@ def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_p
         assert desk.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
-    assert [len(steps) > 3 for steps in check.questions_of(certificate.steps)] == [True] * 3
+    assert [len(steps) > 3 for steps in questions_of(certificate.steps)] == [True] * 3
     assert caught(certificate.to_json()) is None
-    assert check.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
+    assert CHECK.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
 
 
 def test_an_interval_that_ends_before_it_begins_is_found_out(folder: Path) -> None:
@@ -137,10 +137,10 @@ def test_an_interval_that_ends_before_it_begins_is_found_out(folder: Path) -> No
     table = csv.read_csv(file)
     names = ["n_high" if name == "n_low" else "n_low" if name == "n_high" else name for name in table.column_names]
     csv.write_csv(table.rename_columns(names).select(table.column_names), file)
-    problems = [look.problem for look in check.looks(statement_of(certificate), (file,))]
+    problems = [look.problem for look in CHECK.inspect(statement_of(certificate), (file,))]
     assert [problem and problem.text for problem in problems] == [None, "an interval of 'n' ends before it begins"]
     csv.write_csv(table.drop_columns(["n_low"]), file)
-    assert next(check.looks(statement_of(certificate), (file,))).problem is not None
+    assert next(CHECK.inspect(statement_of(certificate), (file,))).problem is not None
 
 
 BATCH = (
@@ -167,7 +167,7 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
         files = tuple(tmp_path / f"{at}.parquet" for at in range(len(parts)))
         for file, part in zip(files, parts, strict=True):
             pq.write_table(part, file)
-        assert next(check.looks(statement_of(certificate), files)).problem is not None
+        assert next(CHECK.inspect(statement_of(certificate), files)).problem is not None
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.steps.step import walk
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
-from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
+from incrowd.queries.check import CHECK
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
@@ -72,7 +72,7 @@ def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delt
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
     assert caught(certificate.to_json()) is None
-    assert check.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
+    assert CHECK.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
     assert same_plan(certificate, policy)
 
 
