@@ -22,11 +22,10 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms
 from tests.contract import kinds
 from tests.contract.questions import LIMITED, LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load

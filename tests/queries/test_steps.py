@@ -16,8 +16,8 @@ from incrowd.core.statement import Statement
 from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
-from incrowd.queries.measurement import QuestionPlan
+from incrowd.queries.check import CHECK
+from incrowd.queries.measurement import QueryPlan
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution, Combine
@@ -29,39 +29,39 @@ _TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "ste
 """Fields of steps that say what was asked, and on which no loss depends."""
 
 
-def released(plan: QuestionPlan) -> tuple[str, ...]:
+def released(plan: QueryPlan) -> tuple[str, ...]:
     """The columns of the answers, without intervals."""
     if isinstance(plan.steps[-1], Combine):
         return plan.steps[-1].columns
     return tuple(name for step in walk(plan.steps) for name in getattr(step, "columns", ()))
 
 
-def statement(plan: QuestionPlan, steps: tuple[Step, ...]) -> Statement:
+def statement(plan: QueryPlan, steps: tuple[Step, ...]) -> Statement:
     return Statement(ClaimBasis(plan.guarantee, steps, plan.numbers), plan.claims, released(plan))
 
 
 @pytest.fixture(params=PLANS)
-def plan(request: pytest.FixtureRequest) -> QuestionPlan:
+def plan(request: pytest.FixtureRequest) -> QueryPlan:
     return PLANS[request.param]
 
 
-def test_steps_and_claims_are_read_back_as_they_were_written(plan: QuestionPlan) -> None:
-    assert tuple(step_of(step.to_json(), STEPS) for step in plan.steps) == plan.steps
-    assert tuple(claim_of(claim.to_json(), CLAIMS) for claim in plan.claims) == plan.claims
-    assert in_order(plan.steps, ORDER)
-    assert contradiction(statement(plan, plan.steps)) is None
+def test_steps_and_claims_are_read_back_as_they_were_written(plan: QueryPlan) -> None:
+    assert tuple(step_of(step.to_json(), CHECK.steps) for step in plan.steps) == plan.steps
+    assert tuple(claim_of(claim.to_json(), CHECK.claims) for claim in plan.claims) == plan.claims
+    assert in_order(plan.steps, CHECK.order)
+    assert CHECK.contradiction(statement(plan, plan.steps)) is None
 
 
-def test_guarantee_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
+def test_guarantee_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QueryPlan) -> None:
     guarantee = fold(plan.steps, plan.unit, plan.guarantee.delta)
     assert guarantee == plan.guarantee
     assert claims_of(ClaimBasis(guarantee, plan.steps, numbers_of(plan.claims))) == plan.claims
 
 
-def test_an_unknown_key_is_refused(plan: QuestionPlan) -> None:
+def test_an_unknown_key_is_refused(plan: QueryPlan) -> None:
     for step in walk(plan.steps):
         with pytest.raises(InvalidParameter):
-            step_of({**step.to_json(), "certified": "GDPR"}, STEPS)
+            step_of({**step.to_json(), "certified": "GDPR"}, CHECK.steps)
 
 
 def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -85,7 +85,7 @@ def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield where, forged
 
 
-def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan: QuestionPlan) -> None:
+def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan: QueryPlan) -> None:
     """Every width, scale, sensitivity, row and threshold decides: another gives another guarantee, or none."""
     shared = any(isinstance(step, SharedGaussianNoise) for step in plan.steps)
     people = any(isinstance(step, AddUp) and step.people for step in plan.steps)
@@ -93,7 +93,7 @@ def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan:
     for place, step in enumerate(plan.steps):
         for where, plain in changed(step.to_json()):
             try:
-                steps = (*plan.steps[:place], step_of(plain, STEPS), *plan.steps[place + 1 :])
+                steps = (*plan.steps[:place], step_of(plain, CHECK.steps), *plan.steps[place + 1 :])
                 same = fold(steps, plan.unit, plan.guarantee.delta) == plan.guarantee
             except IncrowdError:
                 continue
@@ -113,7 +113,7 @@ def test_a_threshold_that_is_too_low_for_its_delta_is_found_out(name: str, chang
         else step
         for step in plan.steps
     )
-    problem = contradiction(statement(plan, steps))
+    problem = CHECK.contradiction(statement(plan, steps))
     assert problem is not None
     assert problem.text == "the threshold is too low for its delta"
 
@@ -124,10 +124,10 @@ def test_gaussian_noise_that_claims_a_smaller_share_is_found_out() -> None:
     noise = plan.steps[place]
     assert isinstance(noise, SharedGaussianNoise)
     narrow = SharedGaussianNoise(tuple(scale * 9 / 10 for scale in noise.scales), noise.epsilon, noise.delta)
-    assert contradiction(statement(plan, (*plan.steps[:place], narrow, *plan.steps[place + 1 :]))) is not None
+    assert CHECK.contradiction(statement(plan, (*plan.steps[:place], narrow, *plan.steps[place + 1 :]))) is not None
     for share in ((noise.epsilon / 2, noise.delta), (noise.epsilon, noise.delta / 2)):
         steps = (*plan.steps[:place], SharedGaussianNoise(noise.scales, *share), *plan.steps[place + 1 :])
-        problem = contradiction(statement(plan, steps))
+        problem = CHECK.contradiction(statement(plan, steps))
         assert problem is not None
         assert problem.text == "the noise costs more than its epsilon and delta"
         assert fold(steps, plan.unit, plan.guarantee.delta) != plan.guarantee
@@ -143,7 +143,7 @@ def test_the_slow_route_finds_how_far_a_row_moves_the_scores_of_a_quantile(
     moved = max(at.numerator, at.denominator - at.numerator)
     for sensitivity, right in ((moved, True), (moved + 1, True), (moved - 1, False)):
         pick = PrivatePick("median", AggregateKind.QUANTILE, 5, Fraction(1), sensitivity, Fraction(2), at, score)
-        problem = contradiction(statement(plan, (*plan.steps[:place], pick, *plan.steps[place + 1 :])))
+        problem = CHECK.contradiction(statement(plan, (*plan.steps[:place], pick, *plan.steps[place + 1 :])))
         assert (problem is None) == right
         assert right or (problem and problem.text == "one row moves the scores of a pick further than its steps say")
 
@@ -171,7 +171,10 @@ def test_a_question_out_of_order_is_no_question() -> None:
         if isinstance(steps[at], PrivatePick) and isinstance(steps[at + 1], PrivatePick):
             continue
         swapped = (*steps[:at], steps[at + 1], steps[at], *steps[at + 2 :])
-        assert not in_order(swapped, ORDER) or contradiction(statement(PLANS["sums and picks"], swapped)) is not None
+        assert (
+            not in_order(swapped, CHECK.order)
+            or CHECK.contradiction(statement(PLANS["sums and picks"], swapped)) is not None
+        )
 
 
 def test_each_dataset_has_the_guarantee_for_its_own_unit() -> None:
@@ -184,7 +187,7 @@ def test_each_dataset_has_the_guarantee_for_its_own_unit() -> None:
     assert guarantees["staff"].loss == plan.guarantee.loss
 
 
-def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QuestionPlan) -> None:
+def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QueryPlan) -> None:
     """Cube noise is one for all numbers of a group, and a pick has none: no number has noise of its own there."""
     for claim in plan.claims:
         texts = [each.text for each in claim.preconditions]

@@ -25,7 +25,7 @@ from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
 from incrowd.workflows.query.history import HistoryRange
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import QueryService
 
 OFFICER = AccessDecision("data protection officer", "a test")
@@ -85,13 +85,13 @@ class FakeQueries:
     def history(self) -> FakeHistory:
         return FakeHistory(self)
 
-    def price(self, request: QueryRequest | QueryBatch) -> Plain:
+    def price(self, request: QueryRequest | BatchRequest) -> Plain:
         cost = {"cost": {"epsilon": str(request.terms.epsilon), "delta": "0"}}
-        if isinstance(request, QueryBatch):
+        if isinstance(request, BatchRequest):
             return Plain(cost | {"each": list(request.questions)})
         return Plain(cost | {"datasets": [self._table(request)]})
 
-    def prepare(self, request: QueryRequest | QueryBatch) -> Waiting:
+    def prepare(self, request: QueryRequest | BatchRequest) -> Waiting:
         return Waiting(self, request)
 
     def recall(self, request: QueryRequest) -> None:
@@ -174,11 +174,11 @@ class Waiting:
     """A query or a batch that is planned; what is heavy is more work than a pace."""
 
     queries: FakeQueries
-    request: QueryRequest | QueryBatch
+    request: QueryRequest | BatchRequest
 
     @property
     def query_id(self) -> str:
-        return "; ".join(self.request.questions) if isinstance(self.request, QueryBatch) else self.request.sql
+        return "; ".join(self.request.questions) if isinstance(self.request, BatchRequest) else self.request.sql
 
     @property
     def steps(self) -> int:

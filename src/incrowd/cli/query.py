@@ -127,7 +127,7 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the questions of a file, which are separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
-    from incrowd.workflows.query.request import REPEATED, BatchAnswer, CostEstimate, QueryBatch
+    from incrowd.workflows.query.request import REPEATED, BatchAnswer, BatchRequest, CostEstimate
     from incrowd.workflows.query.service import publish_answer
     from incrowd.workflows.release.deliver import Destination
 
@@ -138,7 +138,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
-    asking = QueryBatch(split_questions(text), terms_of(options), options.analyst)
+    asking = BatchRequest(split_questions(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
         found: CostEstimate | BatchAnswer = service.price(asking) if options.price else service.ask(asking)
     if options.out is not None and isinstance(found, BatchAnswer):
@@ -156,7 +156,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
 def _answer_classically(options: QueryOptions, how: str) -> None:
     """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
     from incrowd.drawing.answer import number
-    from incrowd.queries.classical.protections import protection_of
+    from incrowd.queries.classical_answers import protection_of
     from incrowd.workflows.query.classical import ask_classical
 
     paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
@@ -228,7 +228,7 @@ def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
 
     from incrowd.drawing.answer import UNDECLARED
 
-    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).shown
+    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).rendered
     notes = [f"{UNDECLARED} --verbose lists them."] if folded else []
     print_table(title, lines or [("",) * len(header)], "\n".join((*notes, *answer.notes)), header=header)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CHAIN = "chain"
 OTHERS = {
-    "question": "incrowd.queries",
+    "question": "incrowd.queries.check",
     "coarser table": "incrowd.workflows.coarsen",
     CHAIN: "incrowd.methods.perturbation.chain",
     "private look": "incrowd.workflows.plan.preview",

@@ -26,8 +26,8 @@ from incrowd.engines.sql.duckdb import Warehouse, warehouse
 from incrowd.engines.sql.engine import SampledTable, StoredTable, tables_read
 from incrowd.errors import SourceUnreadable
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
 from incrowd.queries.language.tables import ready_rows
+from incrowd.queries.question import Relation
 
 LISTED = ("medium", "low", "high", "", "Z", "it's", "é", "e\u0301", "LOW", "7", "a%b_c", "\\")
 """In no order that texts have."""

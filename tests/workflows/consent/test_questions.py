@@ -20,7 +20,7 @@ from incrowd.queries.answer import Answer
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
 from incrowd.workflows.query.tables import admission_to, gated_rows
 from incrowd.workflows.verify.verify import verify
@@ -76,7 +76,7 @@ def test_a_withdrawal_counts_from_the_next_question_on_and_kept_answers_stay(tmp
 def test_a_batch_is_gated_and_a_certificate_of_an_answer_makes_the_same_plan(tmp_path: Path) -> None:
     made = consented(RICH, tmp_path, HALF)
     with service(made) as opened:
-        together = opened.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
+        together = opened.ask(BatchRequest((COUNT, "SELECT COUNT(*) AS m FROM people WHERE sex = 'F'"), MANY))
         alone = opened.ask(QueryRequest(COUNT, MANY)).certificate
     women = sum(row["sex"] == "F" and row["id"] in set(HALF) for row in ROWS.to_pylist())
     found = [first(answer) for answer in together.answers]

@@ -15,7 +15,7 @@ from incrowd.queries.batch import Batch
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.query import planning
 from incrowd.workflows.query.planning import plan_together
-from incrowd.workflows.query.request import QueryBatch
+from incrowd.workflows.query.request import BatchRequest
 from incrowd.workflows.query.tables import declared_units
 from tests.workflows.query.test_service import COUNT, asking, service_of
 
@@ -23,8 +23,8 @@ ALL, OLD = "SELECT COUNT(*) AS n FROM people", "SELECT COUNT(*) AS n FROM people
 MEAN, MEANS = "SELECT AVG(age) AS a FROM people", "SELECT sex, AVG(age) AS a FROM people GROUP BY sex"
 
 
-def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> QueryBatch:
-    return QueryBatch(questions, QueryTerms(epsilon=Fraction(epsilon)), analyst)
+def several(*questions: str, analyst: str | None = None, epsilon: str = "1") -> BatchRequest:
+    return BatchRequest(questions, QueryTerms(epsilon=Fraction(epsilon)), analyst)
 
 
 def test_each_question_has_its_answer_in_its_place_and_the_same_again_is_free(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_several_are_held_to_the_cost_and_the_work_of_one(tmp_path: Path, monkey
         )
         service.planner.batches.clear()
         service.price(several(MEANS, epsilon="0.1"))
-        with pytest.raises(QuestionRefused, match=r"^all questions together: one person could make"):
+        with pytest.raises(QuestionRefused, match=r"^all questions together: the duration of this query"):
             service.price(several(MEAN, MEANS, epsilon="0.1"))
 
 

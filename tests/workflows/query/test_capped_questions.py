@@ -15,7 +15,7 @@ from incrowd.queries.steps.question import BoundContribution
 from incrowd.verifier.check import Problem
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.recompute import recomputed_plan
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import open_queries
 
 COUNT = "SELECT country, COUNT(*) AS n FROM visits GROUP BY country"
@@ -54,7 +54,7 @@ def test_of_four_equal_countries_none_is_missing_and_the_caps_are_said(tmp_path:
         again = service.ask(QueryRequest(COUNT, PAID))
         assert again.repeated
         assert again.answer.note == CAPS
-        both = service.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
+        both = service.ask(BatchRequest((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID))
         assert [answer.note for answer in both.answers] == [
             CAPS,
             CAPS.replace(", and at most 2 groups of each person", ""),
@@ -65,7 +65,7 @@ def test_plans_of_capped_questions_are_made_again_from_their_certificates(tmp_pa
     policy = policy_of(tmp_path)
     with open_queries([policy]) as service:
         alone = service.ask(QueryRequest(COUNT, PAID)).certificate
-        both = service.ask(QueryBatch((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
+        both = service.ask(BatchRequest((COUNT, "SELECT COUNT(*) AS n FROM visits"), PAID)).certificate
     for certificate in (alone, both):
         made = recomputed_plan(certificate, policy)
         assert not isinstance(made, Problem)

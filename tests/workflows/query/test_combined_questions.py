@@ -20,7 +20,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import Combine, Understand
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import verify
@@ -114,8 +114,8 @@ def _passes(folder: Path, change: Callable[[dict[str, Any]], Any], **held: Any) 
 def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         before = service.budgets.ledger.chain.head()
-        with pytest.raises(QuestionRefused, match="asked alone"):
-            service.ask(QueryBatch((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
+        with pytest.raises(QuestionRefused, match="ask UNION ALL alone"):
+            service.ask(BatchRequest((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
             service.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
         with pytest.raises(InvalidParameter, match="different types"):
@@ -136,5 +136,5 @@ def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
         service.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
-        with pytest.raises(QuestionRefused, match="take long"):
+        with pytest.raises(QuestionRefused, match="the duration of this query"):
             service.prepare(QueryRequest(f"{UNION} LIMIT 1", QueryTerms(epsilon=Fraction(1))))

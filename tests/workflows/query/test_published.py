@@ -13,11 +13,11 @@ import pytest
 
 from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
+from incrowd.queries.check import CHECK, questions_of
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
-from incrowd.workflows.query.request import QueryBatch
+from incrowd.workflows.query.request import BatchRequest
 from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
@@ -114,20 +114,20 @@ def test_what_an_answer_says_cannot_be_changed_anywhere(tmp_path: Path, name: st
         else:
             paid = QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))
             texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
-            plain = service.ask(QueryBatch(texts, paid)).certificate.to_json()
+            plain = service.ask(BatchRequest(texts, paid)).certificate.to_json()
     require_all_caught(plain)
 
 
 def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_path: Path) -> None:
     texts = (MANY, "SELECT COUNT(*) AS n FROM people", "SELECT AVG(age) AS a FROM people WHERE sex = 'F'")
     with service_of(tmp_path) as service:
-        answered = service.ask(QueryBatch(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
+        answered = service.ask(BatchRequest(texts, QueryTerms(epsilon=Fraction(2), delta=Fraction(1, 10**7))))
         assert service.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
-    assert [len(steps) > 3 for steps in check.questions_of(certificate.steps)] == [True] * 3
+    assert [len(steps) > 3 for steps in questions_of(certificate.steps)] == [True] * 3
     assert caught(certificate.to_json()) is None
-    assert check.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
+    assert CHECK.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
 
 
 def test_an_interval_that_ends_before_it_begins_is_found_out(folder: Path) -> None:
@@ -137,10 +137,10 @@ def test_an_interval_that_ends_before_it_begins_is_found_out(folder: Path) -> No
     table = csv.read_csv(file)
     names = ["n_high" if name == "n_low" else "n_low" if name == "n_high" else name for name in table.column_names]
     csv.write_csv(table.rename_columns(names).select(table.column_names), file)
-    problems = [look.problem for look in check.looks(statement_of(certificate), (file,))]
+    problems = [look.problem for look in CHECK.inspect(statement_of(certificate), (file,))]
     assert [problem and problem.text for problem in problems] == [None, "an interval of 'n' ends before it begins"]
     csv.write_csv(table.drop_columns(["n_low"]), file)
-    assert next(check.looks(statement_of(certificate), (file,))).problem is not None
+    assert next(CHECK.inspect(statement_of(certificate), (file,))).problem is not None
 
 
 BATCH = (
@@ -155,7 +155,7 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
     tmp_path: Path, form: str
 ) -> None:
     with service_of(tmp_path) as service:
-        answered = service.ask(QueryBatch(BATCH, QueryTerms(epsilon=Fraction(1))))
+        answered = service.ask(BatchRequest(BATCH, QueryTerms(epsilon=Fraction(1))))
         assert answered.answers[0].table.num_rows == 0
         certificate = publish_answer(answered, service.budgets.ledger, Destination(tmp_path / "out", form))
         found = verify(tmp_path / "out", ledger=service.budgets.ledger, policy=service.planner.policies[0])
@@ -167,7 +167,7 @@ def test_answers_of_a_batch_are_published_where_one_has_no_rows_and_each_file_ha
         files = tuple(tmp_path / f"{at}.parquet" for at in range(len(parts)))
         for file, part in zip(files, parts, strict=True):
             pq.write_table(part, file)
-        assert next(check.looks(statement_of(certificate), files)).problem is not None
+        assert next(CHECK.inspect(statement_of(certificate), files)).problem is not None
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the
     tmp_path: Path, sql: str
 ) -> None:
     with service_of(tmp_path) as service:
-        with pytest.raises(InvalidParameter, match="give it another name"):
+        with pytest.raises(InvalidParameter, match="is an end of the interval"):
             service.ask(asking(sql))
         if "CROSS" not in sql:
-            with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
-                service.ask(QueryBatch((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
+            with pytest.raises(InvalidParameter, match=r"question 1: .* is an end of the interval"):
+                service.ask(BatchRequest((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
         assert service.budgets.status("people").totals.charges == 0

@@ -16,14 +16,14 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.steps.step import walk
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
-from incrowd.queries import check
 from incrowd.queries.answer import AnswerTables
+from incrowd.queries.check import CHECK
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.recompute import recomputed_plan
-from incrowd.workflows.query.request import QueryBatch
+from incrowd.workflows.query.request import BatchRequest
 from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import service_of
@@ -37,8 +37,8 @@ TABLES = (
 MEAN = "SELECT AVG(age) AS m FROM people"
 
 
-def together(*texts: str, epsilon: str = "1", delta: str = "0") -> QueryBatch:
-    return QueryBatch(texts, QueryTerms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
+def together(*texts: str, epsilon: str = "1", delta: str = "0") -> BatchRequest:
+    return BatchRequest(texts, QueryTerms(epsilon=Fraction(epsilon), delta=Fraction(delta)))
 
 
 def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
@@ -72,7 +72,7 @@ def test_a_set_is_answered_for_one_charge_and_planned_again(tmp_path: Path, delt
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
     assert caught(certificate.to_json()) is None
-    assert check.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
+    assert CHECK.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
     assert same_plan(certificate, policy)
 
 

@@ -80,7 +80,7 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(
     spent = [service.budgets.report(None) for service in services]
     for service in services:
         kind, words = outcome(service, ATTACK)
-        assert (kind, "one person could make" in str(words)) == ("QuestionRefused", True)
+        assert (kind, "the duration of this query" in str(words)) == ("QuestionRefused", True)
     assert [service.budgets.report(None) for service in services] == spent
 
 

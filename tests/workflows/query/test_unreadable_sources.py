@@ -16,7 +16,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
 from tests.postgres_tables import ask, load
 from tests.texts import broken_texts
@@ -70,7 +70,7 @@ def test_rows_that_can_no_longer_be_read_cost_nothing(
         with pytest.raises(SourceUnreadable, match="line"):
             service.ask(asking(COUNT, rate))
         with pytest.raises(SourceUnreadable, match="line"):
-            service.ask(QueryBatch((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
+            service.ask(BatchRequest((COUNT, AGES), QueryTerms(epsilon=Fraction(1)), None))
         assert charged(service) == 0
 
 

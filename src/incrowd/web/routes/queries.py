@@ -13,8 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
-from incrowd.queries.language.parameters import Parameter, bind_parameters
-from incrowd.queries.language.reading import is_explain
+from incrowd.queries.language.reading import Parameter, bind_parameters, is_explain
 from incrowd.queries.question import QueryTerms
 from incrowd.web import replies
 from incrowd.web.answering import JsonDocument, Prepared, QueryTask, ReadyDocument, reply_to
@@ -36,7 +35,7 @@ from incrowd.web.shapes import (
 )
 from incrowd.workflows.query.history import HistoryRange
 from incrowd.workflows.query.planning import numbered
-from incrowd.workflows.query.request import QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryRequest
 
 router = APIRouter()
 _QUERIES: dict[str, Any] = {
@@ -120,7 +119,7 @@ async def _reply_to_batch(action: str, batch: BatchShape, caller: Caller, servic
 
     def prepare() -> Prepared:
         terms = QueryTerms(batch.epsilon, Fraction(0) if batch.delta is None else batch.delta)
-        request, queries = QueryBatch(_bound_batch(batch), terms, caller.analyst), caller.queries(services)
+        request, queries = BatchRequest(_bound_batch(batch), terms, caller.analyst), caller.queries(services)
         if action == "query_batch":
             return queries.prepare(request)
         estimate = queries.price(request)

@@ -19,11 +19,9 @@ from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused, Refused
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
-from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
-from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.classical_answers import MOST_AUDITED, AnswerClassically, Audited, Auditor, Protection
+from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuery, QuerySet, number_rows, plain_question
+from incrowd.queries.question import AggregateKind, Catalog, Relation
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
@@ -82,7 +80,7 @@ def ask_classical(service: QueryService, sql: str, protection: Protection) -> Cl
 class _Classical:
     """A query, how it is answered, and the secret by which copies and audits stay the same."""
 
-    question: PlainQuestion
+    question: PlainQuery
     relation: Relation
     protection: Protection
     secret: bytes
@@ -109,7 +107,7 @@ class _Classical:
         dataset = str(self.relation.dataset)
         if isinstance(protection, Audited) and query_set.kind is AggregateKind.SUM:
             _audit(self.book, dataset, query_set, fingerprint)
-        value = protection.answer(query_set, fingerprint.encode() + self.secret)
+        value = protection.answer(replace(query_set, secret=fingerprint.encode() + self.secret))
         about = (protection.name, str(protection.source), str(protection.broken_by))
         return ClassicalAnswer(self.question.text, dataset, *about, None if value is None else float(value))
 
@@ -125,7 +123,7 @@ def _check_apart(service: QueryService, dataset: str) -> None:
         )
 
 
-def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
+def _check_auditable(plain: PlainQuery, relation: Relation) -> None:
     sensitive = {column.name.casefold() for column in relation.schema.columns if column.role is Role.SENSITIVE}
     if plain.conditions & sensitive:
         raise QuestionRefused(
@@ -152,7 +150,7 @@ def _all_rows(relation: Relation) -> exp.Select:
     return exp.select(*names).from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
 
 
-def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QuerySet:
+def _query_set(plain: PlainQuery, relation: Relation, rows: Source) -> QuerySet:
     size = sum(batch.num_rows for batch in rows.batches([PLACE]))
     question = plain.bind(Catalog((relation,)), size)
     stored = StoredTable(rows, number_rows(relation, size).schema)

@@ -13,23 +13,22 @@ from incrowd.engines.sql.engine import QueryTables
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.measurement import QuestionPlan
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.measurement import QueryPlan
+from incrowd.queries.question import Catalog, Query, QueryTerms
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import LruCache, query_digest
 from incrowd.workflows.query.budgets import check_account, check_highest_cost
-from incrowd.workflows.query.request import QueryBatch, QueryEstimate, QueryRequest
+from incrowd.workflows.query.request import BatchRequest, QueryEstimate, QueryRequest
 from incrowd.workflows.query.tables import declared_units
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Request = QueryRequest | QueryBatch
+Request = QueryRequest | BatchRequest
 _PLANS, _BATCHES = 256, 4
 """How many plans are remembered: one of a batch is large."""
 
@@ -43,7 +42,7 @@ class PlannedQuery:
     tells for each query of the request which answer it has.
     """
 
-    plan: QuestionPlan
+    plan: QueryPlan
     estimates: Callable[[], tuple[QueryEstimate, ...]]
     statistics: tuple[exp.Query, ...]
     notes: tuple[str, ...]
@@ -75,7 +74,7 @@ class QueryPlanner:
 
         A batch is planned once for each analyst: planning it takes time, which would show others that it was asked.
         """
-        if isinstance(request, QueryBatch):
+        if isinstance(request, BatchRequest):
             key = self._key(request), request.analyst
             return self.batches.get_or_make(key, lambda: self._plan_batch(request))
         return self.plans.get_or_make(self._key(request), lambda: self._plan(request))
@@ -118,7 +117,7 @@ class QueryPlanner:
             steps,
         )
 
-    def _plan_batch(self, request: QueryBatch) -> PlannedQuery:
+    def _plan_batch(self, request: BatchRequest) -> PlannedQuery:
         understood = understand_all(request.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
         first = {question.text: number for number, question in reversed(list(enumerate(understood, start=1)))}
         numbers = sorted(first.values())
@@ -192,9 +191,9 @@ def refusing(subject: str) -> Iterator[None]:
         raise type(problem)(f"{subject}: {problem}") from None
 
 
-def understand_all(texts: Sequence[str], understand: Callable[[str], Question]) -> list[Question]:
+def understand_all(texts: Sequence[str], understand: Callable[[str], Query]) -> list[Query]:
     """Return the queries of a batch as they are understood, if all of them are about one dataset."""
-    questions = list[Question]()
+    questions = list[Query]()
     for number, text in enumerate(texts, start=1):
         with numbered(number):
             questions.append(understand(text))
@@ -205,7 +204,7 @@ def understand_all(texts: Sequence[str], understand: Callable[[str], Question]) 
     return questions
 
 
-def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
+def plan_together(questions: Mapping[int, Query], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
     """Plan different queries together, by their numbers.
 
     A refusal names the query that would be refused alone, unless all of them would be for the same reason.
@@ -222,7 +221,7 @@ def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTer
         raise
 
 
-def _refusal(question: Question, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
+def _refusal(question: Query, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
     """Return why a query is refused alone, or None."""
     try:
         batch([question], unit, terms)

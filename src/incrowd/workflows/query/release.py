@@ -14,7 +14,7 @@ from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
 from incrowd.workflows.query.budgets import Budgets, cost_to_first
 from incrowd.workflows.query.planning import PlannedQuery, Request
-from incrowd.workflows.query.request import BatchAnswer, QueryBatch
+from incrowd.workflows.query.request import BatchAnswer, BatchRequest
 from incrowd.workflows.release.certify import PlanFacts, dataset_of
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import Delivered, OpenedRows, PendingRelease, ReleaseOrder
@@ -66,7 +66,7 @@ class InAnswerStore(Generic[T]):
         request, planned, entry = self.prepared.request, self.prepared.planned, made.executed.entry
         answers = made.output.answers
         texts = [answer.to_text() for answer in answers]
-        text = f"[{','.join(texts)}]" if isinstance(request, QueryBatch) else texts[0]
+        text = f"[{','.join(texts)}]" if isinstance(request, BatchRequest) else texts[0]
         new = StoredAnswer(text, certificate, entry.sequence, request.analyst or EVERYONE)
         stored = self.answers.store(planned.query_id, new)
         reply = BatchAnswer(

@@ -41,7 +41,7 @@ class QueryRequest:
 
 
 @dataclass(frozen=True)
-class QueryBatch:
+class BatchRequest:
     """Several queries about one dataset that are planned together and paid for as one, by no account."""
 
     account: ClassVar[None] = None
@@ -168,7 +168,7 @@ class BatchAnswer:
 
     def _repr_html_(self) -> str:
         cards = (
-            answer_card(f"answer {number}", answer.shown, answer.notes)
+            answer_card(f"answer {number}", answer.rendered, answer.notes)
             for number, answer in enumerate(self.answers, start=1)
         )
         return "".join(cards) + card("cost of all", facts(self.costs), note=self._note)
@@ -195,7 +195,7 @@ class QueryAnswer(BatchAnswer):
 
     def _repr_html_(self) -> str:
         lines = [*self.costs, ("certificate", self.certificate.id)]
-        return answer_card("answer", self.answer.shown, (*self.answer.notes, *filter(None, [self._note])), lines)
+        return answer_card("answer", self.answer.rendered, (*self.answer.notes, *filter(None, [self._note])), lines)
 
 
 def _plain_costs(cost: Amount, left: Mapping[str, Amount | None]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from incrowd.workflows.query.history import AnswerHistory, PaymentIndex
 from incrowd.workflows.query.open_charges import OpenCharges, QueryInFlight, open_charges
 from incrowd.workflows.query.planning import PlannedQuery, QueryPlanner, Request
 from incrowd.workflows.query.release import InAnswerStore, QueryRows, answer_order
-from incrowd.workflows.query.request import BatchAnswer, CostEstimate, QueryAnswer, QueryBatch, QueryRequest
+from incrowd.workflows.query.request import BatchAnswer, BatchRequest, CostEstimate, QueryAnswer, QueryRequest
 from incrowd.workflows.query.tables import admission_to, available, describe_catalog, gated_rows, open_tables
 from incrowd.workflows.release.deliver import Destination, write_files
 from incrowd.workflows.release.run import finish, pending
@@ -82,13 +82,13 @@ class QueryService:
             repeated,
             tuple(query.sql(dialect="duckdb", pretty=True) for query in planned.statistics),
             planned.notes,
-            tuple(estimates[place] for place in planned.places) if isinstance(request, QueryBatch) else (),
+            tuple(estimates[place] for place in planned.places) if isinstance(request, BatchRequest) else (),
         )
 
     @overload
     def ask(self, request: QueryRequest) -> QueryAnswer: ...
     @overload
-    def ask(self, request: QueryBatch) -> BatchAnswer: ...
+    def ask(self, request: BatchRequest) -> BatchAnswer: ...
     def ask(self, request: Request) -> BatchAnswer:
         """Charge a query or a batch, read the rows, add noise, certify and store; or return the stored answer."""
         return self.prepare(request).ask()
@@ -96,7 +96,7 @@ class QueryService:
     @overload
     def prepare(self, request: QueryRequest) -> PreparedQuery[QueryAnswer]: ...
     @overload
-    def prepare(self, request: QueryBatch) -> PreparedQuery[BatchAnswer]: ...
+    def prepare(self, request: BatchRequest) -> PreparedQuery[BatchAnswer]: ...
     def prepare(self, request: Request) -> PreparedQuery[Any]:
         """Plan a query or a batch, or refuse it; no row is read and nothing is written."""
         return PreparedQuery(self, request, self.planner.plan(request))
@@ -223,7 +223,7 @@ class PreparedQuery(Generic[T]):
 
     def reply(self, answer: BatchAnswer) -> T:
         """Return the answers to what was measured as the answer to the request."""
-        reply: Any = answer.placed(self.planned.places) if isinstance(self.request, QueryBatch) else answer.alone
+        reply: Any = answer.placed(self.planned.places) if isinstance(self.request, BatchRequest) else answer.alone
         return reply  # type: ignore[no-any-return]
 
 

@@ -37,9 +37,9 @@ from incrowd.errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import ready_rows, table_rows
+from incrowd.queries.question import Catalog, Relation
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy

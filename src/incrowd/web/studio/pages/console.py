@@ -181,7 +181,7 @@ def _text(stored: StoredAnswer) -> str:
 
 
 def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, Any]:
-    header, lines, folded = answer.shown
+    header, lines, folded = answer.rendered
     accounting = stored.certificate.accounting
     several = [f"The first of {len(stored.answers)} answers that were paid for as one."] if stored.answers[1:] else []
     last = REPEATED if again else coverage(answer)
@@ -230,7 +230,7 @@ def _history(answers: Answers, policy: Policy) -> list[dict[str, Any]]:
     found = []
     for each in reversed(stored):
         answer, accounting = each.answers[0], each.certificate.accounting
-        _, lines, _ = answer.shown
+        _, lines, _ = answer.rendered
         first = " · ".join(lines[0]) if lines else "no group"
         found.append(
             {
