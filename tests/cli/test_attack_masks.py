@@ -27,7 +27,7 @@ def written(folder: Path, release: dict[str, object]) -> None:
 def test_the_gate_closes_on_a_mask_of_strength_near_zero(mask: str, run: Runner, tmp_path: Path) -> None:
     written(tmp_path, WEAK[mask])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
-    attack = "attack out --policy policy.yaml --against data.csv --outsiders others.csv --threshold 0.4"
+    attack = "attack out --policy policy.yaml --against data.csv --control others.csv --threshold 0.4"
     for name in ("linkage", "homogeneity", "inference"):
         outcome = run(f"{attack} --attack {name} --json")
         (finding,) = json.loads(outcome.out)["findings"]
@@ -38,7 +38,7 @@ def test_the_gate_closes_on_a_mask_of_strength_near_zero(mask: str, run: Runner,
 def test_the_gate_stays_open_on_a_mask_that_hides_people(run: Runner, tmp_path: Path) -> None:
     written(tmp_path, STRONG["noise"])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
-    attack = "attack out --policy policy.yaml --against data.csv --outsiders others.csv --threshold 0.4"
+    attack = "attack out --policy policy.yaml --against data.csv --control others.csv --threshold 0.4"
     assert run(f"{attack} --attack linkage --attack homogeneity --attack inference").code == 0
 
 
@@ -46,7 +46,7 @@ def test_a_masked_file_of_an_unknown_method_is_attacked_and_not_refused(run: Run
     written(tmp_path, WEAK["noise"])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
     (file,) = (path for path in (tmp_path / "out").iterdir() if path.stem == "data")
-    told = "--known âge,revenu,sexe --secret loyer --outsiders others.csv --attack linkage --threshold 0.4"
+    told = "--known âge,revenu,sexe --secret loyer --control others.csv --attack linkage --threshold 0.4"
     outcome = run(f"attack --original data.csv --published {file} {told}")
     assert outcome.code == 1
     assert "the method is unknown" in " ".join(outcome.out.split())

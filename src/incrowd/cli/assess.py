@@ -42,8 +42,9 @@ class AssessOptions(ReadingOptions):
         str | None,
         typer.Option(metavar="COLUMN", help="Survey weights in the data: how many people each row stands for."),
     ] = None
-    outsiders: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Attack too, beside these people, who are not in the data.")
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Attack too, with this control group of people who are not in the data."),
     ] = None
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Attack too, beside those who were held out of the release.")
@@ -63,7 +64,7 @@ def assess(options: AssessOptions) -> None:
     """Compare a release with its data: rows kept, loss per column, risk before and after, and what is left to learn.
 
     Releases of every method are read at the levels they were released at. Several releases of one table are put on a
-    map of risk and loss, with the frontier among them. With --outsiders or --held-out all attacks that apply are run
+    map of risk and loss, with the frontier among them. With --control or --held-out all attacks that apply are run
     too. Of a model it is said how right it is about the rows: accuracy, calibration and curve, or errors of numbers.
 
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
@@ -101,7 +102,7 @@ def _assess_model(options: AssessOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, settings_of
 
-    if options.weights or options.outsiders or options.held_out or (options.write and options.write.suffix == _PAGE):
+    if options.weights or options.control or options.held_out or (options.write and options.write.suffix == _PAGE):
         raise InvalidParameter("of a model scores alone are shown: leave out weights, attacks and a page.")
     policy = load_policy(options.policy)
     with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
@@ -139,7 +140,7 @@ def _assessed(options: AssessOptions) -> list[Assessment]:
         with progress(not options.json) as tell:
             rows = watched(original, engine, tell)
             found = [assessed(each, rows, policy, engine, weights=options.weights) for each in released]
-    control = ControlGroup(options.outsiders, options.held_out)
+    control = ControlGroup(options.control, options.held_out)
     found = [
         replace(each, lab=attacked(release, policy, options.against, control))
         for release, each in zip(options.releases, found, strict=True)
@@ -254,7 +255,7 @@ def _show_quality(found: SyntheticQuality) -> None:
 def _show_attacks(lab: AttackReport) -> None:
     from incrowd.cli.attack import rates_shown
 
-    header = ("attack", "success", "blind guess", "outsiders", "verdict")
+    header = ("attack", "success", "baseline", "control group", "verdict")
     rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.tried]
     told = dict.fromkeys(note for each in lab.tried for note in each.finding.notes)
     words = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."

@@ -142,10 +142,10 @@ def attack(options: GraphAttackOptions) -> None:
         print_json(lab.to_json())
         return
     rows = [
-        (each.attack, _rate(each.success), _rate(each.blind), _rate(each.control), str(each.verdict))
+        (each.attack, _rate(each.success), _rate(each.baseline), _rate(each.reference), str(each.verdict))
         for each in lab.findings
     ]
-    print_table("attacks", rows, _INTERNAL, ("attack", "success", "blind guess", "control", "verdict"))
+    print_table("attacks", rows, _INTERNAL, ("attack", "success", "baseline", "control", "verdict"))
     for name, why in lab.skipped.items():
         print(f"not tried: {name}: {why}")
 

@@ -109,7 +109,7 @@ def test_the_lab_runs_beside_those_who_were_held_out(folder: Path, policy: Polic
     assert lab is not None
     found = {each.finding.attack: each.finding for each in lab.tried}
     assert {"membership", "linkage", "inference"} <= set(found)
-    assert all(each.outsiders is not None for each in found.values())
+    assert all(each.control is not None for each in found.values())
     assert attacked(folder / "out", policy, None, ControlGroup()) is None
     with pytest.raises(InvalidParameter, match="one of the two"):
         ControlGroup("others.csv", held_out=True)

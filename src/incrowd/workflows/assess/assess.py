@@ -43,7 +43,7 @@ THRESHOLD = 0.2
 NOBODYS = (
     "The rows of this release were changed or made anew, or it shows counts: rows that look alike do not tell who is "
     "whom, so no attacker is counted here, and the risk after the release is not judged. That does not mean that it is "
-    "low: `incrowd attack`, or --outsiders here, matches changed values by distance."
+    "low: `incrowd attack`, or --control here, matches changed values by distance."
 )
 _SAMPLED = "There are too many classes to count every crowd: {:,} of {:,} were counted, evenly chosen."
 _BLANKS = "An empty cell counts as a value of its own here: who takes it for any value finds larger crowds."

@@ -20,7 +20,7 @@ class ControlGroup:
 
     def __post_init__(self) -> None:
         if self.address is not None and self.held_out:
-            raise InvalidParameter("outsiders are those of --outsiders or those held out: give one of the two.")
+            raise InvalidParameter("outsiders are those of --control or those held out: give one of the two.")
 
     @property
     def there(self) -> bool:

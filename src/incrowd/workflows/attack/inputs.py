@@ -87,9 +87,9 @@ class AttackInput:
         if not common:
             raise InvalidParameter("what was published and the data have no column in common: nothing can be matched.")
         knowledge = self._knowledge(people, common)
-        require(people.column_names, knowledge.known)
+        require(people.column_names, knowledge.known_columns)
         if outsiders is not None:
-            require(outsiders.column_names, knowledge.known)
+            require(outsiders.column_names, knowledge.known_columns)
         self._check(tables, knowledge)
         return tables, knowledge, outsiders
 
@@ -124,7 +124,7 @@ class AttackInput:
                 "who was held out is kept beside the policy: give --policy, and the release's folder."
             )
         if self.outsiders is not None:
-            raise InvalidParameter("outsiders are those of --outsiders or those held out: give one of the two.")
+            raise InvalidParameter("outsiders are those of --control or those held out: give one of the two.")
         released, held = divided(source, self.policy, self.certificate)
         return table_of(released), table_of(held)
 
@@ -153,13 +153,13 @@ class AttackInput:
         return found[0], found[1]
 
     def _check(self, tables: Sequence[tuple[str, PublishedTable]], knowledge: Knowledge) -> None:
-        for name in knowledge.known:
+        for name in knowledge.known_columns:
             if not any(name in each.columns for _, each in tables):
                 raise InvalidParameter(f"{name!r} was not published, so that nobody can be matched by it: name others.")
         if knowledge.item is not None:
             return
         for _, each in tables:
-            check_belongs(each, knowledge.people, [name for name in knowledge.known if name in each.columns])
+            check_belongs(each, knowledge.people, [name for name in knowledge.known_columns if name in each.columns])
         if self.policy is not None and self.policy.plan.smallest_class is not None:
             self._check_size(tables, knowledge.people)
 

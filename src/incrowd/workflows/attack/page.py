@@ -105,8 +105,8 @@ def _bars(tried: list[AttackRun]) -> Markup:
 
 
 def _rates(finding: Finding) -> list[tuple[str, Rate]]:
-    rates = [("success", finding.success), ("blind guess", finding.blind)]
-    return rates if finding.outsiders is None else [*rates, ("outsiders", finding.outsiders)]
+    rates = [("success", finding.success), ("baseline", finding.baseline)]
+    return rates if finding.control is None else [*rates, ("control group", finding.control)]
 
 
 def _bar(name: str, rate: Rate, top: int) -> list[Markup]:

@@ -39,7 +39,7 @@ def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -
     trial = held.trial(graph)
     check_enough(len(trial.targets), None, CONFIDENCE)
     found, skipped = [], {}
-    for name in names or [known for known, _ in GRAPH_ATTACKS]:
+    for name in names or GRAPH_ATTACKS:
         try:
             found.append(graph_attack_of(name)(trial))
         except InvalidParameter as error:
