@@ -10,7 +10,7 @@ import pyarrow.csv
 import pytest
 
 from incrowd.cli.assess import _class_lines
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.workflows.assess.assess import NOBODYS
 from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.cli.running import Runner

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from incrowd.measures.risk.sizes import SizeRisk, Sizes
+    from incrowd.measures.risk.classes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.assess.synthetic import SyntheticQuality
     from incrowd.workflows.attack.attack import AttackReport
@@ -301,7 +301,7 @@ def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tu
 
 
 def _show_risks(found: Assessment) -> None:
-    from incrowd.measures.risk.sizes import DEFINITIONS
+    from incrowd.measures.risk.classes import DEFINITIONS
     from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []

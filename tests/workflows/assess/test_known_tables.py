@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.coded import Coded
-from incrowd.measures.risk.attribute import groups_of, homogeneity
+from incrowd.measures.risk.classes import groups_of, homogeneity
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import load_policy

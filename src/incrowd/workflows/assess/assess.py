@@ -15,8 +15,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
-from incrowd.measures.risk.attribute import Homogeneity, homogeneity
-from incrowd.measures.risk.sizes import SizeRisk, Sizes, risk
+from incrowd.measures.risk.classes import Homogeneity, SizeRisk, Sizes, homogeneity, risk
 from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.assess.comparison import Crowds, Original, ShownTable, crowds, held, shown_names, shown_tables
 from incrowd.workflows.assess.identity import (
@@ -157,7 +156,7 @@ def assess(
     found = [_crowds(table, quasi, there) for table in tables] if faithful else []
     after = Sizes(np.concatenate([each.rows for each in found])) if found else None
     people, weighing = policy.section.dataset.population, weights or policy.schema.weight
-    unique, intrusion = in_population(sizes.each, None if after is None else after.each, people)
+    unique, intrusion = in_population(sizes.counts, None if after is None else after.counts, people)
     coded = there.counts.marginal([name for name in quasi if name in there.counts.names])
     return Assessment(
         shown.name,
@@ -255,11 +254,11 @@ def _item_worth(column: Column) -> dict[str | None, float]:
 def _risks(before: Sizes, after: Sizes | None, found: Sequence[Crowds]) -> dict[str, tuple[SizeRisk, SizeRisk]]:
     if after is None:
         return {}
-    at_first = risk(before.each, before.each, THRESHOLD)
+    at_first = risk(before.counts, before.counts, THRESHOLD)
     rows = np.concatenate([each.rows[each.asked] for each in found])
     hidden = risk(rows, np.concatenate([each.people for each in found]), THRESHOLD)
     return {
-        "prosecutor": (at_first, risk(after.each, after.each, THRESHOLD)),
+        "prosecutor": (at_first, risk(after.counts, after.counts, THRESHOLD)),
         "journalist": (at_first, hidden),
         "marketer": (at_first, hidden),
     }

@@ -13,11 +13,9 @@ from incrowd.core.counts import Counts
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.loglinear import LogLinearRisk, log_linear_risk
-from incrowd.measures.risk.population import population_uniqueness
-from incrowd.measures.risk.ranking import SetOfColumns, ranking
+from incrowd.measures.risk.classes import SetOfColumns, ranking
+from incrowd.measures.risk.population import LogLinearRisk, expected_links, log_linear_risk, population_uniqueness
 from incrowd.measures.risk.special_uniques import SpecialUniques, data_intrusion, special_uniques
-from incrowd.measures.risk.survey import expected_links
 from incrowd.measures.score import Score
 from incrowd.workflows.check.raw_cells import as_is
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incrowd.measures.risk.sizes import DEFINITIONS, Sizes
+from incrowd.measures.risk.classes import DEFINITIONS, Sizes
 from incrowd.measures.score import Score
 
 if TYPE_CHECKING:

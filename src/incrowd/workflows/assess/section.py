@@ -15,8 +15,8 @@ from incrowd.measures.frontier import MappedRelease, risk_utility_map
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
+    from incrowd.measures.utility.distances import TableDistance
     from incrowd.measures.utility.learning import LearnedScore
-    from incrowd.measures.utility.tables import TableDistance
     from incrowd.workflows.assess.assess import Assessment
 
 RISK, LOSS = "rows linked rightly, on average", "loss of all rows"
@@ -48,8 +48,8 @@ def page(found: Sequence[Assessment]) -> str:
 def section(found: Assessment) -> Markup:
     """Return what an assessment found, for the internal report."""
     after = found.classes_after
-    pictures = [class_sizes(found.classes_before.each, "original rows", "in the quasi-identifiers")]
-    pictures += [] if after is None else [class_sizes(after.each, "released rows", "in the quasi-identifiers")]
+    pictures = [class_sizes(found.classes_before.counts, "original rows", "in the quasi-identifiers")]
+    pictures += [] if after is None else [class_sizes(after.counts, "released rows", "in the quasi-identifiers")]
     return joined(
         [
             tag("h3", "What it lost, and what risk is left"),
@@ -149,7 +149,7 @@ def _model_lines(learned: LearnedScore) -> list[tuple[str, str, str]]:
     Beside it stands the AUC of the model with the largest.
     """
     best = max(learned.models, key=lambda each: each.released.value)
-    words = f"{best.model}, right about {learned.target}; blind {learned.blind.value:.3f}"
+    words = f"{best.model}, right about {learned.target}; baseline {learned.baseline.value:.3f}"
     lines = [("models", f"{best.original.value:.3f} → {best.released.value:.3f}", words)]
     ranked = [
         (after, before, each.model) for each in learned.models for before, after in [each.auc] if before and after

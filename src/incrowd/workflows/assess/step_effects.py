@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.measures.risk.classes import Sizes
 from incrowd.measures.risk.linkage import record_linkage
-from incrowd.measures.risk.sizes import Sizes
 
 INTERNAL = "made from the original rows: keep it apart from what is published"
 READ = "As read"

@@ -17,7 +17,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.recoding import Classes
 from incrowd.core.table import Engine, Rows
 from incrowd.measures.coded import Coded
-from incrowd.measures.utility.tables import TableDistance, table_distances
+from incrowd.measures.utility.distances import TableDistance, table_distances
 from incrowd.methods.labels import text_of
 from incrowd.methods.outcomes.outcome import ReleasedTuples
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number

@@ -11,11 +11,9 @@ import numpy as np
 from incrowd.core.schema import Role, Schema
 from incrowd.measures.coded import Coded
 from incrowd.measures.score import Score
-from incrowd.measures.utility.dependencies import Dependency, dependencies
+from incrowd.measures.utility.distances import Dependency, MarginalDistance, dependencies, marginal_distance
 from incrowd.measures.utility.learning import LearnedScore, learning
-from incrowd.measures.utility.marginals import MarginalDistance, marginal_distance
-from incrowd.measures.utility.propensity import Propensity, propensity
-from incrowd.measures.utility.regression import coefficients
+from incrowd.measures.utility.regressions import Propensity, coefficients, propensity
 from incrowd.measures.utility.workload import workload_error
 from incrowd.workflows.assess.comparison import Original, ShownTable
 

@@ -18,7 +18,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.check.criteria import (
@@ -224,7 +224,7 @@ def _partition(
 ) -> Partition:
     """Return the sizes of all classes, and the people behind them if a population is named."""
     if wanted.population is None:
-        return Partition(Sizes.of(counts, asked.quasi).each)
+        return Partition(Sizes.of(counts, asked.quasi).counts)
     classes, rows = counts.marginal(asked.quasi), engine.open(wanted.population.file)
     require(rows.names, asked.quasi)
     levels = {name: level for name, level in asked.levels.items() if name in asked.quasi}

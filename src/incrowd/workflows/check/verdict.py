@@ -11,7 +11,7 @@ from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.core.words import counted
 from incrowd.engines.local.engine import LOCAL
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.profile import ColumnProfile, Subset, TableProfile, profile
