@@ -138,7 +138,7 @@ class CriterionFinding:
     @property
     def found(self) -> float | None:
         """What was found; None: there are no rows."""
-        return self.measured.found
+        return self.measured.value
 
     @property
     def short(self) -> int | None:

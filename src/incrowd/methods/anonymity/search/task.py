@@ -113,7 +113,7 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
     kept, rows = np.ones(len(tuples), np.bool_), tuples.sizes
     suppressed, out_of_reach = 0, False
     for part in task.parts:
-        kept = part.kept(partition, kept)
+        kept = part.retained(partition, kept)
         rows = rows if part.whole else part.releasable(partition, rows, kept)
         suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
@@ -121,7 +121,7 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
             break
     else:
         if task.criterion.whole and len(task.parts) > 1:
-            kept = task.criterion.kept(partition, kept)
+            kept = task.criterion.retained(partition, kept)
             suppressed = _gone(tuples.sizes, kept)
             out_of_reach = suppressed > allowed and task.inherited
     lost = tuples.sizes - _at_most(task, partition, rows)
