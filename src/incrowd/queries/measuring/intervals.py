@@ -37,7 +37,7 @@ class NoiseLaw(Protocol):
     def marginal(self, place: int) -> Marginal:
         """Return the law of one coordinate."""
 
-    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+    def conditional(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that the others leave with chance `miss` at most, given |x_place| = reach."""
 
 
