@@ -83,7 +83,7 @@ def test_a_page_shows_bars_with_a_control_and_a_table(run: Runner, tmp_path: Pat
     line = "attack --original a.csv --published b.csv --known zip,age --secret ill --control c.csv --attack skewness"
     assert run(f"{line} --report page.html").code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    for part in ("INTERNAL", "<svg", "control group", "Rates and their intervals", "One victim of skewness"):
+    for part in ("INTERNAL", "<svg", "control group", "Rates and their confidence intervals", "One victim of skewness"):
         assert part in page, part
     assert "<script" not in page
     assert run(f"{line} --report page.html").code == 2
@@ -111,7 +111,7 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
     patients(tmp_path, rows=40)
     outcome = run("attack out --policy policy.yaml")
     assert outcome.code == 2
-    assert "made from something else" in outcome.err
+    assert "made from other data" in outcome.err
     policy(tmp_path, dataset={"name": "others"})
     outcome = run("attack out --policy policy.yaml")
     assert outcome.code == 2
@@ -123,7 +123,7 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
     ("line", "why"),
     [
         ("--known zip,height", "height"),
-        ("--known zip,sex", "'sex' was not published"),
+        ("--known zip,sex", "'sex' was not released"),
         ("--known zip --secret worth", "worth"),
         ("--known zip --attack magic", "there is no attack"),
         ("--known zip --attacker spy", "there is no attacker"),

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.cli.assess import _class_lines
 from incrowd.measures.risk.classes import Sizes
-from incrowd.workflows.assess.assess import NOBODYS
+from incrowd.workflows.assess.assess import NOT_JUDGED
 from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.cli.running import Runner
 
@@ -56,4 +56,4 @@ def test_an_assessment_says_where_the_risk_of_a_release_is_not_judged() -> None:
     """Rather than a dash, which reads as if there were none."""
     lines = _class_lines(Sizes(np.array([1, 1, 3])), None, 0)
     assert {line[-1] for line in lines} == {"not judged"}
-    assert "the risk after the release is not judged. That does not mean that it is low" in NOBODYS
+    assert "the risk after the release is not judged here. That does not mean that it is low" in NOT_JUDGED

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.measures.risk.classes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
-    from incrowd.workflows.assess.synthetic import SyntheticQuality
+    from incrowd.workflows.assess.utility import SyntheticQuality
     from incrowd.workflows.attack.attack import AttackReport
 
 _PAGE = ".html"
@@ -97,7 +97,8 @@ def _is_model(release: Path) -> bool:
 def _assess_model(options: AssessOptions) -> None:
     """Show how right a model is about rows whose truth is known."""
     from incrowd.engines.choose import engine_of
-    from incrowd.workflows.assess.model_scores import INTERNAL, model_scores
+    from incrowd.workflows.assess.model_scores import model_scores
+    from incrowd.workflows.attack.attack import INTERNAL
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, settings_of
@@ -125,9 +126,9 @@ def _assess_model(options: AssessOptions) -> None:
 def _assessed(options: AssessOptions) -> list[Assessment]:
     from incrowd.engines.choose import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
-    from incrowd.workflows.assess.control import ControlGroup, attacked
-    from incrowd.workflows.assess.kept import keep_assessment
+    from incrowd.workflows.assess.record import keep_assessment
     from incrowd.workflows.assess.released import read_release
+    from incrowd.workflows.attack.inputs import ControlGroup, attacked
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, settings_of
@@ -196,23 +197,23 @@ def _number(value: float | None) -> str:
 
 
 def _show(found: Assessment) -> None:
-    share = found.kept / found.rows if found.rows else 0.0
+    share = found.released / found.rows if found.rows else 0.0
     several = f" in {len(found.tables)} tables" if len(found.tables) > 1 else ""
     meaning = "loss: 0 keeps every value, 1 keeps none; a row that was not released lost everything"
     print_table(
         "Internal: made from the original rows",
         [
-            ("rows released", f"{found.kept:,} of {found.rows:,} ({share:.1%}){several}"),
-            ("loss of released rows", _number(found.loss_kept)),
+            ("rows released", f"{found.released:,} of {found.rows:,} ({share:.1%}){several}"),
+            ("loss of released rows", _number(found.loss_released)),
             ("loss, all rows", _number(found.loss)),
         ],
         "\n".join([meaning, *found.notes]),
     )
-    columns = [(each.name, str(each.level), _number(each.kept), _number(each.all)) for each in found.columns]
+    columns = [(each.name, str(each.level), _number(each.released), _number(each.all)) for each in found.columns]
     print_table("Loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Rows that look alike to one who knows the quasi-identifiers",
-        _class_lines(found.classes_before, found.classes_after, found.rows - found.kept),
+        _class_lines(found.classes_before, found.classes_after, found.rows - found.released),
         header=("", "before", "after"),
     )
     if found.risks:
@@ -256,8 +257,8 @@ def _show_attacks(lab: AttackReport) -> None:
     from incrowd.cli.attack import rates_shown
 
     header = ("attack", "success", "baseline", "control group", "verdict")
-    rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.tried]
-    told = dict.fromkeys(note for each in lab.tried for note in each.finding.notes)
+    rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.runs]
+    told = dict.fromkeys(note for each in lab.runs for note in each.finding.notes)
     words = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."
     note = "\n".join([*told, words])
     print_table("Attacks, beside people who are not in the data", rows, note, header=header)
@@ -272,7 +273,7 @@ def _show_map(found: Sequence[Assessment]) -> None:
     rows = [
         (
             each.name,
-            f"{each.kept:,}",
+            f"{each.released:,}",
             "not counted" if spot.risk is None else f"{spot.risk:.4f}",
             _number(spot.loss),
             "-" if each.utility.workload is None else f"{each.utility.workload.value:.4f}",

@@ -132,8 +132,8 @@ def attack(options: AttackOptions) -> None:
     if options.report is not None:
         write_page(lab, options.report, given.title)
     if options.json:
-        stories = {"stories": [list(each.finding.story) for each in lab.tried]} if options.replay else {}
-        places = [lab.tried.index(each) for each in over]
+        stories = {"stories": [list(each.finding.story) for each in lab.runs]} if options.replay else {}
+        places = [lab.runs.index(each) for each in over]
         print_json({**lab.to_json(), **stories, "above": places, "look": given.look})
     else:
         _show(lab, over, given)
@@ -195,17 +195,17 @@ def _order(options: AttackOptions) -> AttackOrder:
 
 def _show(lab: AttackReport, over: tuple[AttackRun, ...], given: AttackInput) -> None:
     header = ("attack", "success", "baseline", "control group", "verdict")
-    for risk in dict.fromkeys(each.finding.risk for each in lab.tried):
-        rows = [_row(n, each, over) for n, each in enumerate(lab.tried, 1) if each.finding.risk is risk]
+    for risk in dict.fromkeys(each.finding.risk for each in lab.runs):
+        rows = [_row(n, each, over) for n, each in enumerate(lab.runs, 1) if each.finding.risk is risk]
         print_table(f"Internal: {risk}", rows, header=header)
     notes = [
         f"{n} {each.finding.attack} on {each.table}, by a {each.attacker} who knows {each.finding.knows}."
-        for n, each in enumerate(lab.tried, 1)
+        for n, each in enumerate(lab.runs, 1)
     ]
     notes += [f"{name} was not tried: {why}" for name, why in lab.skipped.items()]
     notes += ["✗: not shown to stay at or below its threshold."] if over else []
-    notes += [note for each in lab.tried for note in each.finding.notes]
-    notes += [each.finding.sentence for each in lab.tried]
+    notes += [note for each in lab.runs for note in each.finding.notes]
+    notes += [each.finding.sentence for each in lab.runs]
     notes.append(f"Intervals hold together with confidence {lab.confidence:g}. {given.look_sentence}")
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])
 
@@ -226,7 +226,7 @@ def _shown(rate: Rate) -> str:
 
 
 def _tell(lab: AttackReport) -> None:
-    for each in lab.tried:
+    for each in lab.runs:
         if each.finding.story:
             lines = [(f"{place}.", line) for place, line in enumerate(each.finding.story, 1)]
             print_table(f"One victim of {each.finding.attack}", lines)

@@ -57,7 +57,7 @@ def report(options: ReportOptions) -> None:
     if options.internal:
         if options.policy is None:
             raise InvalidParameter("--internal needs --policy: how the released columns were recoded stands there.")
-        from incrowd.workflows.assess.control import ControlGroup
+        from incrowd.workflows.attack.inputs import ControlGroup
         from incrowd.workflows.policy.policy import load_policy
         from incrowd.workflows.policy.rows import read_as
 

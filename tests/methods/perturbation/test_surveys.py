@@ -23,8 +23,8 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.perturbation.frame import RowFrame
 from incrowd.methods.perturbation.steps import KeptStatistic, Preservation
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.assess.preservation import preserved_statistics
 from incrowd.workflows.assess.released import read_release
+from incrowd.workflows.assess.utility import preserved_statistics
 from incrowd.workflows.estimate.frequencies import estimate_frequencies
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Released, release
