@@ -105,7 +105,7 @@ def _write(found: TableProfile, data: str, options: ProfileOptions, read: Source
 
 
 def _as_json(found: TableProfile, made: Draft | None, target: Path | None) -> dict[str, object]:
-    from incrowd.workflows.profile.person_column import person_column
+    from incrowd.workflows.profile.profile import person_column
 
     person = person_column(found)
     drafted = {} if made is None else {"released": made.released, "held_back": {c.name: c.why for c in made.held_back}}
@@ -127,7 +127,7 @@ def _seen_from(folder: Path, data: str) -> str:
 
 
 def _show(found: TableProfile, notes: tuple[str, ...]) -> None:
-    from incrowd.workflows.profile.person_column import person_column
+    from incrowd.workflows.profile.profile import person_column
 
     header = ("column", "type", "role", "different", "missing", "alone", "values")
     rows = [
@@ -138,7 +138,7 @@ def _show(found: TableProfile, notes: tuple[str, ...]) -> None:
             _number(column.facts.spread.distinct, column.facts.spread),
             f"{column.facts.missing:,}",
             f"{column.facts.spread.unique_share:.1%}",
-            column.shown,
+            column.summary,
         )
         for column in found.columns
     ]

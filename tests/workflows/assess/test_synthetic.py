@@ -121,7 +121,14 @@ def test_all_of_it_stands_in_the_internal_report_and_in_what_assess_says(
     data = str(folder / "rows.csv")
     page = render_internal(folder / "out", policy, data, folder / "report.html", ControlGroup(held_out=True))
     text = page.read_text(encoding="utf-8")
-    for words in ("Error of synthetic rows, by column", "by pair", "sex × smokes", "AUC", "membership", "control group"):
+    for words in (
+        "Error of synthetic rows, by column",
+        "by pair",
+        "sex × smokes",
+        "AUC",
+        "membership",
+        "control group",
+    ):
         assert words in text
     monkeypatch.setenv("COLUMNS", "100")
     asked = ["assess", str(folder / "out"), "--policy", str(folder / "policy.yaml"), "--against", data, "--held-out"]

@@ -1,4 +1,4 @@
-"""What is asked of a draft: what is to leave, and what its holder declares beside the rows."""
+"""The request for a draft: its goal, and what the data holder declares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from incrowd.errors import InvalidParameter
 
 
 class DraftGoal(StrEnum):
-    """What is to leave: rows, counts, answers to questions, or rows under k-anonymity alone."""
+    """What is released: rows, counts, answers to queries, or rows under k-anonymity alone."""
 
     MICRODATA = "microdata"
     COUNTS = "counts"
@@ -22,7 +22,7 @@ class DraftGoal(StrEnum):
 
 @dataclass(frozen=True)
 class DraftPeriod:
-    """The time that the rows speak of, as its holder declares it: a year, two years, or two days.
+    """The reference period of the rows, as declared: a year, two years, or two days.
 
     >>> DraftPeriod("2023-2024").bounds, DraftPeriod("2024-03-01 to 2024-03-31").bounds
     (('2023-01-01', '2024-12-31'), ('2024-03-01', '2024-03-31'))
@@ -41,13 +41,13 @@ class DraftPeriod:
             return f"{years[1]}-01-01", f"{years[2] or years[1]}-12-31"
         days = re.fullmatch(r"(\d{4}-\d\d-\d\d)\s*to\s*(\d{4}-\d\d-\d\d)", self.text.strip())
         if not days:
-            raise InvalidParameter(f"the period {self.text!r} is not understood: write 2024, 2023-2024 or DAY to DAY.")
+            raise InvalidParameter(f"the period {self.text!r} cannot be read: write 2024, 2023-2024 or DAY to DAY.")
         return days[1], days[2]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows are: how the policy names them, and the keys that say how they are read."""
+    """The source of the rows: its address in the policy, and the keys for reading it."""
 
     address: str
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """What a draft is for, the time that the rows speak of if it is declared, and public sources of some columns."""
+    """The goal of a draft, the reference period if declared, and public sources of some columns."""
 
     goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None

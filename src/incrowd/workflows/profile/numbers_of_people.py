@@ -59,7 +59,7 @@ _IDS: tuple[tuple[str, int, int, float, str], ...] = (
 def phones(values: Sequence[str]) -> bool:
     """Return whether values are phone numbers, as they are written abroad or at home.
 
-    Digits without a sign, a bracket or a gap are not taken for a phone: counts and codes look the same.
+    Digits without a sign, a bracket or a gap do not count as a phone: counts and codes have the same form.
 
     >>> phones(["+49 30 901820", "+33 1 42 76 40 40"]), phones(["2025550123"])
     (True, False)
@@ -70,8 +70,8 @@ def phones(values: Sequence[str]) -> bool:
     abroad = [value for value in written if _ABROAD.match(value)]
     home = [value for value in written if _HOME.match(value) and _PARTED.search(value.strip("("))]
     if len(abroad) >= len(home):
-        found = [value for value in abroad if _is_phone(re.sub("^00", "+", value), None)]
-        return _enough(len(found), len(written), _STRONG)
+        valid = [value for value in abroad if _is_phone(re.sub("^00", "+", value), None)]
+        return _enough(len(valid), len(written), _STRONG)
     most = max((sum(_is_phone(value, region) for value in home) for region in _REGIONS), default=0)
     return _enough(most, len(written), _WEAK)
 
@@ -103,19 +103,19 @@ def devices(values: Sequence[str]) -> bool:
     """
     import ipaddress
 
-    found = 0
+    valid = 0
     for value in values[:_MOST]:
         try:
-            found += bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value.strip())) or bool(
+            valid += bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value.strip())) or bool(
                 ipaddress.ip_address(value.strip())
             )
         except ValueError:
             continue
-    return _enough(found, len(values[:_MOST]), _STRONG)
+    return _enough(valid, len(values[:_MOST]), _STRONG)
 
 
 def national_ids(values: Sequence[str]) -> str | None:
-    """Return whose national or tax ids these are, in words, or None.
+    """Return the kind of national or tax ids, or None.
 
     >>> national_ids(["529-98-2241", "078-05-1120"]), national_ids(["123456789", "987654321", "192837465"])
     ('American or British insurance numbers', None)
@@ -132,7 +132,7 @@ def national_ids(values: Sequence[str]) -> str | None:
 
 
 def _valid(values: Sequence[str], module: str, lengths: tuple[int, int], chance: float) -> bool:
-    """Return whether so many values have right check digits that it is no accident."""
+    """Return whether too many values have right check digits for chance."""
     some = values[:_MOST]
     fitting = [value for value in some if lengths[0] <= len(value.translate(_NOTHING)) <= lengths[1]]
     if len(fitting) < _SHARE * len(some):
@@ -143,8 +143,8 @@ def _valid(values: Sequence[str], module: str, lengths: tuple[int, int], chance:
 
 @cache
 def _check_of(module: str) -> Callable[[str], bool]:
-    found: Callable[[str], bool] = import_module(f"stdnum.{module}").is_valid
-    return (lambda value: found(value.translate(_NOTHING))) if module == "luhn" else found
+    is_valid: Callable[[str], bool] = import_module(f"stdnum.{module}").is_valid
+    return (lambda value: is_valid(value.translate(_NOTHING))) if module == "luhn" else is_valid
 
 
 def _enough(valid: int, tested: int, chance: float) -> bool:
