@@ -15,7 +15,7 @@ from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_request import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
@@ -90,7 +90,7 @@ def profile(options: ProfileOptions) -> None:
 def _write(found: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> Draft:
     from incrowd.engines.readers.guess import policy_keys
     from incrowd.workflows.profile.draft_policy import draft, write_draft
-    from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Origin
+    from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest, Origin
 
     target = options.write or Path()
     pairs = [each.partition("=") for each in options.public]

@@ -30,12 +30,12 @@ OF_COLUMN: tuple[type[ColumnDemand], ...] = (
 """Criteria for one sensitive column, in the order of texts and claims."""
 OF_TABLE: tuple[type[Demand], ...] = (KAnonymity, AverageRisk, PopulationUniqueness, KMap, DeltaPresence)
 """Criteria for all classes."""
-CLAIMS: tuple[type[Claim], ...] = tuple(each.claimed for each in (*OF_TABLE, *OF_COLUMN))
+CLAIMS: tuple[type[Claim], ...] = tuple(demand.claimed for demand in (*OF_TABLE, *OF_COLUMN))
 """Every claim about the classes of a table."""
 _HARMLESS = "harmless"
 _DISTANCE = "distance"
 _POPULATION = "population"
-OF_EACH = (*(name for each in OF_COLUMN for name in (*each.keys, *each.options)), _HARMLESS)
+OF_EACH = (*(name for demand in OF_COLUMN for name in (*demand.keys, *demand.options)), _HARMLESS)
 """Every name of a demand on one column."""
 
 
@@ -46,10 +46,10 @@ def names(sensitive: Sequence[str]) -> list[str]:
     (['k', 'l', 'entropy l', 't'], 'harmless of ill')
     """
     first, *others = OF_TABLE
-    general = [name for named_terms in OF_COLUMN if named_terms.general for name in named_terms.keys]
-    together = [name for named_terms in others for name in named_terms.keys if name != _POPULATION]
-    named_terms = [f"{name} of {column}" for column in sorted(sensitive) for name in OF_EACH]
-    return [*first.keys, *general, *together, _POPULATION, *named_terms]
+    general = [name for demand in OF_COLUMN if demand.general for name in demand.keys]
+    together = [name for demand in others for name in demand.keys if name != _POPULATION]
+    of_columns = [f"{name} of {column}" for column in sorted(sensitive) for name in OF_EACH]
+    return [*first.keys, *general, *together, _POPULATION, *of_columns]
 
 
 def in_order(until: Mapping[str, Term], sensitive: Sequence[str]) -> dict[str, Term]:

@@ -213,6 +213,6 @@ class HierarchicalCloseness(Closeness):
 
 
 CLOSENESS: Mapping[str, type[Closeness]] = {
-    each.distance: each for each in (EqualCloseness, OrderedCloseness, HierarchicalCloseness)
+    criterion.distance: criterion for criterion in (EqualCloseness, OrderedCloseness, HierarchicalCloseness)
 }
 """By the name of the distance."""

@@ -20,7 +20,7 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import date_rule, number_rule
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
 from incrowd.workflows.profile.profile import profile
 from tests.coins import SeededCoins
 
@@ -156,7 +156,7 @@ def test_a_draft_of_nothing_but_names_is_refused() -> None:
     table = pa.table({"email": [f"{n}@example.org" for n in range(40)]})
     with pytest.raises(InvalidParameter, match="none can be released"):
         draft(profile(open_source(table)), Origin("data.csv"))
-    with pytest.raises(InvalidParameter, match="no such column"):
+    with pytest.raises(InvalidParameter, match="there is no column"):
         draft(profile(open_source(table)), Origin("data.csv"), DraftRequest(public={"e-mail": "a list"}))
 
 

@@ -78,9 +78,9 @@ def _story(trial: Trial, hits: Hits, ranged: str, guess: NDArray[np.float64]) ->
         return ()
     person = int(victims[np.argmax(guess[victims])])
     others = tuple(name for name in trial.known_columns if name != ranged)
-    known = trial.person_text(person, others)
+    described = trial.person_text(person, others)
     return (
-        f"The attacker knows of a person: {known}; and that no similar person has more {ranged}.",
+        f"The attacker knows of a person: {described}; and that no similar person has more {ranged}.",
         f"The published range of {ranged} for such people ends at {guess[person]:g}.",
         f"The truth about the person: {trial.person_text(person, (ranged,))}. A fitted end is one person's value.",
     )

@@ -15,8 +15,17 @@ from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.draft_columns import DraftColumn, drafted_column, public_column
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftRequest, Origin
-from incrowd.workflows.profile.draft_text import TAILS, column_text, head_text, mapping_text, word, wrapped
+from incrowd.workflows.profile.draft_text import (
+    TAILS,
+    DraftGoal,
+    DraftRequest,
+    Origin,
+    column_text,
+    head_text,
+    mapping_text,
+    word,
+    wrapped,
+)
 from incrowd.workflows.profile.profile import ColumnProfile, PersonColumn, TableProfile, person_column
 
 _CANDIDATES = 400
