@@ -30,7 +30,6 @@ from incrowd.core.coins import Sample
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blended.method import BlendedHistogram
 from incrowd.methods.histograms.partition import BinPartition
 from incrowd.methods.histograms.private.method import PrivateHistogram
@@ -81,10 +80,10 @@ def compared(case: Case) -> None:
     """Print the errors of three histograms of one sample."""
     coins = SameSample(SystemCoins().sample(case.rate))
     bins: dict[str, Any] = {"columns": case.columns, "levels": case.levels}
-    sampled: dict[str, Any] = {"rate": case.rate, "target": Target(case.delta, EPSILON)}
+    sampled: dict[str, Any] = {"rate": case.rate, "epsilon": EPSILON, "delta": case.delta}
     partition = BinPartition.of(case.table.schema, case.columns, case.levels)
     truth = partition.occupied(partition.count(case.table, coins, case.rate)).dense()
-    blended = BlendedHistogram(**bins, **sampled, epsilon=free_noise(case.rate))
+    blended = BlendedHistogram(**bins, **sampled, noise_epsilon=free_noise(case.rate))
     k = blended.parameters(case.table.schema.unit).k
     private = PrivateHistogram(**bins, epsilon=EPSILON, rate=case.rate)
     found = {
@@ -169,10 +168,10 @@ def timed(path: Path, rows: int) -> bool:
     print(f"\n{rows:,} rows, Parquet{'':22} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}   GROUP BY, beyond start")
     print(f"{'DuckDB GROUP BY':40} {plain.wall:8.2f} {plain.cpu:8.2f} {plain.megabytes:8.0f}")
     met = True
-    sample = {"rate": "1/10", "target": {"epsilon": 1, "delta": "1e-9"}}
+    sample = {"rate": "1/10", "epsilon": 1, "delta": "1e-9"}
     for options in (
         {"method": "suppressed-histogram", **sample},
-        {"method": "blended-histogram", "epsilon": 2, **sample},
+        {"method": "blended-histogram", "noise_epsilon": 2, **sample},
         {"method": "private-histogram", "epsilon": 1},
     ):
         best, cold = least(path, options), least(small, options)

@@ -5,9 +5,9 @@
 
 All three releases see a secret sample at the same rate and cost the same (ε, δ): cells below k suppressed; cells below
 k noisy; and, as the peer, a differentially private histogram on the same grid (integer Laplace noise on every cell,
-clamped at 0).  Both kinds of noise have the largest ε that the sample turns into the target's.  Points stand at the
-centers of their cells.  Errors are against all rows, so they hold what the sample changed; the bound compares with the
-sampled rows and holds 19 times in 20.
+clamped at 0).  Both kinds of noise have the largest ε that the sample turns into the guaranteed one.  Points stand at
+the centers of their cells.  Errors are against all rows, so they hold what the sample changed; the bound compares with
+the sampled rows and holds 19 times in 20.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.mechanisms.add_noise import AddLaplace
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points.method import SyntheticPoints
 from incrowd.noise.system import SystemCoins
 
 Floats = NDArray[np.float64]
 ROWS, RATE, BANDWIDTH = 200_000, Fraction(1, 10), 0.1
-TARGET = Target(Fraction(1, 10**6), Fraction(1, 2))
+EPSILON, DELTA = Fraction(1, 2), Fraction(1, 10**6)
 NOISE = Fraction(math.floor(1e6 * math.log1p(math.expm1(0.5) / float(RATE))), 10**6)
 SEED = 11
 
@@ -68,7 +67,7 @@ def table_of(points: Floats) -> Table:
 
 def ours(table: Table, s: int, noise: Fraction | None) -> tuple[Weighted, float]:
     """Return the released cells, and by how much a mean over them is off at most for L = 1 and values 1 apart."""
-    method = SyntheticPoints(s=s, rate=RATE, target=TARGET, epsilon=noise)
+    method = SyntheticPoints(s=s, rate=RATE, epsilon=EPSILON, delta=DELTA, noise_epsilon=noise)
     method.plan(table.schema)
     made = method.release(table, SystemCoins())
     centers = np.stack([axis.centers[code] for axis, code in zip(made.grid.axes, made.codes(), strict=True)], axis=1)
@@ -78,8 +77,8 @@ def ours(table: Table, s: int, noise: Fraction | None) -> tuple[Weighted, float]
 
 
 def private(table: Table, s: int) -> Weighted:
-    """Return the peer's cells: noise on every cell of the sample, at the ε that sampling turns into the target's."""
-    if amplify(NOISE, 0, RATE)[0] > float(TARGET.epsilon or 0):
+    """Return the peer's cells: noise on every cell of the sample, at the ε that sampling turns into EPSILON."""
+    if amplify(NOISE, 0, RATE)[0] > float(EPSILON):
         raise AssertionError("the peer would cost more")
     coins, grid = SystemCoins(), SyntheticPoints(s=s, k=1).grid(table.schema)
     counts = table.engine.count(table.rows, grid.cells, coins.sample(RATE))
@@ -152,7 +151,7 @@ def compare(d: int, s: int) -> None:
     rows.append((f"noisy when small, {float(NOISE):.2f}", *ours(table, s, NOISE)))
     rows.append(("private histogram", private(table, s), math.nan))
     steep = math.exp(-0.5) / BANDWIDTH
-    print(f"\nd = {d}, s = {s}: {s**d:,} cells, {ROWS:,} rows, rate {RATE}, ε ≤ {TARGET.epsilon}, δ ≤ 1e-6")
+    print(f"\nd = {d}, s = {s}: {s**d:,} cells, {ROWS:,} rows, rate {RATE}, ε ≤ {EPSILON}, δ ≤ 1e-6")
     head = ("points", "means", "quantiles", "k-means", "densities", "bound: mean", "density")
     print(f"{'':<24}" + "".join(f"{word:>12}" for word in head))
     for name, made, bound in rows:
@@ -173,7 +172,7 @@ def timings(sizes: list[int]) -> Iterator[str]:
         for d, s, noise in cases:
             table = table_of(mixture(rows, d))
             for place in ("centers", "uniform"):
-                method = SyntheticPoints(s=s, k=20, epsilon=noise, place=place)
+                method = SyntheticPoints(s=s, k=20, noise_epsilon=noise, place=place)
                 started = time.perf_counter()
                 made = method.release(table, SystemCoins())
                 counted = time.perf_counter() - started

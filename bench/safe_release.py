@@ -37,7 +37,8 @@ release:
   method: safe
   levels: {{age: 2, zip: 2, discharged: 2, diagnosis: 1, charge: 2}}
   rate: {rate}
-  target: {{epsilon: 1, delta: 1e-9}}
+  epsilon: 1
+  delta: 1e-9
 """
 COPY = """\
 import duckdb, sys

@@ -76,7 +76,7 @@ def release_one(file: Path, method: str, epsilon: str) -> None:
 
     columns = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        release = {"method": method, "target": {"epsilon": epsilon, "delta": "1e-9"}}
+        release = {"method": method, "epsilon": epsilon, "delta": "1e-9"}
         policy = {
             "incrowd": 1,
             "dataset": {"name": "bench"},

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from incrowd.methods import GRAPHS, METHODS
 from incrowd.workflows.policy.file import json_schema
+from incrowd.workflows.registry import graph_method_names, method_class, method_names
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
@@ -19,7 +19,7 @@ BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
 def tables() -> str:
     """Return a heading and a table for each section and each method, from the JSON Schema and the methods' pages."""
     schema = json_schema()
-    methods = {f"{cls}Section": name for name, (_, cls) in {**METHODS, **GRAPHS}.items()}
+    methods = {f"{method_class(name).__name__}Section": name for name in (*method_names(), *graph_method_names())}
     parts = [_table("The whole file", schema)]
     nested: list[str] = []
     for name, section in schema["$defs"].items():
@@ -33,7 +33,6 @@ def tables() -> str:
 
 
 _UNDER = {
-    "Target": "`target`",
     "Robust": "`robust`",
     "LevelsByLook": "`chosen`",
     "Population": "`population`",
@@ -49,8 +48,6 @@ _UNDER = {
 """What stands under a key of a method: its class, and where it is written."""
 
 _MEANINGS = {
-    "Target.delta": "The chance that ε does not hold; well below one over the number of people.",
-    "Target.epsilon": "What the release may cost; left out, it is solved from `k` and `rate`.",
     "Robust.low": "The least chance with which a regular person was drawn.",
     "Robust.high": "The largest chance with which a regular person was drawn.",
     "Robust.irregular": "How many people may have been drawn with another chance.",

@@ -32,7 +32,8 @@ POLICY: dict[str, Any] = {
         "method": "safe",
         "levels": {"age": 2, "diagnosis": 1},
         "rate": "0.1",
-        "target": {"epsilon": 1, "delta": "1e-8"},
+        "epsilon": 1,
+        "delta": "1e-8",
     },
 }
 PERSON = {"dataset": {"name": "discharges-2025", "unit": {"column": "patient"}}}

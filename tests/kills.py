@@ -47,7 +47,7 @@ _POLICY = {
         "sex": {"role": "quasi", "categories": ["f", "m"]},
         "age": {"role": "quasi", "type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [50]}},
     },
-    "release": {"method": "safe", "levels": {"age": 1}, "rate": "1/2", "target": {"epsilon": 1, "delta": "1e-4"}},
+    "release": {"method": "safe", "levels": {"age": 1}, "rate": "1/2", "epsilon": 1, "delta": "1e-4"},
     "queries": {"table": "people", "open": True},
     "budget": {"epsilon": 1000, "delta": "1/10"},
 }

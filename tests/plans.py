@@ -12,7 +12,7 @@ from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.statement import Place, in_order
+from incrowd.verifier.check import Place, in_order
 from tests.released import leaves, other
 from tests.statements import numbers_of
 

@@ -23,7 +23,8 @@ PEOPLE: dict[str, Any] = {
         "method": "safe",
         "levels": {"age": 2, "zip": 1},
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-4"},
+        "epsilon": 1,
+        "delta": "1e-4",
     },
 }
 """Three columns; k is solved as 21."""

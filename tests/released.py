@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from incrowd.core.codec import encode
 from incrowd.errors import InvalidParameter
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import statement_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify

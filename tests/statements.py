@@ -8,14 +8,14 @@ from typing import Any
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
-from incrowd.verifier.statement import Statement
 
 
 def statement_of(plan: Plan, schema: Schema, **evidence: Any) -> Statement:
     """Return what is said about a release of this plan."""
     roles = {column.name: str(column.role) for column in schema.columns}
-    return Statement(plan.grounds, plan.claims, tuple(column.name for column in schema.released), evidence, roles)
+    return Statement(plan.basis, plan.claims, tuple(column.name for column in schema.released), evidence, roles)
 
 
 def with_step(statement: Statement, kind: type[Step], **changes: Any) -> Statement:
@@ -24,7 +24,7 @@ def with_step(statement: Statement, kind: type[Step], **changes: Any) -> Stateme
         replace(step, **changes) if isinstance(step, kind) else step  # type: ignore[type-var]
         for step in statement.steps
     )
-    return replace(statement, grounds=replace(statement.grounds, steps=steps))
+    return replace(statement, basis=replace(statement.basis, steps=steps))
 
 
 def numbers_of(claims: tuple[Claim, ...]) -> dict[str, Any]:

@@ -30,7 +30,8 @@ POLICY: dict[str, Any] = {
         "method": "safe",
         "levels": {"zip": 1, "age": 2, "worth": 2},
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-4"},
+        "epsilon": 1,
+        "delta": "1e-4",
     },
 }
 KNOWN = ("zip", "age", "sex")

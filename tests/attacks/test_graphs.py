@@ -12,13 +12,13 @@ from incrowd.attacks.finding import AttackVerdict
 from incrowd.attacks.graphs import GRAPH_ATTACKS, GraphTrial, graph_attack_of, largest_shared
 from incrowd.core.graph import Graph
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.block_model.method import BlockModel
-from incrowd.methods.graphs.clustering.method import Clustering
-from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
-from incrowd.methods.graphs.degree_sequence.method import DegreeSequence
-from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
-from incrowd.methods.graphs.super_nodes.method import SuperNodes
-from incrowd.methods.graphs.switching.method import Switching
+from incrowd.methods.graphs.block_model import BlockModel
+from incrowd.methods.graphs.clustering import Clustering
+from incrowd.methods.graphs.degree_distribution import DegreeDistribution
+from incrowd.methods.graphs.degree_sequence import DegreeSequence
+from incrowd.methods.graphs.subgraph_count import SubgraphCount
+from incrowd.methods.graphs.super_nodes import SuperNodes
+from incrowd.methods.graphs.switching import Switching
 from incrowd.workflows.graph.published import HeldRelease
 from tests.coins import SeededCoins
 from tests.graphs import dense, karate, random_graph, schema

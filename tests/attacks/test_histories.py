@@ -32,14 +32,16 @@ RELEASES = {
         "method": "safe",
         "levels": {"film": 1, "rating": 1, "day": 1},
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-4"},
+        "epsilon": 1,
+        "delta": "1e-4",
     },
     "points": {
         "method": "points",
         "columns": ["rating", "day"],
         "s": 5,
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-4"},
+        "epsilon": 1,
+        "delta": "1e-4",
     },
 }
 

@@ -19,7 +19,6 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
 from incrowd.verifier.slow_accountant import derive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd
 from tests.coins import ScriptedCoins
@@ -33,7 +32,7 @@ EPSILONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5)
 @cache
 def outputs(k: int, cells: str) -> tuple[tuple[int, object], ...]:
     """Return for every sample how many rows it has and what is released of it."""
-    safe = Safe({}, Target(Fraction(1, 2)), Fraction(1, 2), k)
+    safe = Safe({}, delta=Fraction(1, 2), rate=Fraction(1, 2), k=k)
     table = Table(SCHEMA, Batches(pa.table({"cell": pa.array(list(cells), pa.string())})), LocalEngine())
     found = []
     for members in itertools.product((False, True), repeat=len(cells)):

@@ -19,7 +19,6 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms.blended.method import BlendedHistogram
 from incrowd.methods.histograms.private.method import PrivateHistogram
 from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
@@ -49,12 +48,12 @@ def crowds(n: int) -> Table:
 
 
 def blended(n: int) -> Histogram:
-    asked = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF), flag=True)
+    asked = BlendedHistogram(noise_epsilon=ONE, k=3, rate=HALF, delta=HALF, flag=True)
     return asked.release(crowds(n), SystemCoins())
 
 
 def suppressed(n: int) -> Histogram:
-    return SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).release(crowds(n), SystemCoins())
+    return SuppressedHistogram(k=3, rate=HALF, delta=HALF).release(crowds(n), SystemCoins())
 
 
 def private(n: int) -> Histogram:
@@ -73,12 +72,12 @@ def proved(release: Releasing, n: int, delta: float) -> float:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_blended_counts_on_a_sample_prove_no_more_than_the_claim(n: int) -> None:
-    guarantee = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    guarantee = BlendedHistogram(noise_epsilon=ONE, k=3, rate=HALF, delta=HALF).plan(SCHEMA).guarantee
     assert proved(blended, n, accountant.delta(guarantee.loss, repr(EPSILON)).value) <= EPSILON
 
 
 def test_suppressed_counts_on_a_sample_prove_no_more_than_the_claim() -> None:
-    guarantee = SuppressedHistogram(k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    guarantee = SuppressedHistogram(k=3, rate=HALF, delta=HALF).plan(SCHEMA).guarantee
     assert proved(suppressed, 4, accountant.delta(guarantee.loss, repr(EPSILON)).value) <= EPSILON
 
 
@@ -94,7 +93,7 @@ def test_a_copy_that_spares_empty_bins_the_noise_is_caught() -> None:
     def spared(n: int) -> Histogram:
         return blended(n) if n else suppressed(0)
 
-    guarantee = BlendedHistogram(epsilon=ONE, k=3, rate=HALF, target=Target(HALF)).plan(SCHEMA).guarantee
+    guarantee = BlendedHistogram(noise_epsilon=ONE, k=3, rate=HALF, delta=HALF).plan(SCHEMA).guarantee
     delta = accountant.delta(guarantee.loss, repr(EPSILON)).value
     assert proved(spared, 1, delta) >= EVENTS.sure((0.5, 0.0), CELLS, delta) > EPSILON + 1
 

@@ -50,7 +50,7 @@ def made(method: str, target: tuple[int, str], rows: pa.Table, folder: Path, dra
         },
         "release": {
             "method": method,
-            "target": dict(zip(("epsilon", "delta"), target, strict=True)),
+            **dict(zip(("epsilon", "delta"), target, strict=True)),
             "levels": {"place": 0},
             "rounds": 1,
             "rows": drawn,

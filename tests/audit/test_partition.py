@@ -25,7 +25,6 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.method import PrivatePartition, fill_boxes
-from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
 from tests.coins import ScriptedSample, law_of
@@ -45,7 +44,7 @@ Rows = tuple[tuple[int, str], ...]
 
 
 def partition(k: int) -> PrivatePartition:
-    return PrivatePartition(Fraction(1), Target(Fraction(1, 2)), RATE, k, depth=1, least=2)
+    return PrivatePartition(Fraction(1), delta=Fraction(1, 2), rate=RATE, k=k, depth=1, least=2)
 
 
 def table(rows: Rows) -> Table:
@@ -110,7 +109,7 @@ def test_the_composed_curve_is_at_most_that_of_the_sum_rule() -> None:
 
 def test_the_law_at_a_choice_that_is_too_loud_is_caught() -> None:
     """A partition whose cuts cost more than they claim breaks the same check."""
-    loud, quiet = PrivatePartition(Fraction(12), Target(Fraction(1, 2)), RATE, 3, depth=1, least=4), partition(3)
+    loud, quiet = PrivatePartition(Fraction(12), delta=Fraction(1, 2), rate=RATE, k=3, depth=1, least=4), partition(3)
     rows: Rows = ((0, "a"), (0, "a"), (2, "a"), (2, "a"))
     more, fewer = law(loud, rows), law(loud, rows[:-1])
     claimed = accountant.delta(quiet.plan(SCHEMA).guarantee.loss, "2").value
@@ -128,7 +127,7 @@ class EveryRow(SystemCoins):
 def test_the_real_release_proves_no_more_than_it_claims_and_one_without_a_sample_does(
     coins: Coins, caught: bool
 ) -> None:
-    method, trials = PrivatePartition(Fraction(1, 4), Target(Fraction(3, 10)), RATE, 2, depth=1, least=4), 60
+    method, trials = PrivatePartition(Fraction(1, 4), delta=Fraction(3, 10), rate=RATE, k=2, depth=1, least=4), 60
 
     def seen(rows: Rows) -> Trials:
         given = table(rows)
@@ -149,7 +148,7 @@ def test_boxes_that_are_released_hold_at_least_k_of_each_tuple() -> None:
     )
     hidden = math.prod(binom.cdf(7, count, 0.5) for count in Counter(rows).values())  # a box holds whole tuples
     assert hidden < FALSE_ALARM
-    outcome = PrivatePartition(Fraction(2), Target(Fraction(1, 100)), RATE, 8, depth=2, least=10).release(
+    outcome = PrivatePartition(Fraction(2), delta=Fraction(1, 100), rate=RATE, k=8, depth=2, least=10).release(
         table(rows), SystemCoins()
     )
     assert len(outcome) > 0

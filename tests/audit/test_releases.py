@@ -23,7 +23,6 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Claim, Trials, proved_epsilon, published, sure_epsilon, worst_crowd
@@ -44,7 +43,7 @@ class Releasing(Protocol):
 
 
 def safe(claim: Claim, level: int = 0) -> Safe:
-    return Safe({"cell": level}, Target(HALF), claim.rate, claim.k)
+    return Safe({"cell": level}, delta=HALF, rate=claim.rate, k=claim.k)
 
 
 def crowds(n: int, alone: int = 0) -> Table:

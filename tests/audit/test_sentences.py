@@ -36,7 +36,6 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.anonymity.slicing.steps import BlendingAlone
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.crowds.robust import Robust
 from incrowd.methods.histograms.blended.method import BlendedHistogram
 from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
@@ -80,9 +79,9 @@ def rows_of(output: Any) -> Any:
 METHODS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "safe": lambda given: Safe(**given),
     "suppressed": lambda given: SuppressedHistogram(**given),
-    "blended": lambda given: BlendedHistogram(epsilon=NOISE, **given),
+    "blended": lambda given: BlendedHistogram(noise_epsilon=NOISE, **given),
     "points": lambda given: SyntheticPoints(s=2, **given),
-    "noisy points": lambda given: SyntheticPoints(s=2, epsilon=NOISE, **given),
+    "noisy points": lambda given: SyntheticPoints(s=2, noise_epsilon=NOISE, **given),
     "slicing": lambda given: Slicing((("x",), ("y",)), **given),
     "slicing one release": lambda given: Slicing((("x",), ("y",)), sample="joint", **given),
 }
@@ -101,7 +100,7 @@ def given_of(name: str, unit: Unit, *, sampled: bool) -> dict[str, Any]:
         return EVERYONE
     noisy = name in ("blended", "noisy points") and unit.adjacency is Adjacency.REPLACE
     delta = Fraction(1, 5) if noisy else Fraction(3, 20) if name == "slicing" else Fraction(2, 25)
-    return {"k": K, "rate": RATE, "target": Target(delta)}
+    return {"k": K, "rate": RATE, "delta": delta}
 
 
 @cache
@@ -238,7 +237,7 @@ def drawn_by_chance(name: str) -> tuple[Plan, Callable[[Database], Law]]:
     chance = Column("chance", Role.IDENTIFIER, Type.DECIMAL)
     schema = Schema((*schema_of(name, ROWS).columns, chance))
     robust = Robust(LOW, RATE, probability="chance")
-    method = {"safe": Safe, "suppressed": SuppressedHistogram}[name](k=K, target=Target(Fraction(2, 25)), robust=robust)
+    method = {"safe": Safe, "suppressed": SuppressedHistogram}[name](k=K, delta=Fraction(2, 25), robust=robust)
     plan = method.plan(schema)
 
     @cache

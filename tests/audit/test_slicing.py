@@ -24,7 +24,6 @@ from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.slicing.grouping import associations
 from incrowd.methods.anonymity.slicing.method import Slicing
-from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Law, Trials, distance, proved_epsilon, sure_epsilon
 from tests.coins import ScriptedSample, law_of
@@ -52,7 +51,7 @@ class Samples(SystemCoins):
 
 
 def slicing(k: int, sample: str = "fresh") -> Slicing:
-    return Slicing((("sex",), ("zip",)), Target(Fraction(9, 10)), RATE, k, sample=sample)
+    return Slicing((("sex",), ("zip",)), delta=Fraction(9, 10), rate=RATE, k=k, sample=sample)
 
 
 def table(rows: Rows) -> Table:
@@ -104,7 +103,7 @@ def test_the_exact_law_of_all_tables_keeps_the_claim(rows: Rows, sample: str) ->
 def test_the_exact_law_of_chosen_groups_and_their_tables_keeps_the_claim() -> None:
     """Three columns of two values: every choice, every sample of both tables, every row that can be missing."""
     schema = Schema((*SCHEMA.columns, replace(SCHEMA.columns[0], name="ill")))
-    auto = Slicing("auto", Target(Fraction(9, 10)), RATE, 2, choosing=Fraction(1), size=2)
+    auto = Slicing("auto", delta=Fraction(9, 10), rate=RATE, k=2, choosing=Fraction(1), size=2)
     curve = {at: accountant.delta(auto.plan(schema).guarantee.loss, repr(at)).value for at in EPSILONS}
     rows = (("F", "1", "F"), ("F", "1", "M"), ("F", "2", "F"))
 
@@ -117,7 +116,7 @@ def test_the_exact_law_of_chosen_groups_and_their_tables_keeps_the_claim() -> No
             lambda coins: auto.grouping(schema).choose(pairs, Fraction(1), Unit(), coins)
         ).items():
             named = tuple(tuple(schema.names[place] for place in group) for group in groups)
-            method = Slicing(named, auto.target, RATE, 2)
+            method = Slicing(named, delta=auto.delta, rate=RATE, k=2)
             for members in itertools.product(tuple(subsets(kept)), repeat=2):
                 tables = method.release(opened, Samples(*members)).tables
                 seen = tuple(tuple(tuple(row.values()) for row in each.to_arrow().to_pylist()) for each in tables)

@@ -44,7 +44,7 @@ def policy(folder: Path) -> Policy:
                 "method": "safe",
                 "k": CLAIM.k,
                 "rate": CLAIM.rate,
-                "target": {"delta": CLAIM.delta},
+                "delta": CLAIM.delta,
             },
             "ledger": f"sqlite:///{folder}/ledger.sqlite",
         }

@@ -20,7 +20,8 @@ POLICY: dict[str, Any] = {
         "method": "safe",
         "levels": {"age": 1, "ill": 1},
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-4"},
+        "epsilon": 1,
+        "delta": "1e-4",
     },
 }
 

@@ -37,7 +37,7 @@ columns:
   Alter: {{type: integer, bounds: [0, 99], hierarchy: {{intervals: [50]}}}}
   Größe: {{type: decimal, bounds: [0, 3], hierarchy: {{intervals: [1]}}}}
   Eintritt: {{type: date, bounds: [2024-01-01, 2024-12-31], hierarchy: {{dates: [month, year]}}}}
-release: {{method: safe, rate: 0.5, target: {{epsilon: 2, delta: 1e-4}}, levels: {{Alter: 1, Größe: 1, Eintritt: 1}}}}
+release: {{method: safe, rate: 0.5, epsilon: 2, delta: 1e-4, levels: {{Alter: 1, Größe: 1, Eintritt: 1}}}}
 queries: {{table: club}}
 budget: {{epsilon: 20, delta: 1e-3}}
 """

@@ -135,7 +135,7 @@ def other_version(folder: Path) -> None:
 
 
 def infeasible(folder: Path) -> None:
-    written(changed(PEOPLE, release__k=5, release__target={"delta": "1e-6"}), folder)
+    written(changed(PEOPLE, release__k=5, release__epsilon=None, release__delta="1e-6"), folder)
 
 
 def free_text(folder: Path) -> None:
@@ -147,7 +147,7 @@ def drafted(folder: Path) -> None:
 
 
 def unsampled(folder: Path) -> None:
-    written(changed(PEOPLE, release__k=5, release__rate=1, release__target=None), folder)
+    written(changed(PEOPLE, release__k=5, release__rate=1, release__epsilon=None, release__delta=None), folder)
 
 
 def too_little_budget(folder: Path) -> None:

@@ -27,8 +27,8 @@ def rows() -> pa.Table:
 _PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id"}}
 _ANYHOW = {"budget": {"unbounded": "public since 2020"}}
 _BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-_SAMPLE: dict[str, Any] = {"rate": "1/2", "target": {"epsilon": 2, "delta": "1e-4"}}
-_BLENDED = {"method": "blended-histogram", **_BINS, "epsilon": 1, **_SAMPLE}
+_SAMPLE: dict[str, Any] = {"rate": "1/2", "epsilon": 2, "delta": "1e-4"}
+_BLENDED = {"method": "blended-histogram", **_BINS, "noise_epsilon": 1, **_SAMPLE}
 _NOISY = {"method": "private-histogram", **_BINS, "epsilon": 1}
 _COMMON = {"method": "most-common", **_BINS, "epsilon": 1}
 _FORM = {"unbounded": "compared with other tools"}
@@ -47,7 +47,8 @@ _PARTITION = {
     "method": "partition",
     "choosing": 1,
     "rate": "1/2",
-    "target": {"epsilon": 1, "delta": "1e-4"},
+    "epsilon": 1,
+    "delta": "1e-4",
     "levels": {"age": 1, "zip": 2},
     "least": 100,
 }
@@ -56,7 +57,8 @@ _SLICING: dict[str, Any] = {
     "groups": [["sex", "age"], ["zip"]],
     "levels": {"age": 2, "zip": 1},
     "rate": "1/2",
-    "target": {"epsilon": 2, "delta": "1e-4"},
+    "epsilon": 2,
+    "delta": "1e-4",
 }
 _TABLE: dict[str, Any] = {"method": "protected-table", "columns": ["sex", "age"], "levels": {"age": 1}}
 _RECORDS = {"columns__record": {"role": "identifier"}, "dataset__unit": {"column": "record", "more": "refuse"}}
@@ -65,7 +67,8 @@ _KEY = str(Path(__file__).parent / "record.key")
 _MASKED: dict[str, Any] = {"budget": _FORM, "columns__age__missing": "drop", "columns__zip__role": "plain"}
 _MODEL: dict[str, Any] = {
     "method": "marginals",
-    "target": {"epsilon": 2, "delta": "1e-4"},
+    "epsilon": 2,
+    "delta": "1e-4",
     "levels": {"zip": 2, "age": 1},
 }
 _SEX: dict[str, Any] = {
@@ -117,7 +120,7 @@ _CHOSEN_GROUPS: dict[str, Any] = {"groups": "auto", "choosing": "0.5", "size": 2
 POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "safe": {
         "k solved": PEOPLE,
-        "epsilon solved": changed(PEOPLE, release__k=25, release__target={"delta": "1e-4"}),
+        "epsilon solved": changed(PEOPLE, release__k=25, release__epsilon=None, release__delta="1e-4"),
         "rate solved": changed(PEOPLE, release__k=12, release__rate=None),
         "no sample": changed(PEOPLE, release__k=5, release__rate=1, budget={"unbounded": "public since 2020"}),
         "people": changed(PEOPLE, **_PERSON),
@@ -140,9 +143,19 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "blended-histogram": {
         "k solved": changed(PEOPLE, release=_BLENDED),
-        "epsilon solved": changed(PEOPLE, release=_BLENDED, release__k=20, release__target={"delta": "1e-4"}),
+        "epsilon solved": changed(
+            PEOPLE, release=_BLENDED, release__k=20, release__epsilon=None, release__delta="1e-4"
+        ),
         "rate solved": changed(PEOPLE, release=_BLENDED, release__k=12, release__rate=None, release__flag=True),
-        "no sample": changed(PEOPLE, release=_BLENDED, release__target=None, release__rate=1, release__k=5, **_ANYHOW),
+        "no sample": changed(
+            PEOPLE,
+            release=_BLENDED,
+            release__epsilon=None,
+            release__delta=None,
+            release__rate=1,
+            release__k=5,
+            **_ANYHOW,
+        ),
         "people with two rows": changed(PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_BLENDED),
         "replaced": changed(PEOPLE, dataset__unit={"adjacency": "replace-one"}, release=_BLENDED, release__clamp=False),
     },
@@ -220,7 +233,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         ),
     },
     "points": {
-        "noisy": changed(PEOPLE, release=_POINTS, release__epsilon=1),
+        "noisy": changed(PEOPLE, release=_POINTS, release__noise_epsilon=1),
         "suppressed": changed(PEOPLE, release=_POINTS, release__place="uniform"),
         "people": changed(PEOPLE, **_PERSON, release=_POINTS),
         "no sample": changed(PEOPLE, release={"method": "points", "columns": ["age"], "s": 5, "k": 5}, **_ANYHOW),
@@ -297,7 +310,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "groups chosen": changed(PEOPLE, release=_SLICING | _CHOSEN_GROUPS),
         "one release, split": changed(PEOPLE, release=_SLICING, release__sample="joint"),
         "people with two rows": changed(
-            PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_SLICING, release__target__epsilon=4
+            PEOPLE, **_PERSON, dataset__unit__max_rows=2, release=_SLICING, release__epsilon=4
         ),
     },
     "protected-table": {

@@ -13,8 +13,8 @@ import pytest
 
 from incrowd.core.certificate import VERSION
 from incrowd.core.codec import digest
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, file_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Destination, release_to

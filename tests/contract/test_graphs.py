@@ -14,8 +14,8 @@ from incrowd.core.claims.claim import claim_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import step_of
 from incrowd.methods import GRAPHS
-from incrowd.methods.graphs.steps import NODES
-from incrowd.verifier.statement import Verdict
+from incrowd.methods.graphs.shared.steps import NODES
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book

@@ -32,7 +32,7 @@ def policy(folder: Path) -> dict[str, Any]:
         "dataset": {"name": "adult", "population": 100_000_000},
         "source": {"path": str(folder / "adult.csv"), "delimiter": ";"},
         "columns": {name: {"hierarchy": {"file": file}} for name, file in files.items()},
-        "release": {"method": "safe", "levels": LEVELS, "rate": "1/2", "target": {"epsilon": 1, "delta": "1e-9"}},
+        "release": {"method": "safe", "levels": LEVELS, "rate": "1/2", "epsilon": 1, "delta": "1e-9"},
     }
 
 

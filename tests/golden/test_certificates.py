@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.certificate import VERSION
 from incrowd.errors import UnsupportedVersion
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
 from tests.golden.certificates.make import FOLDER

@@ -12,6 +12,7 @@ import pytest
 
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Approximate, Sequence, ZeroConcentrated
+from incrowd.core.statement import Statement
 from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
@@ -20,8 +21,8 @@ from incrowd.queries.measurement import QuestionPlan
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution, Combine
+from incrowd.verifier.check import in_order
 from incrowd.verifier.judge import numbers_of
-from incrowd.verifier.statement import Statement, in_order
 from tests.queries.plans import PLANS
 
 _TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "step", "aggregate", "candidates", "groups"}

@@ -49,7 +49,7 @@ def replayed(method: str, name: str) -> bool:
 def requested(method: str, name: str) -> Fraction | None:
     """Return the ε that a policy asks for as a whole; None where it asks for none, or pays for a choice beside it."""
     release = POLICIES[method][name]["release"]
-    whole = release.get("epsilon") if "target" not in release else release["target"].get("epsilon")
+    whole = release.get("epsilon")
     return None if whole is None or "choosing" in release else Fraction(str(whole))
 
 

@@ -22,7 +22,7 @@ RUNS = 1500
 def test_cells_on_the_sparse_path_have_the_law_of_the_dense_one() -> None:
     """Counts 5, 0, 0, 2, 0, 0: the row of released counts, as one outcome, against independent noise on every cell."""
     table = table_of((side("x"),), ([0.05] * 5 + [0.55] * 2,))
-    method = SyntheticPoints(s=CELLS, k=K, epsilon=EPSILON)
+    method = SyntheticPoints(s=CELLS, k=K, noise_epsilon=EPSILON)
     sparse = np.array([outcome(method.release(table, SystemCoins())) for _ in range(RUNS)])
     masses = np.ones(1)
     for count in (0, 0, 2, 0, 0):
@@ -47,7 +47,7 @@ def outcome(made: Points) -> int:
 def test_places_of_phantoms_on_a_huge_grid_are_uniform() -> None:
     columns = tuple(side(f"x{n}") for n in range(8))
     table = table_of(columns, [[0.5]] * 8)
-    made = SyntheticPoints(s=10, k=3, epsilon=Fraction(7)).release(table, SystemCoins())
+    made = SyntheticPoints(s=10, k=3, noise_epsilon=Fraction(7)).release(table, SystemCoins())
     a = math.exp(-7)
     assert binomial_p_value(len(made.keys), 10**8, a / (1 + a)) > FALSE_ALARM / 9
     for codes in made.codes():

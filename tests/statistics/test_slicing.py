@@ -14,7 +14,6 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.anonymity.slicing.method import Slicing
-from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from tests.statistics.alarm import FALSE_ALARM, p_value
 from tests.tables import Batches
@@ -24,7 +23,7 @@ SCHEMA = Schema(tuple(Column(name, hierarchy=Flat(Categories(("x",)))) for name 
 
 
 def test_the_lengths_of_two_tables_have_the_law_of_two_samples() -> None:
-    method = Slicing((("a",), ("b",)), Target(Fraction(9, 10)), Fraction(1, 2), K)
+    method = Slicing((("a",), ("b",)), delta=Fraction(9, 10), rate=Fraction(1, 2), k=K)
     rows = pa.table({name: pa.array(["x"] * ROWS, pa.string()) for name in "ab"})
     table = Table(SCHEMA, Batches(rows), LocalEngine())
     draws = []

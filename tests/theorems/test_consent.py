@@ -85,7 +85,7 @@ def test_opting_in_is_not_sampling() -> None:
     assert true == pytest.approx(given["delta_true"], rel=1e-9)
     assert claimed == pytest.approx(given["delta_claimed_at_product_rate"], rel=1e-9)
     assert true / claimed == pytest.approx(given["understated_by"], rel=1e-6)
-    told = {"method": "safe", "levels": {"age": 2, "zip": 1}, "rate": beta, "k": k, "target": {"delta": "1e-10"}}
+    told = {"method": "safe", "levels": {"age": 2, "zip": 1}, "rate": beta, "k": k, "delta": "1e-10"}
     loss = load_policy(changed(GATED, release=told)).plan.guarantee.loss
     assert isinstance(loss, Sampled)
     assert loss.rate == Fraction(beta)

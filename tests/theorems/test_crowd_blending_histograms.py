@@ -109,7 +109,13 @@ def test_beside_a_private_release_the_crowd_pays_twice() -> None:
 
 OVERLAPPING: list[Callable[[], dict[str, object]]] = [
     lambda: {"method": "suppressed-histogram", "columns": ["sex"], "k": 5},
-    lambda: {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 2}, "k": 5, "epsilon": 1},
+    lambda: {
+        "method": "blended-histogram",
+        "columns": ["sex", "age"],
+        "levels": {"age": 2},
+        "k": 5,
+        "noise_epsilon": 1,
+    },
 ]
 
 
@@ -136,6 +142,6 @@ def test_two_overlapping_tables_show_one_person_and_the_ledger_refuses_the_secon
 def test_a_private_table_may_follow_a_crowd_and_a_crowd_on_a_sample_may_follow_anything(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, budget={"unbounded": "published", "epsilon": 5, "delta": "1e-3"})
     crowd = {"method": "suppressed-histogram", "columns": ["sex"], "k": 5}
-    sampled = {**crowd, "rate": "1/10", "target": {"delta": "1e-6"}, "k": 10}
+    sampled = {**crowd, "rate": "1/10", "delta": "1e-6", "k": 10}
     for each in (crowd, {"method": "private-histogram", "columns": ["sex"], "epsilon": 1}, sampled):
         release(people(200), changed(policy, release=each))

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from incrowd.attacks.graphs import sorted_rows
 from incrowd.core.graph import Graph, keys_of
-from incrowd.methods.graphs.add_delete.changes import perturbed
-from incrowd.methods.graphs.degree_anonymity.fewest import fewest
+from incrowd.methods.graphs.add_delete import perturbed
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized
+from incrowd.methods.graphs.degree_anonymity.sequence import fewest
 from tests.coins import SeededCoins, law_of
 from tests.graphs import VECTORS, karate, random_graph
 

@@ -14,10 +14,10 @@ import pytest
 from incrowd.core.graph import Graph, simple
 from incrowd.core.relations import GraphSchema, Relations
 from incrowd.core.unit import Kind, Unit
-from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
-from incrowd.methods.graphs.edge_kinds.method import EdgeKinds
-from incrowd.methods.graphs.steps import DROP, Relate
-from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
+from incrowd.methods.graphs.degree_distribution import DegreeDistribution
+from incrowd.methods.graphs.edge_kinds import EdgeKinds
+from incrowd.methods.graphs.shared.steps import DROP, Relate
+from incrowd.methods.graphs.subgraph_count import SubgraphCount
 from incrowd.workflows.graph.reading import connected, layers_of
 from tests.graphs import schema
 

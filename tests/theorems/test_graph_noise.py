@@ -13,14 +13,11 @@ from incrowd.core.graph import Graph
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.polynomial import PolynomialNoise
-from incrowd.methods.graphs.clustering.method import Clustering
-from incrowd.methods.graphs.clustering.steps import coefficient
-from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
-from incrowd.methods.graphs.degree_sequence.drawing import drawn
-from incrowd.methods.graphs.degree_sequence.method import DegreeSequence
-from incrowd.methods.graphs.isotonic import fitted
-from incrowd.methods.graphs.matrices import largest_sum, stars, triangles
-from incrowd.methods.graphs.smooth import smooth_sensitivity, smooth_wedges
+from incrowd.methods.graphs.clustering import Clustering, coefficient
+from incrowd.methods.graphs.degree_distribution import DegreeDistribution
+from incrowd.methods.graphs.degree_sequence import DegreeSequence, edges_with
+from incrowd.methods.graphs.shared.degrees import fitted
+from incrowd.methods.graphs.shared.matrices import largest_sum, smooth_sensitivity, smooth_wedges, stars, triangles
 from tests.coins import SeededCoins
 from tests.graphs import VECTORS, all_graphs, dense, karate, random_graph, schema, without_edge
 
@@ -90,11 +87,11 @@ def test_a_synthetic_graph_pays_for_sorted_degrees_and_is_drawn_from_nothing_els
 
 def test_ends_are_joined_to_a_simple_graph_with_the_degrees_or_fewer() -> None:
     wanted = random_graph(500, 3000, 1).degrees
-    graph = Graph.of(500, drawn(wanted, SeededCoins(1)))
+    graph = Graph.of(500, edges_with(wanted, SeededCoins(1)))
     assert (graph.degrees <= wanted).all()
     assert graph.degrees.sum() >= 0.99 * wanted.sum()
-    assert len(drawn(np.array([0, 0]), SeededCoins(1))) == 0
-    assert drawn(np.array([1, 1, 1]), SeededCoins(1)).shape == (1, 2)
+    assert len(edges_with(np.array([0, 0]), SeededCoins(1))) == 0
+    assert edges_with(np.array([1, 1, 1]), SeededCoins(1)).shape == (1, 2)
 
 
 def test_isotonic_inference_of_the_karate_club_through_a_release() -> None:

@@ -15,20 +15,16 @@ from incrowd.attacks.graphs import characteristic, sorted_rows
 from incrowd.core.graph import Graph
 from incrowd.core.unit import Kind
 from incrowd.mechanisms.polynomial import PolynomialNoise
-from incrowd.methods.graphs.block_model.drawing import block_counts
+from incrowd.methods.graphs.block_model import block_counts
 from incrowd.methods.graphs.degree_anonymity.realization import by_additions, realized
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical, raised, targets
-from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
-from incrowd.methods.graphs.edge_response.flips import deviation_of_a_pair, flip_of, flipped
-from incrowd.methods.graphs.edge_response.method import EdgeResponse
-from incrowd.methods.graphs.isotonic import fitted
-from incrowd.methods.graphs.labels import NodeLabels
-from incrowd.methods.graphs.matrices import triangles, widest
-from incrowd.methods.graphs.projection import projected
-from incrowd.methods.graphs.smooth import farthest, smooth_sensitivity
-from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
-from incrowd.methods.graphs.subgraph_count.steps import NoisyCount
-from incrowd.methods.graphs.super_nodes.grouping import super_graph
+from incrowd.methods.graphs.degree_distribution import DegreeDistribution
+from incrowd.methods.graphs.edge_response import EdgeResponse, deviation_of_a_pair, flip_of, flipped
+from incrowd.methods.graphs.shared.degrees import fitted, projected
+from incrowd.methods.graphs.shared.matrices import farthest, smooth_sensitivity, triangles, widest
+from incrowd.methods.graphs.shared.outputs import NodeLabels
+from incrowd.methods.graphs.subgraph_count import NoisyEdges, SubgraphCount
+from incrowd.methods.graphs.super_nodes import super_graph
 from tests.coins import SeededCoins, law_of
 from tests.graphs import (
     VECTORS,
@@ -282,7 +278,7 @@ def test_projection_moves_no_further_than_published() -> None:
     for bound, given in VECTORS["R_projection"].items():
         step = DegreeDistribution(epsilon=Fraction(1), bound=int(bound)).plan(schema(Kind.NODE)).steps[0]
         assert step.scale == given["histogram_L1"]  # type: ignore[attr-defined]
-        assert NoisyCount("edges", Fraction(1), int(bound)).reach(Kind.NODE) == given["edges"]
+        assert NoisyEdges(Fraction(1), int(bound)).sensitivity(Kind.NODE) == given["edges"]
 
 
 def test_many_edges_are_projected_at_once_as_if_one_after_the_other() -> None:
@@ -295,7 +291,7 @@ def test_many_edges_are_projected_at_once_as_if_one_after_the_other() -> None:
 
 
 def slow_projected(graph: Graph, bound: int) -> list[list[int]]:
-    from incrowd.methods.graphs.projection import public_order
+    from incrowd.methods.graphs.shared.degrees import public_order
 
     room, kept = [bound] * graph.size, []
     for a, b in graph.ends[public_order(graph)].tolist():
@@ -354,7 +350,7 @@ def slow_deviation_of_triangles() -> float:
 
 
 def test_the_estimates_of_answers_are_unbiased_on_all_graphs_of_three_nodes() -> None:
-    from incrowd.methods.graphs.edge_response.flips import estimates
+    from incrowd.methods.graphs.edge_response import estimates
 
     flip = Fraction(1, 4)
     for graph in all_graphs(3):

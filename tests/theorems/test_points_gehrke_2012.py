@@ -56,7 +56,7 @@ def test_suppressed_cells_blend_everyone_with_exactly_k(cells: int, k: int) -> N
 @pytest.mark.parametrize("cells", UNIVERSES)
 @pytest.mark.parametrize("k", [2, 3])
 def test_noisy_cells_blend_everyone_with_k_at_the_noise_s_own_ratio_and_no_better(cells: int, k: int) -> None:
-    mechanism = released(SyntheticPoints(s=cells, k=k, epsilon=HALF))
+    mechanism = released(SyntheticPoints(s=cells, k=k, noise_epsilon=HALF))
     ratio = Fraction(math.exp(0.5))
     assert is_crowd_blending(mechanism, UNIVERSES[cells], 4, k, ratio * ROUNDING)
     assert not is_crowd_blending(mechanism, UNIVERSES[cells], 4, k, ratio * Fraction(99, 100))
@@ -91,7 +91,7 @@ def test_sums_and_means_of_every_slowly_changing_function_are_as_near_as_stated(
     seed: int, d: int, s: int, epsilon: str | None, place: Placement
 ) -> None:
     noise = None if epsilon is None else Fraction(epsilon)
-    method = SyntheticPoints(s=s, k=4, epsilon=noise, place=place.value)
+    method = SyntheticPoints(s=s, k=4, noise_epsilon=noise, place=place.value)
     table, chance = random_table(seed, d)
     made = method.release(table, SeededCoins(seed))
     grid, counted = made.grid, table.engine.count(table.rows, made.grid.cells)

@@ -25,7 +25,8 @@ from tests.policies import PEOPLE, changed
 ROBUST: dict[str, Any] = {
     "release__rate": None,
     "release__k": 30,
-    "release__target": {"delta": "1e-6"},
+    "release__epsilon": None,
+    "release__delta": "1e-6",
     "release__robust": {"low": "0.05", "high": "0.1", "irregular": 2},
 }
 PLANS: dict[str, dict[str, Any]] = {
@@ -49,10 +50,10 @@ def plan_of(policy: dict[str, Any]) -> Plan:
 def test_the_numbers_of_every_claim_hold_and_smaller_ones_do_not(name: str) -> None:
     plan = plan_of(PLANS[name])
     for claim in plan.claims:
-        problem = check_numbers(claim, plan.grounds)
+        problem = check_numbers(claim, plan.basis)
         assert problem is None or problem.undecided
         if claim.numbers and problem is None:
-            forged = check_numbers(_better(claim), plan.grounds)
+            forged = check_numbers(_better(claim), plan.basis)
             assert forged is not None, claim.kind
             assert not forged.undecided
 
@@ -69,19 +70,19 @@ def _better(claim: Any) -> Claim:
 def test_a_published_formula_is_not_stated_larger_either(kind: type[Claim]) -> None:
     plan = plan_of(PLANS["survey"] if kind is privacy.RobustTheorem else PLANS["safe, k solved"])
     claim: Any = next(each for each in plan.claims if isinstance(each, kind))
-    problem = check_numbers(replace(claim, delta=claim.delta * 1.001), plan.grounds)
+    problem = check_numbers(replace(claim, delta=claim.delta * 1.001), plan.basis)
     assert problem is not None
     assert "by the formula" in problem.text
 
 
 def test_replaced_rows_are_left_undecided_with_their_reason() -> None:
     plan = plan_of(PLANS["safe, replaced"])
-    (problem,) = filter(None, (check_numbers(claim, plan.grounds) for claim in plan.claims))
+    (problem,) = filter(None, (check_numbers(claim, plan.basis) for claim in plan.claims))
     assert problem.undecided
     assert "no pair of crowds" in problem.text
 
 
-def grounds(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> ClaimBasis:
+def basis(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> ClaimBasis:
     return ClaimBasis(Guarantee(loss, unit or Unit(), (Theorem("for-a-test", "for a test"),), delta=delta), ())
 
 
@@ -94,19 +95,19 @@ def private(epsilon: str, delta: str | None = None, unit: Unit | None = None) ->
 
 
 def test_pure_claims_are_exact() -> None:
-    twice = grounds(Sequence((Pure(Fraction(1, 2)), Pure(Fraction(1, 2)))))
+    twice = basis(Sequence((Pure(Fraction(1, 2)), Pure(Fraction(1, 2)))))
     assert check_numbers(private("1"), twice) is None
     assert check_numbers(private("0.99"), twice) is not None
 
 
 def test_what_was_not_derived_is_undecided() -> None:
-    problem = check_numbers(private("1", "1e-6"), grounds(Gaussian(Fraction(10**8)), Fraction(1, 10**6)))
+    problem = check_numbers(private("1", "1e-6"), basis(Gaussian(Fraction(10**8)), Fraction(1, 10**6)))
     assert problem is not None
     assert problem.undecided
 
 
 def test_crowds_that_are_too_many_are_undecided_unless_the_worst_ones_refute_the_claim() -> None:
-    rare = grounds(Sampled(Fraction(1, 1000), Crowd(40)), Fraction(1, 10**6))
+    rare = basis(Sampled(Fraction(1, 1000), Crowd(40)), Fraction(1, 10**6))
     held = check_numbers(private("0.001", "1e-6"), rare)
     assert held is not None
     assert held.undecided
@@ -117,14 +118,14 @@ def test_crowds_that_are_too_many_are_undecided_unless_the_worst_ones_refute_the
 
 
 def test_a_concentrated_claim_states_all_of_rho() -> None:
-    both = grounds(Sequence((ZeroConcentrated(Fraction(1, 10)), Pure(Fraction(1)))))
+    both = basis(Sequence((ZeroConcentrated(Fraction(1, 10)), Pure(Fraction(1)))))
     shared: dict[str, Any] = {"adjacency": Adjacency.ADD_REMOVE, "max_rows": 1, "unit": "one row", "theorem": "none"}
     assert check_numbers(privacy.Concentrated(rho=Fraction(3, 5), **shared), both) is None
     less = check_numbers(privacy.Concentrated(rho=Fraction(1, 2), **shared), both)
     assert less is not None
     assert "at least" in less.text
     unknown = check_numbers(
-        privacy.Concentrated(rho=Fraction(1), **shared), grounds(Approximate(Fraction(1), Fraction(1, 9)))
+        privacy.Concentrated(rho=Fraction(1), **shared), basis(Approximate(Fraction(1), Fraction(1, 9)))
     )
     assert unknown is not None
     assert unknown.undecided
@@ -132,7 +133,7 @@ def test_a_concentrated_claim_states_all_of_rho() -> None:
 
 def test_a_published_claim_with_too_many_crowds_is_held_to_its_worst_ones() -> None:
     shared: dict[str, Any] = {"k": 40, "rate": Fraction(1, 1000), "unit": "one row", "theorem": "none"}
-    rare, epsilon = grounds(Sampled(Fraction(1, 1000), Crowd(40))), Decimal("0.00101")
+    rare, epsilon = basis(Sampled(Fraction(1, 1000), Crowd(40))), Decimal("0.00101")
     held = check_numbers(privacy.PublishedTheorem(epsilon=epsilon, delta=0.5, **shared), rare)
     assert held is not None
     assert held.undecided
@@ -144,4 +145,4 @@ def test_a_published_claim_with_too_many_crowds_is_held_to_its_worst_ones() -> N
 def test_a_theorem_about_a_biased_sample_needs_one() -> None:
     plan = plan_of(PLANS["survey"])
     (claim,) = (each for each in plan.claims if isinstance(each, privacy.RobustTheorem))
-    assert check_numbers(claim, grounds(Sampled(Fraction(1, 10), Crowd(30)))) is not None
+    assert check_numbers(claim, basis(Sampled(Fraction(1, 10), Crowd(30)))) is not None

@@ -29,9 +29,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
+from incrowd.verifier.check import CheckOutcome
 from incrowd.verifier.judge import judge
-from incrowd.verifier.statement import CheckOutcome
 from incrowd.workflows.registry import check_of
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
@@ -87,9 +86,7 @@ def decided(made: Certificate) -> list[CheckOutcome]:
 def test_every_claim_is_confirmed_or_said_to_be_too_large_to_try(
     two: dict[str, Fraction], delta: Fraction, unit: Unit
 ) -> None:
-    chosen = dict(two)
-    target = Target(delta, chosen.pop("epsilon", None))
-    safe = Safe({}, target, **chosen)  # type: ignore[arg-type]
+    safe = Safe({}, delta=delta, **two)  # type: ignore[arg-type]
     schema = Schema((SEX, ID) if unit.column else (SEX,), unit)
     try:
         made = certificate(safe, schema)
@@ -99,6 +96,6 @@ def test_every_claim_is_confirmed_or_said_to_be_too_large_to_try(
 
 
 def test_a_small_release_is_decided_in_full() -> None:
-    made = certificate(Safe({}, Target(Fraction(1, 10**6), Fraction(1)), Fraction(1, 10)), Schema((SEX,)))
+    made = certificate(Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10)), Schema((SEX,)))
     assert len(made.claims) == 6
     assert [look for look in judge(made, check_of("safe")) if look.problem is not None] == []

@@ -32,7 +32,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             "sex": {"role": "quasi", "categories": ["F", "M"]},
             "age": {"role": "quasi", "type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [20]}},
         },
-        "release": {"method": "safe", "levels": {"age": 1}, "rate": "1/2", "target": {"epsilon": 1, "delta": "1e-6"}},
+        "release": {"method": "safe", "levels": {"age": 1}, "rate": "1/2", "epsilon": 1, "delta": "1e-6"},
         "queries": {"table": "people"},
         "budget": {"epsilon": 9, "delta": "1e-3"},
     }

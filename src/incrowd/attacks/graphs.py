@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.core.graph import Graph, keys_of
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.matrices import adjacency, pieces
+from incrowd.methods.graphs.shared.matrices import adjacency, pieces
 
 Places = NDArray[np.int64]
 Hits = NDArray[np.bool_]

@@ -266,7 +266,7 @@ def check(options: AccessCheckOptions) -> None:
     else:
         rows = [(name, str(each.entries), each.finding or "in order") for name, each in reports.items()]
         print_table("Books", rows, header=("book", "entries in order", "finding"))
-    if not all(each.ok for each in reports.values()):
+    if not all(report.ok for report in reports.values()):
         raise typer.Exit(_FAILED)
 
 

@@ -153,7 +153,7 @@ def _assessed(options: AssessOptions) -> list[Assessment]:
 
 def _named(releases: Sequence[Path]) -> list[tuple[Path, str]]:
     """Return each release with a name that no other has."""
-    names = [each.resolve().name for each in releases]
+    names = [release.resolve().name for release in releases]
     return [(each, name if names.count(name) == 1 else str(each)) for each, name in zip(releases, names, strict=True)]
 
 
@@ -209,7 +209,9 @@ def _show(found: Assessment) -> None:
         ],
         "\n".join([meaning, *found.notes]),
     )
-    columns = [(each.name, str(each.level), _number(each.released), _number(each.all)) for each in found.columns]
+    columns = [
+        (column.name, str(column.level), _number(column.released), _number(column.all)) for column in found.columns
+    ]
     print_table("Loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Rows that look alike to one who knows the quasi-identifiers",

@@ -248,7 +248,10 @@ def subject(options: SubjectOptions) -> None:
         ("purpose", found.purpose),
         ("consents now", "yes" if found.consents else "no"),
         ("total loss", f"epsilon at most {found.epsilon}, delta at most {found.delta}"),
-        *((each.at, f"{each.release}: epsilon {each.epsilon}, {each.guarantee}") for each in found.releases),
+        *(
+            (release.at, f"{release.release}: epsilon {release.epsilon}, {release.guarantee}")
+            for release in found.releases
+        ),
     ]
     print_table("What was released", lines, found.basis)
     return None

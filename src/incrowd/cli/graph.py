@@ -142,8 +142,14 @@ def attack(options: GraphAttackOptions) -> None:
         print_json(lab.to_json())
         return
     rows = [
-        (each.attack, _rate(each.success), _rate(each.baseline), _rate(each.reference), str(each.verdict))
-        for each in lab.findings
+        (
+            finding.attack,
+            _rate(finding.success),
+            _rate(finding.baseline),
+            _rate(finding.reference),
+            str(finding.verdict),
+        )
+        for finding in lab.findings
     ]
     print_table("attacks", rows, _INTERNAL, ("attack", "success", "baseline", "control", "verdict"))
     for name, why in lab.skipped.items():

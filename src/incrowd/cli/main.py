@@ -131,7 +131,7 @@ def _stoppable() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {each: signal.getsignal(each) for each in _ENDS if signal.getsignal(each) is signal.SIG_DFL}
+    before = {end: signal.getsignal(end) for end in _ENDS if signal.getsignal(end) is signal.SIG_DFL}
     for each in before:
         signal.signal(each, _ENDS[each])
     try:

@@ -31,7 +31,7 @@ def predict(options: PredictOptions) -> None:
     from incrowd.methods.learning.models import LearnedModel
     from incrowd.workflows.release.learn import PRIVATE, predict_to
 
-    types = {each.name: each.type for each in LearnedModel.load(options.model).columns}
+    types = {column.name: column.type for column in LearnedModel.load(options.model).columns}
     rows = predict_to(options.model, options.data, options.out, replace(options.told, types=types))
     if options.json:
         print_json({"file": str(options.out), "rows": rows, "notes": [PRIVATE]})

@@ -41,6 +41,14 @@ class VerifyOptions:
     policy: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="Make the whole plan again from this policy.")
     ] = None
+    distribution: Annotated[
+        str | None,
+        typer.Option(
+            "--distribution",
+            metavar="NAME",
+            help="Trust and run the method of this installed distribution, if the certificate names it.",
+        ),
+    ] = None
     verbose: Annotated[bool, typer.Option("--verbose", help="List what passed, too.")] = False
     json: Json = False
 
@@ -51,15 +59,20 @@ def verify(options: VerifyOptions) -> None:
 
     What failed comes first, then what cannot be known here. Exit code 1 if anything failed.
     """
+    from incrowd.workflows.distributions import admit
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 
     policy = None if options.policy is None else load_policy(options.policy)
+    if options.distribution is not None:
+        admit(options.distribution)
     held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
     found = verified(options.certificate, options.data, **held)
     if options.json:
-        listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
+        listed = [
+            {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+        ]
         print_json({"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed})
     else:
         _show(found, verbose=options.verbose)
@@ -89,7 +102,7 @@ def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
 def _show(found: Verification, *, verbose: bool) -> None:
     """Print the verdict, what failed, what is open, and how much passed, or all of it."""
     if verbose:
-        rows = [(_SIGNS[str(each.verdict)], each.about, each.why) for each in found.findings]
+        rows = [(_SIGNS[str(finding.verdict)], finding.about, finding.why) for finding in found.findings]
         print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
         return
     *lines, (label, passed) = found.summary

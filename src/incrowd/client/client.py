@@ -133,8 +133,8 @@ def _batch(questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number 
     if isinstance(questions, str):
         raise InvalidParameter("several questions are a list of texts, or of pairs of a text and its parameters.")
     asked = []
-    for each in questions:
-        sql, parameters = (each, ()) if isinstance(each, str) else each
+    for question in questions:
+        sql, parameters = (question, ()) if isinstance(question, str) else question
         asked.append({"sql": sql} | _parameters(parameters))
     return {"questions": asked, "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
 

@@ -99,7 +99,7 @@ class IncrowdDialect(DefaultDialect):
 
     def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
         """Return the tables that may be asked about."""
-        return [each["name"] for each in _tables(connection, schema)]
+        return [table["name"] for table in _tables(connection, schema)]
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> bool:
         """Tell whether a table may be asked about."""

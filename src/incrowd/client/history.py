@@ -104,7 +104,7 @@ class QueryHistory(Sequence[PastQuery]):
         return len(self.entries)
 
     def _repr_html_(self) -> str:
-        rows = [(when, each.short, *rest) for each in self.entries for when, _, *rest in [each.row]]
+        rows = [(when, entry.short, *rest) for entry in self.entries for when, _, *rest in [entry.row]]
         note = "" if self.next is None else f"Earlier ones: history(before={self.next})."
         return card("history", grid(_HEAD, rows), facts(self.budget.lines), note=note)
 
@@ -112,7 +112,7 @@ class QueryHistory(Sequence[PastQuery]):
         """Return the entries as an Arrow table of text."""
         import pyarrow as pa
 
-        columns = zip(*(each.row for each in self.entries), strict=True) if self.entries else [()] * len(_HEAD)
+        columns = zip(*(entry.row for entry in self.entries), strict=True) if self.entries else [()] * len(_HEAD)
         return pa.Table.from_arrays([pa.array(values, pa.string()) for values in columns], names=list(_HEAD))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -34,7 +34,7 @@ class ReplyColumn:
         """Read a column of a server's answer."""
         values = plain["values"]
         if plain["type"] == "date":
-            values = [None if each is None else date.fromisoformat(each) for each in values]
+            values = [None if value is None else date.fromisoformat(value) for value in values]
         low, high = (None if plain.get(end) is None else tuple(plain[end]) for end in ("low", "high"))
         return cls(plain["name"], plain["type"], tuple(values), low, high, plain.get("note", ""))
 
@@ -165,7 +165,7 @@ class Replies(Sequence[Reply]):
         return len(self.replies)
 
     def _repr_html_(self) -> str:
-        shown = "".join(each._repr_html_() for each in self.replies[:SHOWN])
+        shown = "".join(reply._repr_html_() for reply in self.replies[:SHOWN])
         more = [f"The first {SHOWN} of {len(self):,} answers."] if len(self) > SHOWN else []
         note = " ".join([*more, *([_AGAIN] if self.repeated else [])])
         return shown + card("cost of all", facts(costs(self.cost, self.left)), note=note)

@@ -72,14 +72,14 @@ class Plan:
         return self.guarantee.unit
 
     @property
-    def grounds(self) -> ClaimBasis:
+    def basis(self) -> ClaimBasis:
         """What the claims rest on."""
         return ClaimBasis(self.guarantee, self.steps, self.numbers)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
         """Every claim that the guarantee implies, the strongest first."""
-        return claims_of(self.grounds)
+        return claims_of(self.basis)
 
     @property
     def verb(self) -> str:

@@ -29,7 +29,9 @@ class AverageRiskClaim(Claim):
     """Rows are hard to find, on average."""
 
     kind = "average risk"
-    sentence = "Whoever is looked up is found with at most this chance, on average over the published rows."
+    sentence = (
+        "A person who is looked up is re-identified with at most this probability, on average over the published rows."
+    )
     rank: ClassVar[int] = 42
 
     limit: Fraction
@@ -90,8 +92,8 @@ class AverageRisk(TableDemand):
         return (str(exact(self.limit)),)
 
     def claim(self, form: Form) -> AverageRiskClaim:
-        grounds = form.grounds(COUNTED, (HOMOGENEITY,))
-        return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **grounds)
+        basis = form.basis(COUNTED, (HOMOGENEITY,))
+        return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **basis)
 
     def recount(self, table: WrittenTable) -> Recount:
         sizes = table.sizes()

@@ -96,7 +96,7 @@ class Form:
     left_out: Fraction = Fraction(0)
     untold: frozenset[str] = frozenset()
 
-    def grounds(self, conditions: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
+    def basis(self, conditions: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
         """Return the columns, the unit, the conditions and the exposures of every claim."""
         people = (FEWER_PEOPLE,) if self.unit.max_rows > 1 else ()
         return {
@@ -193,7 +193,7 @@ class ColumnDemand(Demand):
         """Return all fields of its claim except its own parameters."""
         named = {"sensitive": self.column, "harmless": tuple(sorted(self.harmless)) or None}
         left_open = (_HARMLESS,) if self.harmless else ()
-        return {"theorem": (self.theorem,), **named, **form.grounds(conditions, left_open)}
+        return {"theorem": (self.theorem,), **named, **form.basis(conditions, left_open)}
 
     def compared(self, form: Form) -> dict[str, Any]:
         """Return the same for a claim that compares with all rows, some of which a file may lack."""

@@ -40,7 +40,7 @@ class DistinctDiversityClaim(ColumnClaim):
     """Each class shows several sensitive values."""
 
     kind = "distinct l-diversity"
-    sentence = "Each class of rows that look alike shows at least l values of the sensitive column."
+    sentence = "Each equivalence class has at least l values of the sensitive column."
 
     l: int  # noqa: E741 - the letter of the paper
 

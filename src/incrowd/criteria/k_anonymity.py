@@ -76,7 +76,7 @@ class KAnonymity(TableDemand):
 
     def claim(self, form: Form) -> Anonymity:
         people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
-        return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.grounds(COUNTED, (HOMOGENEITY,)))
+        return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.basis(COUNTED, (HOMOGENEITY,)))
 
     def recount(self, table: WrittenTable) -> Recount:
         return at_least(table.smallest(), self.k, "the smallest class has {} rows, k is {}")

@@ -84,8 +84,8 @@ class KMap(TableDemand):
         return self.k, self.population
 
     def claim(self, form: Form) -> KMapClaim:
-        grounds = form.grounds(PEOPLE, (HOMOGENEITY, INSIDERS))
-        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **grounds)
+        basis = form.basis(PEOPLE, (HOMOGENEITY, INSIDERS))
+        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **basis)
 
     def recount(self, table: WrittenTable) -> Recount:
         del table
@@ -178,7 +178,7 @@ class DeltaPresence(TableDemand):
             most=exact(self.most),
             population=self.population,
             theorem=(self.theorem,),
-            **form.grounds(PEOPLE, (HOMOGENEITY,)),
+            **form.basis(PEOPLE, (HOMOGENEITY,)),
         )
 
     def recount(self, table: WrittenTable) -> Recount:

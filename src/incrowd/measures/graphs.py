@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from incrowd.core.graph import Graph
 from incrowd.core.words import counted
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.matrices import adjacency, stars, triangles
+from incrowd.methods.graphs.shared.matrices import adjacency, stars, triangles
 
 Colors = NDArray[np.int64]
 _HOPS = 3

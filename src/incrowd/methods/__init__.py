@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-METHODS: Mapping[str, tuple[str, str]] = {
+METHODS: Mapping[str, str | tuple[str, str]] = {
     "safe": ("incrowd.methods.anonymity.safe", "Safe"),
     "scheme": ("incrowd.methods.anonymity.scheme", "Scheme"),
     "suppressed-histogram": ("incrowd.methods.histograms.suppressed", "SuppressedHistogram"),
@@ -27,34 +27,34 @@ METHODS: Mapping[str, tuple[str, str]] = {
     "partition": ("incrowd.methods.anonymity.partition", "PrivatePartition"),
     "slicing": ("incrowd.methods.anonymity.slicing", "Slicing"),
     "protected-table": ("incrowd.methods.tabulation.protected", "ProtectedTable"),
-    "microaggregation": ("incrowd.methods.perturbation.microaggregation", "Microaggregation"),
-    "noise": ("incrowd.methods.perturbation.noise", "NoiseMask"),
-    "orthogonal": ("incrowd.methods.perturbation.orthogonal", "Orthogonal"),
-    "rank-swap": ("incrowd.methods.perturbation.rank_swap", "RankSwap"),
-    "record-swap": ("incrowd.methods.perturbation.record_swap", "RecordSwap"),
-    "pram": ("incrowd.methods.perturbation.pram", "Pram"),
-    "shuffle": ("incrowd.methods.perturbation.shuffle", "Shuffle"),
-    "coding": ("incrowd.methods.perturbation.coding", "TopCoding"),
-    "rounding": ("incrowd.methods.perturbation.rounding", "ValueRounding"),
-    "local-suppression": ("incrowd.methods.perturbation.local_suppression", "LocalSuppression"),
-    "calibration": ("incrowd.methods.perturbation.calibration", "WeightCalibration"),
+    "microaggregation": "incrowd.methods.perturbation.microaggregation",
+    "noise": "incrowd.methods.perturbation.noise",
+    "orthogonal": "incrowd.methods.perturbation.orthogonal",
+    "rank-swap": "incrowd.methods.perturbation.rank_swap",
+    "record-swap": "incrowd.methods.perturbation.record_swap",
+    "pram": "incrowd.methods.perturbation.pram.method",
+    "shuffle": "incrowd.methods.perturbation.shuffle",
+    "coding": "incrowd.methods.perturbation.coding",
+    "rounding": "incrowd.methods.perturbation.rounding",
+    "local-suppression": "incrowd.methods.perturbation.local_suppression",
+    "calibration": "incrowd.methods.perturbation.calibration",
 }
 """Every method by its name in policies: the package it lives in, and its class there.
 
 Being here gives it a policy section, a help page and the contract tests.
 """
 
-GRAPHS: Mapping[str, tuple[str, str]] = {
-    "degree-anonymity": ("incrowd.methods.graphs.degree_anonymity", "DegreeAnonymous"),
-    "switching": ("incrowd.methods.graphs.switching", "Switching"),
-    "add-delete": ("incrowd.methods.graphs.add_delete", "AddingDeleting"),
-    "edge-response": ("incrowd.methods.graphs.edge_response", "EdgeResponse"),
-    "super-nodes": ("incrowd.methods.graphs.super_nodes", "SuperNodes"),
-    "degree-distribution": ("incrowd.methods.graphs.degree_distribution", "DegreeDistribution"),
-    "subgraph-count": ("incrowd.methods.graphs.subgraph_count", "SubgraphCount"),
-    "clustering": ("incrowd.methods.graphs.clustering", "Clustering"),
-    "edge-kinds": ("incrowd.methods.graphs.edge_kinds", "EdgeKinds"),
-    "block-model": ("incrowd.methods.graphs.block_model", "BlockModel"),
-    "degree-sequence": ("incrowd.methods.graphs.degree_sequence", "DegreeSequence"),
+GRAPHS: Mapping[str, str | tuple[str, str]] = {
+    "degree-anonymity": "incrowd.methods.graphs.degree_anonymity.method",
+    "switching": "incrowd.methods.graphs.switching",
+    "add-delete": "incrowd.methods.graphs.add_delete",
+    "edge-response": "incrowd.methods.graphs.edge_response",
+    "super-nodes": "incrowd.methods.graphs.super_nodes",
+    "degree-distribution": "incrowd.methods.graphs.degree_distribution",
+    "subgraph-count": "incrowd.methods.graphs.subgraph_count",
+    "clustering": "incrowd.methods.graphs.clustering",
+    "edge-kinds": "incrowd.methods.graphs.edge_kinds",
+    "block-model": "incrowd.methods.graphs.block_model",
+    "degree-sequence": "incrowd.methods.graphs.degree_sequence",
 }
 """Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""

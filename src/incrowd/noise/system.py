@@ -50,7 +50,7 @@ class SystemCoins:
     def bernoulli(self, probability: Fraction, size: int) -> NDArray[np.bool_]:
         """Toss `size` independent coins that come up true with exactly `probability`."""
         if not 0 <= probability <= 1:
-            raise InvalidParameter("the probability of a coin must lie between 0 and 1.")
+            raise InvalidParameter("a probability must lie between 0 and 1.")
         return toss(fresh_words(), rational(probability), _checked(size))
 
     def below(self, bound: int, size: int) -> NDArray[np.int64]:

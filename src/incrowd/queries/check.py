@@ -17,6 +17,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, Concentrated, PurePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import Step
 from incrowd.queries.answer import AnswerFiles, AnswerTable
 from incrowd.queries.measuring.statistics import Of
@@ -47,10 +48,10 @@ from incrowd.queries.steps.question import (
     Understand,
 )
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
+from incrowd.verifier.check import CheckOutcome, Problem, in_order, maybe, one, some
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
 from incrowd.verifier.slow_accountant.noise import concentrated_delta
 from incrowd.verifier.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, in_order, maybe, one, some
 
 GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)

@@ -10,10 +10,10 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import RobustlySampled
 from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.unit import Adjacency
+from incrowd.verifier.check import Problem
 from incrowd.verifier.slow_accountant import concentration, derive
 from incrowd.verifier.slow_accountant.crowds import smooth_delta, suppression_floor, theorem1_delta, theorem2
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
-from incrowd.verifier.statement import Problem
 
 DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
 """Claims whose numbers follow from the loss of the guarantee; those of other claims a method's own check derives."""
@@ -24,30 +24,30 @@ _REPLACED = Problem(
 )
 
 
-def check_numbers(claim: Claim, grounds: ClaimBasis) -> Problem | None:
+def check_numbers(claim: Claim, basis: ClaimBasis) -> Problem | None:
     """Return that a number of a claim is not what the loss of the guarantee has, or could not be derived; or None.
 
     What a guarantee costs is not stated below what is derived; a published formula is stated as it is.
     """
     match claim:
         case privacy.PurePrivacy():
-            return _below(claim.epsilon, Fraction(0), grounds)
+            return _below(claim.epsilon, Fraction(0), basis)
         case privacy.ApproximatePrivacy() | privacy.ZeroKnowledge() | privacy.RobustZeroKnowledge():
-            return _below(claim.epsilon, claim.delta, grounds)
+            return _below(claim.epsilon, claim.delta, basis)
         case privacy.Concentrated():
-            return _concentrated(claim.rho, grounds)
+            return _concentrated(claim.rho, basis)
         case privacy.PublishedTheorem():
             return _published(claim)
         case privacy.Smooth():
             return _unlike(claim.delta, smooth_delta(claim.k, claim.rate, float(claim.epsilon)), "delta")
         case privacy.RobustTheorem():
-            return _robust(claim, grounds)
+            return _robust(claim, basis)
     return None
 
 
-def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: ClaimBasis) -> Problem | None:
+def _below(epsilon: Decimal | Fraction, delta: Fraction, basis: ClaimBasis) -> Problem | None:
     """Return that a stated δ is below the derived one, or that only a part of what can happen could be tried."""
-    derived = derive(grounds.guarantee.loss, grounds.unit, epsilon, delta)
+    derived = derive(basis.guarantee.loss, basis.unit, epsilon, delta)
     if derived is None:
         return _NOT_DERIVED
     if derived.delta > float(delta) * TOLERANCE:
@@ -58,11 +58,11 @@ def _below(epsilon: Decimal | Fraction, delta: Fraction, grounds: ClaimBasis) ->
         )
     if derived.whole:
         return None
-    return _REPLACED if grounds.unit.adjacency is Adjacency.REPLACE else _TOO_MANY
+    return _REPLACED if basis.unit.adjacency is Adjacency.REPLACE else _TOO_MANY
 
 
-def _concentrated(rho: Fraction, grounds: ClaimBasis) -> Problem | None:
-    needed = concentration(grounds.guarantee.loss)
+def _concentrated(rho: Fraction, basis: ClaimBasis) -> Problem | None:
+    needed = concentration(basis.guarantee.loss)
     if needed is None:
         return _NOT_DERIVED
     return Problem(f"its rho is {float(needed):.6g} at least") if float(rho) * TOLERANCE < float(needed) else None
@@ -77,8 +77,8 @@ def _published(claim: privacy.PublishedTheorem) -> Problem | None:
     return Problem(f"its delta is at least {least:.6g}") if least > claim.delta * TOLERANCE else _TOO_MANY
 
 
-def _robust(claim: privacy.RobustTheorem, grounds: ClaimBasis) -> Problem | None:
-    loss = grounds.guarantee.loss
+def _robust(claim: privacy.RobustTheorem, basis: ClaimBasis) -> Problem | None:
+    loss = basis.guarantee.loss
     if not isinstance(loss, RobustlySampled):
         return Problem("its theorem speaks of a biased sample, and the guarantee of none")
     epsilon, delta = theorem2(loss)

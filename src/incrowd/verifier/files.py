@@ -11,7 +11,7 @@ from typing import Any
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
 from incrowd.engines.readers.statistics import Coding, open_statistics
-from incrowd.verifier.statement import CheckOutcome, CheckResult, Problem, Verdict, finding
+from incrowd.verifier.check import CheckOutcome, Problem, failed, passed, undecided
 
 STATISTICS = ("dta", "sav", "xpt")
 """The formats of Stata, SPSS and SAS, in which releases are written."""
@@ -61,28 +61,28 @@ def placed(certificate: Certificate, folder: Path, data: Path | None) -> tuple[P
     return tuple((folder if data is None else data) / name for name in names)
 
 
-def check_files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
+def check_files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Hash the files again, the report included where it lies beside the certificate."""
     problem = _misnamed(certificate)
     if problem is not None:
-        yield CheckResult("files", Verdict.FAILED, problem.text)
+        yield failed("files", problem.text)
         return
     paths = dict(zip(tables_of(certificate), placed(certificate, folder, data), strict=True))
     for file in certificate.outputs:
         yield _hashed(file, paths.get(file, folder / file.name))
     if not certificate.outputs and data is not None:
-        yield CheckResult("files", Verdict.FAILED, "the certificate names no files: this one was not certified")
+        yield failed("files", "the certificate names no files: this one was not certified")
     elif not certificate.outputs:
-        yield CheckResult("files", Verdict.UNKNOWN, "the certificate names no files: the release stayed in memory")
+        yield undecided("files", "the certificate names no files: the release stayed in memory")
 
 
-def check_folder(certificate: Certificate, folder: Path, known: Collection[str]) -> CheckResult:
+def check_folder(certificate: Certificate, folder: Path, known: Collection[str]) -> CheckOutcome:
     """Look at what else lies in the folder of a release; `known` are names that the caller gave."""
     beside = {CERTIFICATE, *known, *(file.name for file in certificate.outputs)}
     strange = sorted(each.name for each in folder.iterdir() if each.name not in beside)
     names = ", ".join(map(repr, strange))
     problem = Problem(f"the certificate does not speak of {names}: do not pass that on with it") if strange else None
-    return finding(CheckOutcome("folder", problem, "nothing lies in it that the certificate does not name"))
+    return CheckOutcome("folder", problem, "nothing lies in it that the certificate does not name")
 
 
 def columns_of(file: Path) -> tuple[str, ...]:
@@ -126,17 +126,15 @@ def _misnamed(certificate: Certificate) -> Problem | None:
     return Problem(f"such a release is {shown}, and the certificate names other files")
 
 
-def _hashed(file: File, path: Path) -> CheckResult:
+def _hashed(file: File, path: Path) -> CheckOutcome:
     about = f"file {file.name}"
     if not path.is_file():
-        return CheckResult(
-            about, Verdict.FAILED, "the file is not there: name it as DATA, or put it beside the certificate"
-        )
+        return failed(about, "the file is not there: name it as DATA, or put it beside the certificate")
     found = file_of(path)
     if (found.sha256, found.bytes) == (file.sha256, file.bytes):
-        return CheckResult(about, Verdict.PASSED, "its SHA-256 is the certified one")
+        return passed(about, "its SHA-256 is the certified one")
     why = "its SHA-256 or its size differs: this is not the file that was certified"
-    return CheckResult(about, Verdict.FAILED, why)
+    return failed(about, why)
 
 
 def _delimiter(file: Path) -> str:

@@ -10,25 +10,26 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
 from incrowd.core.glossary import meaning_digest
+from incrowd.core.statement import Statement
 from incrowd.core.steps.around import Compare, own_steps, steps_around
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.errors import IncrowdError
+from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order
 from incrowd.verifier.claims import DERIVED, check_numbers
-from incrowd.verifier.statement import CheckOutcome, MethodCheck, Problem, Statement, in_order
 
 _UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
 
 
 def statement_of(certificate: Certificate) -> Statement:
     """Return what a certificate says of its method's own steps, with the numbers that its claims state."""
-    grounds = replace(_grounds(certificate), steps=own_steps(certificate.steps))
+    basis = replace(_basis(certificate), steps=own_steps(certificate.steps))
     roles = {column.name: column.role for column in certificate.schema.columns}
-    return Statement(grounds, certificate.claims, certificate.schema.released, certificate.evidence, roles)
+    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles)
 
 
-def _grounds(certificate: Certificate) -> ClaimBasis:
+def _basis(certificate: Certificate) -> ClaimBasis:
     return ClaimBasis(certificate.guarantee, certificate.steps, numbers_of(certificate.claims))
 
 
@@ -41,7 +42,7 @@ def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
     return numbers
 
 
-def judge(certificate: Certificate, check: MethodCheck) -> Iterator[CheckOutcome]:
+def judge(certificate: Certificate, check: Check) -> Iterator[CheckOutcome]:
     """Make guarantee and claims again from the steps and compare them whole; then derive each number a second time."""
     statement = statement_of(certificate)
     named = "it is the one that these claims and steps have"
@@ -52,13 +53,13 @@ def judge(certificate: Certificate, check: MethodCheck) -> Iterator[CheckOutcome
     yield CheckOutcome(
         "glossary", _meaning(certificate), "its kinds, keys and fields mean here what they meant to its maker"
     )
-    whole = replace(statement, grounds=_grounds(certificate))
+    whole = replace(statement, basis=_basis(certificate))
     yield CheckOutcome("steps", check_steps(whole, check), "they are those of the guarantee")
     yield CheckOutcome("guarantee", _guarantee(certificate), "folded again from the steps, it is the same")
     yield CheckOutcome("claims", _claims(certificate), "made again from the steps, they are the same")
     for claim in certificate.claims:
         derived = f"derived again from its parameters ({claim.source})"
-        yield CheckOutcome(f"claim: {claim.kind}", _numbers(claim, statement.grounds, check), derived)
+        yield CheckOutcome(f"claim: {claim.kind}", _numbers(claim, statement.basis, check), derived)
     yield CheckOutcome(
         "accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it"
     )
@@ -70,22 +71,22 @@ def _meaning(certificate: Certificate) -> Problem | None:
     return None if same else Problem("some kind, key or field is not known here, or means something else")
 
 
-def check_steps(statement: Statement, check: MethodCheck) -> Problem | None:
+def check_steps(statement: Statement, check: Check) -> Problem | None:
     """Return that steps are out of order, keep other rows than the unit has, or contradict each other; or None."""
-    unit = statement.grounds.unit
+    unit = statement.basis.unit
     compared = any(isinstance(step, Compare) for step in steps_around(statement.steps))
     if compared and _cost(statement.claims).is_finite():
         return Problem("a release with an epsilon is never held back for what earlier ones show")
     gate = gate_of(statement.steps)
     if gate is not None and not gate.settled:
         return Problem("its consent gate names no run and no snapshot of the registry")
-    own = replace(statement.grounds, steps=own_steps(statement.steps))
-    statement = replace(statement, grounds=own)
+    own = replace(statement.basis, steps=own_steps(statement.steps))
+    statement = replace(statement, basis=own)
     try:
-        if not in_order(statement.steps, check.ORDER):
+        if not in_order(statement.steps, check.order):
             return Problem("these steps do not follow each other in such a release")
-        keeps = any(issubclass(step, KeepRows) for step in check.STEPS)
-        if keeps and not keeps_rows_of(statement.grounds.find(KeepRows), unit):
+        keeps = any(issubclass(step, KeepRows) for step in check.steps)
+        if keeps and not keeps_rows_of(statement.basis.find(KeepRows), unit):
             return Problem("the rows kept of each person are not those of the guarantee's unit")
         return check.contradiction(statement)
     except _UNREADABLE:
@@ -106,7 +107,7 @@ def _guarantee(certificate: Certificate) -> Problem | None:
 
 def _claims(certificate: Certificate) -> Problem | None:
     try:
-        made = claims_of(_grounds(certificate))
+        made = claims_of(_basis(certificate))
     except _UNREADABLE:
         return Problem("these steps and numbers give no claims")
     missing = [claim.kind for claim in made if claim not in certificate.claims]
@@ -116,22 +117,13 @@ def _claims(certificate: Certificate) -> Problem | None:
     return None if made == certificate.claims else Problem("they are not in their order")
 
 
-def _numbers(claim: Claim, grounds: ClaimBasis, check: MethodCheck) -> Problem | None:
+def _numbers(claim: Claim, basis: ClaimBasis, check: Check) -> Problem | None:
     if not claim.numbers and not isinstance(claim, Concentrated):
-        hidden = getattr(check, "hidden", None)
-        return None if hidden is None else hidden(claim)
+        return check.undecidable(claim)
     try:
-        return check_numbers(claim, grounds) if isinstance(claim, DERIVED) else _recomputed(claim, grounds, check)
+        return check_numbers(claim, basis) if isinstance(claim, DERIVED) else check.recompute(claim, basis)
     except _UNREADABLE:
         return Problem("its numbers cannot be read")
-
-
-def _recomputed(claim: Claim, grounds: ClaimBasis, check: MethodCheck) -> Problem | None:
-    recompute = getattr(check, "recompute", None)
-    if recompute is None:
-        return Problem("nothing here derives its numbers again", undecided=True)
-    found: Problem | None = recompute(claim, grounds)
-    return found
 
 
 def _accounting(certificate: Certificate) -> Problem | None:

@@ -13,12 +13,14 @@ from incrowd.core.glossary import glossary
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.around import AROUND
 from incrowd.core.terms import Condition, Exposure, Theorem, joined
+from incrowd.drawing.picture import Picture
 from incrowd.errors import UnsupportedVersion
+from incrowd.workflows.adapters import adapted_check, adapted_picture
+from incrowd.workflows.distributions import admitted
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Method
-    from incrowd.verifier.statement import MethodCheck
-    from incrowd.workflows.report.picture import Picture
+    from incrowd.verifier.check import Check
 
 CHAIN = "chain"
 OTHERS = {
@@ -49,25 +51,33 @@ def graph_method_names() -> tuple[str, ...]:
 
 def method_class(name: str) -> type[Any]:
     """Return the class of a method of a policy."""
-    package, cls = {**methods.METHODS, **methods.GRAPHS}[name]
+    place = {**methods.METHODS, **methods.GRAPHS}.get(name) or _package(name)
+    if isinstance(place, str):
+        return cast("type[Any]", import_module(place).METHOD)
+    package, cls = place
     return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
 
 
 def chain(steps: Iterable[Method]) -> Method:
     """Return the method that performs several one after the other, or refuse those that cannot be."""
-    cls = import_module(f"{OTHERS[CHAIN]}.method").MaskChain
-    return cast("Method", cls(tuple(steps)))
+    return cast("Method", import_module(OTHERS[CHAIN]).METHOD(tuple(steps)))
 
 
-def check_of(name: str) -> MethodCheck:
+def check_of(name: str) -> Check:
     """Return how the files of a method are checked, or refuse a method that is not known here."""
-    return cast("MethodCheck", import_module(_module(name, "check") or f"{_package(name)}.check"))
+    own = import_module(_package(name))
+    if hasattr(own, "CHECK"):
+        return cast("Check", own.CHECK)
+    return adapted_check(import_module(_module(name, "check") or f"{_package(name)}.check"))
 
 
-def picture_of(name: str) -> Picture | None:
-    """Return what a method says and draws of its releases in a report; None where it has nothing of its own."""
+def picture_of(name: str) -> Picture:
+    """Return what a report says and draws of a method's releases."""
+    own = import_module(_package(name))
+    if hasattr(own, "PICTURE"):
+        return cast("Picture", own.PICTURE)
     module = _module(name, "picture")
-    return None if module is None else cast("Picture", import_module(module))
+    return Picture() if module is None else adapted_picture(import_module(module))
 
 
 def _module(name: str, part: str) -> str | None:
@@ -88,8 +98,12 @@ def family_of(name: str) -> str:
 
 
 def _package(name: str) -> str:
-    known = {**methods.METHODS, **methods.GRAPHS}
-    package = known[name][0] if name in known else OTHERS.get(name)
+    places = {**methods.METHODS, **methods.GRAPHS, **OTHERS}
+    place = places.get(name)
+    package = place[0] if isinstance(place, tuple) else place
+    outside = admitted(name)
+    if package is None and outside is not None:
+        return outside.module
     if package is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return package
@@ -98,7 +112,7 @@ def _package(name: str) -> str:
 def vocabulary(name: str) -> Vocabulary:
     """Return the steps and claims that a method can have."""
     check = check_of(name)
-    return Vocabulary((*check.STEPS, *AROUND), check.CLAIMS, getattr(check, "VERSION", 1))
+    return Vocabulary((*check.steps, *AROUND), check.claims, check.version)
 
 
 def method_version(name: str) -> Named:

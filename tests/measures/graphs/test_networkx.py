@@ -12,7 +12,7 @@ from incrowd.core.graph import Graph, keys_of
 from incrowd.measures.graphs import GraphShape, colors, communities, modularity, sizes_of, uniqueness
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical
-from incrowd.methods.graphs.matrices import triangles
+from incrowd.methods.graphs.shared.matrices import triangles
 from tests.graphs import random_graph
 
 BUNDLED = {

@@ -15,7 +15,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.partition import check as partition
 from incrowd.methods.anonymity.scheme import check as scheme
 from incrowd.methods.anonymity.slicing import check as slicing
-from incrowd.verifier.statement import in_order
+from incrowd.verifier.check import in_order
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import changed
@@ -26,10 +26,10 @@ PEOPLE: dict[str, Any] = {
     "columns__id": {"role": "identifier"},
     "dataset__unit": {"column": "id"},
     "dataset__unit__max_rows": 2,
-    "release__target__epsilon": 4,
+    "release__epsilon": 4,
 }
 DRAFTED: dict[str, Any] = {"columns__sex__derived": "rows", "budget": {"unbounded": "for the archive"}}
-REPLACED: dict[str, Any] = {"dataset__unit": {"adjacency": "replace-one"}, "release__target__epsilon": 4}
+REPLACED: dict[str, Any] = {"dataset__unit": {"adjacency": "replace-one"}, "release__epsilon": 4}
 POLICY_OF = {(method, name): policy for method in CHECKS for name, policy in POLICIES[method].items()} | {
     ("scheme", "drafted"): changed(POLICIES["scheme"]["k solved"], **DRAFTED),
     ("scheme", "two rows"): changed(POLICIES["scheme"]["k solved"], **PEOPLE),

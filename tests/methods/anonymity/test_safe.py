@@ -19,7 +19,6 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
 from tests.coins import ScriptedCoins
 from tests.plans import steps_json
 from tests.tables import Batches, as_counter, text_table
@@ -30,7 +29,7 @@ ROWS = Schema((SEX, ZIP))
 PERSON = Unit(Kind.PERSON, column="id")
 PEOPLE = Schema((Column("id", Role.IDENTIFIER), SEX), PERSON)
 DELTA = Fraction(1, 10**6)
-SAFE = Safe({"zip": 1}, Target(DELTA, Fraction(1)), Fraction(1, 10))
+SAFE = Safe({"zip": 1}, epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10))
 
 
 def released(
@@ -50,7 +49,7 @@ def test_the_guarantee_is_that_of_sampled_suppression() -> None:
 def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=3)
     several = Schema(PEOPLE.columns, unit)
-    safe = Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10))
+    safe = Safe({}, epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10))
     loss = safe.plan(several).guarantee.loss
     assert isinstance(loss, Grouped)
     assert loss.size == 3
@@ -73,7 +72,7 @@ def test_the_claims_of_a_row_are_all_five_and_k_anonymity() -> None:
 
 def test_replacing_costs_more_than_removing() -> None:
     replaced = Schema(ROWS.columns, Unit(adjacency=Adjacency.REPLACE))
-    fixed = Safe({"zip": 1}, Target(DELTA), Fraction(1, 10), k=20)
+    fixed = Safe({"zip": 1}, delta=DELTA, rate=Fraction(1, 10), k=20)
     assert fixed.parameters(replaced.unit).epsilon > fixed.parameters(ROWS.unit).epsilon
     assert "zero-knowledge with respect to random sampling" not in [claim.kind for claim in SAFE.plan(replaced).claims]
 
@@ -106,16 +105,16 @@ def test_what_was_drafted_from_rows_leaves_only_k_anonymity(where: str) -> None:
 
 def test_free_text_is_refused_and_its_prefix_is_not() -> None:
     with pytest.raises(InvalidParameter, match="'zip' would be released as free text"):
-        Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10)).plan(ROWS)
+        Safe({}, epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10)).plan(ROWS)
     SAFE.plan(ROWS)
 
 
 @pytest.mark.parametrize(
     "given_",
     [
-        {"k": 0, "target": Target(DELTA)},
-        {"rate": Fraction(0), "target": Target(DELTA)},
-        {"rate": Fraction(3, 2), "target": Target(DELTA)},
+        {"k": 0, "delta": DELTA},
+        {"rate": Fraction(0), "delta": DELTA},
+        {"rate": Fraction(3, 2), "delta": DELTA},
         {"k": 5},
         {"rate": Fraction(1)},
         {"k": 5, "rate": Fraction(1), "weights": True},
@@ -126,15 +125,15 @@ def test_parameters_that_mean_nothing_are_refused_at_once(given_: dict[str, obje
         Safe(**given_)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("given_", [{}, {"k": 5, "rate": Fraction(1, 2), "target": Target(DELTA, Fraction(1))}])
+@pytest.mark.parametrize("given_", [{}, {"k": 5, "rate": Fraction(1, 2), "epsilon": Fraction(1), "delta": DELTA}])
 def test_exactly_two_of_epsilon_k_and_rate_are_given(given_: dict[str, object]) -> None:
-    safe = Safe(**({"target": Target(DELTA)} | given_))  # type: ignore[arg-type]
+    safe = Safe(**({"delta": DELTA} | given_))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="exactly two of epsilon, k and rate"):
         safe.parameters(Unit())
 
 
 def test_a_delta_below_rate_to_the_k_is_infeasible_and_the_message_names_what_is() -> None:
-    safe = Safe(k=5, rate=Fraction(1, 2), target=Target(DELTA))
+    safe = Safe(k=5, rate=Fraction(1, 2), delta=DELTA)
     with pytest.raises(
         Infeasible, match=r"delta 0\.000001 is below rate \*\* k.*k = 20 at this rate, or a rate of at most"
     ):
@@ -142,7 +141,7 @@ def test_a_delta_below_rate_to_the_k_is_infeasible_and_the_message_names_what_is
 
 
 def test_a_tuple_survives_if_k_of_its_rows_are_in_the_sample() -> None:
-    safe = Safe({"zip": 1}, k=2, rate=Fraction(1, 2), target=Target(Fraction(1, 4)))
+    safe = Safe({"zip": 1}, k=2, rate=Fraction(1, 2), delta=Fraction(1, 4))
     columns: dict[str, list[str | None]] = {
         "sex": ["F", "F", "F", "M", "M", "M", None, None],
         "zip": ["021", "022", "029", "021", "94", "94", "9", "9"],
@@ -154,7 +153,7 @@ def test_a_tuple_survives_if_k_of_its_rows_are_in_the_sample() -> None:
 
 
 def test_of_each_person_one_row_takes_part_before_the_sample_is_drawn() -> None:
-    safe = Safe({}, k=2, rate=Fraction(1, 2), target=Target(Fraction(1, 4)))
+    safe = Safe({}, k=2, rate=Fraction(1, 2), delta=Fraction(1, 4))
     columns: dict[str, list[str | None]] = {
         "id": ["a", "a", "a", "b", "c", None, "", "d"],
         "sex": ["F", "M", "F", "F", "F", "F", "F", "M"],
@@ -173,14 +172,14 @@ def test_of_each_person_one_row_takes_part_before_the_sample_is_drawn() -> None:
     st.integers(1, 5),
 )
 def test_a_release_is_the_sample_counted_and_nothing_else(values: list[str | None], members: set[int], k: int) -> None:
-    safe = Safe({}, k=k, rate=Fraction(1, 2), target=Target(Fraction(1, 2)))
+    safe = Safe({}, k=k, rate=Fraction(1, 2), delta=Fraction(1, 2))
     found = released(safe, Schema((SEX,)), {"sex": values}, ScriptedCoins(members))
     sampled = Counter(("other" if value == "X" else value,) for n, value in enumerate(values) if n in members)
     assert found == {tuple_: times for tuple_, times in sampled.items() if times >= k}
 
 
 def test_the_steps_tell_what_was_done() -> None:
-    safe = Safe({}, Target(DELTA, Fraction(1)), Fraction(1, 10))
+    safe = Safe({}, epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10))
     steps = {step["step"]: step for step in steps_json(safe, PEOPLE)}
     assert list(steps) == ["keep rows of each person", "sample", "recode", "suppress", "order"]
     assert steps["sample"]["rate"] == "1/10"
@@ -190,7 +189,7 @@ def test_the_steps_tell_what_was_done() -> None:
 
 
 def test_arrow_dictionaries_give_the_same_as_text() -> None:
-    safe = Safe({}, k=2, rate=Fraction(1, 2), target=Target(Fraction(1, 4)))
+    safe = Safe({}, k=2, rate=Fraction(1, 2), delta=Fraction(1, 4))
     values = np.random.default_rng(3).choice(["F", "M"], 50)
     plain = pa.table({"sex": pa.array(values)})
     packed = pa.table({"sex": pa.array(values).dictionary_encode()})

@@ -40,7 +40,7 @@ ROBUST: dict[str, Any] = {
     "method": "safe",
     "levels": {"age": 3, "zip": 1},
     "k": 20,
-    "target": {"delta": "1e-6"},
+    "delta": "1e-6",
     "robust": {"low": "0.05", "high": "0.3", "probability": "chance"},
 }
 

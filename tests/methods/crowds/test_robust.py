@@ -22,7 +22,7 @@ from tests.policies import PEOPLE, changed, people
 
 LOW, HIGH, DELTA = Fraction(1, 20), Fraction(1, 10), Fraction(1, 10**6)
 SCHEMA = Schema((Column("sex"), Column("zip")))
-RELEASE = {"method": "safe", "levels": {"age": 2, "zip": 1}, "k": 30, "target": {"delta": "1e-6"}}
+RELEASE = {"method": "safe", "levels": {"age": 2, "zip": 1}, "k": 30, "delta": "1e-6"}
 
 
 def safe(**robust_rates: object) -> Safe:
@@ -80,7 +80,7 @@ def test_the_claim_degrades_with_bias_and_with_people_who_are_known_to_be_in() -
     [
         {**RELEASE, "rate": "0.1"},
         {**RELEASE, "weights": "true"},
-        {**RELEASE, "target": None},
+        {**RELEASE, "delta": None},
     ],
 )
 def test_a_biased_sample_goes_with_no_rate_no_weights_and_a_target(release: dict[str, object]) -> None:
@@ -108,7 +108,7 @@ def test_people_with_several_rows_and_too_many_unknowns_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="one row"):
         solve_robust(30, Robust(LOW, HIGH), Target(DELTA), people)
     for k, target in ((None, Target(DELTA)), (30, Target(DELTA, Fraction(1)))):
-        with pytest.raises(InvalidParameter, match="either k"):
+        with pytest.raises(InvalidParameter, match="one of epsilon and k"):
             solve_robust(k, Robust(LOW, HIGH), target, Unit())
     with pytest.raises(Infeasible, match="raise k"):
         solve_robust(3, Robust(LOW, HIGH, 1), Target(Fraction(1, 10**9)), Unit())

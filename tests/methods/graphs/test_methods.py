@@ -11,16 +11,15 @@ import pytest
 from incrowd.core.graph import Graph, keys_of, simple
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs import projection
-from incrowd.methods.graphs.block_model.drawing import block_counts, drawn
+from incrowd.methods.graphs.block_model import block_counts, edges_from
 from incrowd.methods.graphs.degree_anonymity.method import DegreeAnonymous
-from incrowd.methods.graphs.degree_distribution.method import DegreeDistribution
-from incrowd.methods.graphs.matrices import triangles
-from incrowd.methods.graphs.outputs import PublishedGraph
-from incrowd.methods.graphs.pairs import subset
-from incrowd.methods.graphs.subgraph_count.method import SubgraphCount
-from incrowd.methods.graphs.super_nodes.grouping import groups_of
-from incrowd.methods.graphs.switching.switches import switched
+from incrowd.methods.graphs.degree_distribution import DegreeDistribution
+from incrowd.methods.graphs.shared import degrees as projection
+from incrowd.methods.graphs.shared.matrices import subset, triangles
+from incrowd.methods.graphs.shared.outputs import PublishedGraph
+from incrowd.methods.graphs.subgraph_count import SubgraphCount
+from incrowd.methods.graphs.super_nodes import groups_of
+from incrowd.methods.graphs.switching import switched
 from tests.coins import ScriptedCoins, SeededCoins, law_of
 from tests.graphs import karate, random_graph, schema, slow_triangles, with_clubs
 
@@ -77,7 +76,7 @@ def test_every_set_of_places_is_as_likely() -> None:
 def test_a_graph_drawn_from_blocks_has_the_counts_as_far_as_there_is_room() -> None:
     blocks = np.array([0, 0, 0, 1, 1, 1, 1], np.int32)
     wanted = np.array([99, 5, -4])
-    ends = drawn(wanted, blocks, 2, SeededCoins(2))
+    ends = edges_from(wanted, blocks, 2, SeededCoins(2))
     assert block_counts(Graph.of(7, ends), blocks, 2).tolist() == [3, 5, 0]
 
 

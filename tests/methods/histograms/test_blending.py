@@ -14,7 +14,6 @@ from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.histograms import partition
 from incrowd.methods.histograms.blended import method
 from incrowd.methods.histograms.blended.method import BlendedHistogram
@@ -24,13 +23,13 @@ from tests.methods.histograms.tables import SCHEMA, SIX, bins, counts, for_unit,
 from tests.plans import steps_json
 
 ONE, TENTH = Fraction(1), Fraction(1, 10)
-TARGET = Target(Fraction(1, 10**6), ONE)
+DELTA = Fraction(1, 10**6)
 PEOPLE = Unit(Kind.PERSON, column="id", max_rows=2)
 TOWN = Column("town", Role.QUASI, hierarchy=Prefix(Text(), (2,)))
 
 
 def blended(**options: Any) -> BlendedHistogram:
-    return BlendedHistogram(**({"epsilon": ONE, "k": 5} | options))
+    return BlendedHistogram(**({"noise_epsilon": ONE, "k": 5} | options))
 
 
 def test_counts_from_k_on_are_exact_and_others_zero() -> None:
@@ -64,7 +63,7 @@ def test_bins_are_the_cross_of_the_asked_columns_in_the_asked_order() -> None:
 
 
 def test_only_the_sample_is_counted() -> None:
-    asked = SuppressedHistogram(k=2, rate=TENTH, target=Target(Fraction(1, 50)))
+    asked = SuppressedHistogram(k=2, rate=TENTH, delta=Fraction(1, 50))
     assert counts(asked.release(table(), ScriptedCoins(members=[0, 1, 7, 10, 11, 12]))) == [2, 0, 0, 3, 0, 0]
 
 
@@ -85,16 +84,16 @@ def test_many_bins_need_clamping_and_noise_that_does_not_fill_them(monkeypatch: 
     with pytest.raises(InvalidParameter, match="clamp"):
         blended(clamp=False).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="noise alone"):
-        blended(epsilon=TENTH).plan(SCHEMA)
-    assert blended(epsilon=Fraction(3)).plan(SCHEMA).guarantee.loss == NoisyWhenSmall(5, Fraction(3))
+        blended(noise_epsilon=TENTH).plan(SCHEMA)
+    assert blended(noise_epsilon=Fraction(3)).plan(SCHEMA).guarantee.loss == NoisyWhenSmall(5, Fraction(3))
 
 
 def test_guarantees_follow_from_the_schema() -> None:
     assert SuppressedHistogram(k=5).plan(SCHEMA).guarantee.loss == Crowd(5)
     assert blended().plan(SCHEMA).guarantee.loss == NoisyWhenSmall(5, ONE)
-    sampled = blended(k=None, rate=TENTH, target=TARGET)
+    sampled = blended(k=None, rate=TENTH, epsilon=ONE, delta=DELTA)
     assert sampled.plan(SCHEMA).guarantee.loss == Sampled(TENTH, NoisyWhenSmall(8, ONE))
-    assert sampled.plan(SCHEMA).guarantee.delta == TARGET.delta
+    assert sampled.plan(SCHEMA).guarantee.delta == DELTA
     grouped = sampled.plan(for_unit(PEOPLE)).guarantee.loss
     assert isinstance(grouped, Grouped)
     assert grouped.inner.inner.k > 8  # type: ignore[union-attr]
@@ -103,24 +102,24 @@ def test_guarantees_follow_from_the_schema() -> None:
 @pytest.mark.parametrize("unit", [Unit(), PEOPLE, Unit(adjacency=Adjacency.REPLACE)], ids=str)
 def test_what_is_solved_keeps_what_was_asked(unit: Unit) -> None:
     schema = for_unit(unit) if unit.column else Schema(SCHEMA.columns, unit)
-    k = blended(k=None, rate=TENTH, target=TARGET).parameters(unit)
+    k = blended(k=None, rate=TENTH, epsilon=ONE, delta=DELTA).parameters(unit)
     assert k.epsilon <= 1
-    rate = blended(k=k.k, target=TARGET).parameters(unit)
+    rate = blended(k=k.k, epsilon=ONE, delta=DELTA).parameters(unit)
     assert rate.rate >= TENTH
     assert rate.epsilon <= 1
-    epsilon = blended(k=k.k, rate=TENTH, target=Target(TARGET.delta))
+    epsilon = blended(k=k.k, rate=TENTH, delta=DELTA)
     assert epsilon.parameters(unit).epsilon == k.epsilon
     assert epsilon.plan(schema).settings["solved"] == "epsilon"
 
 
 def test_an_epsilon_that_noise_alone_exceeds_names_the_one_that_can_be_had() -> None:
     with pytest.raises(Infeasible, match=r"costs 0\.158"):
-        blended(k=None, rate=TENTH, target=Target(TARGET.delta, Fraction(1, 20))).parameters(Unit())
+        blended(k=None, rate=TENTH, epsilon=Fraction(1, 20), delta=DELTA).parameters(Unit())
 
 
 def test_a_delta_below_the_floor_is_refused() -> None:
     with pytest.raises(Infeasible, match="Raise k"):
-        blended(k=3, rate=TENTH, target=Target(Fraction(1, 10**9))).parameters(Unit())
+        blended(k=3, rate=TENTH, delta=Fraction(1, 10**9)).parameters(Unit())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,8 @@ def test_a_delta_below_the_floor_is_refused() -> None:
         ({"k": 0}, "at least 1"),
         ({"k": None}, "k must be given"),
         ({"rate": Fraction(2)}, "rate"),
-        ({"rate": TENTH}, "target"),
+        ({"rate": TENTH}, "needs delta"),
+        ({"epsilon": ONE}, "needs delta too"),
         ({"round": 0}, "multiples"),
         ({"columns": ("sex",), "levels": {"area": 1}}, "does not count by"),
         ({"columns": ("nobody",)}, "no column"),
@@ -143,7 +143,7 @@ def test_parameters_that_mean_nothing_are_refused(method: Any, options: dict[str
 
 def test_noise_needs_an_epsilon_above_zero() -> None:
     with pytest.raises(InvalidParameter, match="suppressed-histogram"):
-        blended(epsilon=Fraction(0))
+        blended(noise_epsilon=Fraction(0))
 
 
 def test_people_with_several_rows_need_a_sample() -> None:
@@ -166,7 +166,7 @@ def test_columns_of_the_histogram_itself_are_refused() -> None:
 
 
 def test_crowds_are_not_claimed_for_people_with_several_rows() -> None:
-    sampled = blended(k=None, rate=TENTH, target=TARGET)
+    sampled = blended(k=None, rate=TENTH, epsilon=ONE, delta=DELTA)
     kinds = [claim.kind for claim in sampled.plan(SCHEMA).claims]
     assert kinds == [
         "approximate differential privacy",

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.loss import Approximate
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
@@ -29,19 +30,18 @@ from incrowd.methods.histograms.private import check as private
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown
 from incrowd.methods.histograms.suppressed import check as suppressed
 from incrowd.methods.outcomes.histogram import Histogram
-from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from tests.policies import PEOPLE, changed, people
 from tests.statements import statement_of, with_step
 
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-SAMPLE: dict[str, Any] = {"rate": "1/5", "target": {"epsilon": 1, "delta": "1e-4"}}
+SAMPLE: dict[str, Any] = {"rate": "1/5", "epsilon": 1, "delta": "1e-4"}
 ANYHOW = {"budget": {"unbounded": "published since 1990"}}
 PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 REPLACED = {"dataset__unit": {"adjacency": "replace-one"}}
 SUPPRESSED = {"method": "suppressed-histogram", **BINS, **SAMPLE}
-BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "epsilon": 1, "flag": True}
+BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "noise_epsilon": 1, "flag": True}
 NOISY = {"method": "private-histogram", **BINS, "epsilon": 1}
 OPEN: dict[str, Any] = {"method": "private-histogram", "levels": {"zip": 1, "age": 2}, "epsilon": 1, "delta": "1e-6"}
 COMMON = {"method": "most-common", **BINS, "epsilon": 1, "top": 3}
@@ -60,13 +60,16 @@ WAYS: dict[str, tuple[ModuleType, dict[str, Any]]] = {
                 **SUPPRESSED,
                 "rate": None,
                 "k": 20,
-                "target": {"delta": "1e-6"},
+                "delta": "1e-6",
                 "robust": {"low": "0.05", "high": "0.1"},
             }
         },
     ),
     "blended": (blended, {"release": BLENDED}),
-    "blended for good": (blended, {"release": {"method": "blended-histogram", **BINS, "k": 5, "epsilon": 1}, **ANYHOW}),
+    "blended for good": (
+        blended,
+        {"release": {"method": "blended-histogram", **BINS, "k": 5, "noise_epsilon": 1}, **ANYHOW},
+    ),
     "blended and rounded": (blended, {"release": {**BLENDED, "round": 5, "flag": False}}),
     "blended for people": (blended, {"release": BLENDED, **PERSON}),
     "unclamped": (blended, {"release": {**BLENDED, "clamp": False}}),
@@ -99,7 +102,7 @@ def released(way: str, folder: Path, form: str = "csv") -> tuple[Statement, Path
     evidence = json.loads((own / "out" / "certificate.json").read_text())["evidence"]
     plan = policy.method.plan(policy.schema)
     statement = statement_of(plan, policy.schema, **evidence)
-    return replace(statement, released=statement.grounds.need(Count).names), own / "out" / f"data.{form}"
+    return replace(statement, released=statement.basis.need(Count).names), own / "out" / f"data.{form}"
 
 
 def problems(way: str, statement: Statement, file: Path) -> list[str]:
@@ -275,7 +278,7 @@ def test_steps_that_contradict_what_else_is_said_are_found(
 
 def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> None:
     statement, _ = released("Laplace", folder)
-    columns = statement.grounds.need(RecodeToBins).columns
+    columns = statement.basis.need(RecodeToBins).columns
     drafted = with_step(
         statement, RecodeToBins, columns=tuple(replace(each, provenance="Drafted from the rows") for each in columns)
     )
@@ -285,7 +288,7 @@ def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> No
 
 
 def test_unknown_bins_need_a_threshold_with_a_delta_and_known_ones_have_none(folder: Path) -> None:
-    open_bins = released("unknown bins", folder)[0].grounds.need(Count)
+    open_bins = released("unknown bins", folder)[0].basis.need(Count)
     for way, check in (("Laplace", private), ("blended", blended)):
         statement, _ = released(way, folder)
         found = check.contradiction(with_step(statement, Count, columns=open_bins.columns))
@@ -297,7 +300,7 @@ def test_unknown_bins_need_a_threshold_with_a_delta_and_known_ones_have_none(fol
 def test_a_sample_saves_nothing_where_bins_are_unknown_or_rows_are_replaced(way: str, folder: Path) -> None:
     statement, _ = released(way, folder)
     steps = tuple(SecretSample(Fraction(1, 2)) if isinstance(each, EveryRow) else each for each in statement.steps)
-    found = private.contradiction(replace(statement, grounds=replace(statement.grounds, steps=steps)))
+    found = private.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
     assert found is not None
     assert "secret sample" in found.text
 
@@ -310,10 +313,10 @@ def test_another_output_is_no_histogram(folder: Path) -> None:
 
 def test_the_guarantee_of_unknown_bins_has_the_delta_of_threshold_and_noise(folder: Path) -> None:
     for way, parts in (("unknown bins", 1), ("unknown bins, Gaussian", 2)):
-        grounds = released(way, folder)[0].grounds
-        hidden = grounds.need(HideUnknown)
-        assert grounds.guarantee.loss == Approximate(Fraction(hidden.epsilon), parts * hidden.delta)
-        assert grounds.guarantee.delta == parts * hidden.delta
+        basis = released(way, folder)[0].basis
+        hidden = basis.need(HideUnknown)
+        assert basis.guarantee.loss == Approximate(Fraction(hidden.epsilon), parts * hidden.delta)
+        assert basis.guarantee.delta == parts * hidden.delta
 
 
 @pytest.mark.parametrize("base", [1, 2, 5, 6])

@@ -19,9 +19,9 @@ from incrowd.workflows.verify.verify import read_certificate
 from tests.policies import PEOPLE, changed, people
 
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-SAMPLE: dict[str, Any] = {"rate": "1/5", "target": {"epsilon": 1, "delta": "1e-4"}}
-BLENDED: dict[str, Any] = {"method": "blended-histogram", **BINS, **SAMPLE, "epsilon": 1, "flag": True}
-OPEN: dict[str, Any] = {"method": "blended-histogram", **BINS, "k": 5, "epsilon": 1}
+SAMPLE: dict[str, Any] = {"rate": "1/5", "epsilon": 1, "delta": "1e-4"}
+BLENDED: dict[str, Any] = {"method": "blended-histogram", **BINS, **SAMPLE, "noise_epsilon": 1, "flag": True}
+OPEN: dict[str, Any] = {"method": "blended-histogram", **BINS, "k": 5, "noise_epsilon": 1}
 WAYS: dict[str, dict[str, Any]] = {
     "suppressed": {"release": {"method": "suppressed-histogram", **BINS, **SAMPLE}},
     "blended": {"release": BLENDED},
@@ -42,7 +42,7 @@ def opened(way: str, folder: Path) -> tuple[Certificate, Any]:
 def drawn(certificate: Certificate, output: Any) -> str:
     own = picture_of(certificate.method.name)
     assert own is not None
-    return str(own.picture(statement_of(certificate), output))
+    return str(own.draw(statement_of(certificate), output))
 
 
 def test_exact_and_noisy_bars_look_different_and_are_told_in_words(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_more_bins_than_noise_can_be_drawn_over_are_refused_before_anything_is_c
     with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
         PrivateHistogram(epsilon=ONE).plan(Schema(ages))
     with pytest.raises(InvalidParameter, match=r"2\^46 are the most"):
-        BlendedHistogram(epsilon=Fraction(40), k=5).plan(Schema(ages))
+        BlendedHistogram(noise_epsilon=Fraction(40), k=5).plan(Schema(ages))
 
 
 def test_a_claim_about_unknown_bins_does_not_say_that_empty_ones_get_noise() -> None:

@@ -23,7 +23,7 @@ BEFORE: dict[str, Any] = {
     "columns": ["sex", "age"],
     "levels": {"age": 2},
     "k": 20,
-    "target": {"delta": "1e-6"},
+    "delta": "1e-6",
     "robust": {"low": "0.05", "high": "0.1", "irregular": 2},
 }
 HERE = {**BEFORE, "robust": {"low": "0.05", "high": "0.3", "probability": "chance"}}
@@ -79,7 +79,7 @@ def test_a_changed_number_is_found(tmp_path: Path, place: tuple[str | int, ...],
 
 
 def test_a_biased_sample_has_no_rate_and_a_target(tmp_path: Path) -> None:
-    for change in ({"rate": "0.1"}, {"target": None}):
+    for change in ({"rate": "0.1"}, {"delta": None}):
         release = {name: value for name, value in {**BEFORE, **change}.items() if value is not None}
         with pytest.raises(InvalidParameter, match="robust"):
             load_policy(policy(tmp_path, release))

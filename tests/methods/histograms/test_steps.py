@@ -27,7 +27,7 @@ CHECKS = {
     "most-common": most_common,
 }
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-SURVEY: dict[str, Any] = {"method": "suppressed-histogram", **BINS, "k": 20, "target": {"delta": "1e-6"}}
+SURVEY: dict[str, Any] = {"method": "suppressed-histogram", **BINS, "k": 20, "delta": "1e-6"}
 PERSON: dict[str, Any] = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 REPLACED: dict[str, Any] = {"dataset__unit": {"adjacency": "replace-one"}}
 OPEN_BINS: dict[str, Any] = {"method": "private-histogram", "levels": {"age": 3, "zip": 1}, "delta": "1e-6"}

@@ -34,7 +34,7 @@ LEVELS = {"intervals": 1, "cut": 1, "tree": 1}
 
 
 def classes(name: str, bins: int = 16) -> Classes:
-    release = {"method": "safe", "k": 5, "rate": "1/2", "target": {"delta": "1e-6"}}
+    release = {"method": "safe", "k": 5, "rate": "1/2", "delta": "1e-6"}
     read = load_policy({"incrowd": 1, "dataset": {"name": "d"}, "columns": {name: COLUMNS[name]}, "release": release})
     return Inputs((), LEVELS, bins).classes(read.schema[name])
 

@@ -48,11 +48,11 @@ def declared(columns: dict[str, Any], release: dict[str, Any]) -> Any:
     ],
 )
 def test_the_model_is_chosen_by_public_numbers(change: dict[str, Any], step: type) -> None:
-    assert small(**change).plan.grounds.find(step) is not None
+    assert small(**change).plan.basis.find(step) is not None
 
 
 def test_many_classes_of_numbers_are_learned_from_products() -> None:
-    assert load_policy(MANY).plan.grounds.find(MultiplyColumns) is not None
+    assert load_policy(MANY).plan.basis.find(MultiplyColumns) is not None
 
 
 @pytest.mark.parametrize("model", ["naive-bayes", "gradient", "additive", "moments"])

@@ -171,7 +171,7 @@ def test_estimators_learn_by_trees_too(tmp_path: Path) -> None:
     ],
 )
 def test_the_model_is_chosen_by_public_numbers(change: dict[str, Any], step: type) -> None:
-    assert small(**change).plan.grounds.find(step) is not None
+    assert small(**change).plan.basis.find(step) is not None
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_model_is_chosen_by_public_numbers(change: dict[str, Any], step: typ
 )
 def test_a_grid_is_chosen_by_public_numbers(change: dict[str, Any], step: type) -> None:
     told = {"method": "kmeans", "target_column": None, "clusters": 2, **change}
-    assert small(**told).plan.grounds.find(step) is not None
+    assert small(**told).plan.basis.find(step) is not None
 
 
 def test_what_one_noisy_count_needs_no_delta_guarantees_epsilon_alone() -> None:
@@ -280,7 +280,7 @@ def test_each_round_has_a_sample_of_its_own(tmp_path: Path) -> None:
     """One for each round, under a key of its own, and each of about the stated rate."""
     read, coins = load_policy(policy("stream", tmp_path)), CountedCoins(3)
     read.plan.release(choose.open_table(rows(400), read.schema, read.options), coins)
-    step = read.plan.grounds.need(SampleGradients)
+    step = read.plan.basis.need(SampleGradients)
     drawn = [each.at(0, 4000) for each in coins.drawn]  # type: ignore[attr-defined]
     assert len(drawn) == step.rounds == 11
     assert len({each.tobytes() for each in drawn}) == step.rounds
@@ -291,14 +291,14 @@ def test_people_are_drawn_and_people_with_several_rows_are_refused(tmp_path: Pat
     told = policy("stream", tmp_path)
     told["columns"] = {**COLUMNS, "id": {"role": "identifier"}}
     one = {**told, "dataset": {"name": "d", "unit": {"column": "id", "max_rows": 1}}}
-    assert load_policy(one).plan.grounds.find(SampleGradients) is not None
+    assert load_policy(one).plan.basis.find(SampleGradients) is not None
     with pytest.raises(InvalidParameter, match="everybody has one"):
         _ = load_policy({**told, "dataset": {"name": "d", "unit": {"column": "id", "max_rows": 2}}}).plan
 
 
 def test_trees_are_not_tuned_nor_written_as_onnx_and_samples_not_rehearsed(tmp_path: Path) -> None:
     few = small(method="tuning", models=["auto", "additive"], expected_rows=5)
-    assert few.plan.grounds.find(CountLeaves) is None
+    assert few.plan.basis.find(CountLeaves) is None
     model = incrowd.learn_model(rows(20), policy("tree", tmp_path)).model
     with pytest.raises(InvalidParameter, match="not written as ONNX"):
         onnx_of(model)

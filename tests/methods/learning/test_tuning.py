@@ -32,7 +32,7 @@ def tuned(**release: Any) -> Policy:
 
 
 def test_every_model_with_all_bins_on_all_sets_of_columns_is_a_candidate() -> None:
-    step = tuned(models=["naive-bayes", "gradient"], bins=[2, 4]).plan.grounds.need(TryModels)
+    step = tuned(models=["naive-bayes", "gradient"], bins=[2, 4]).plan.basis.need(TryModels)
     assert len(step.candidates) == 8
     assert sum(isinstance(each, FollowGradients) for each in step.held) == 4
     columns = [[one.column for one in each.columns] for each in step.held if isinstance(each, LearnFrom)]
@@ -58,7 +58,7 @@ def test_folds_cost_each_model_that_a_row_has_a_part_in() -> None:
     """With three folds two models of others and that of all rows; the noise of each model is larger in turn."""
     scales = []
     for folds in (None, 3):
-        step = tuned(models=["gradient"], folds=folds).plan.grounds.need(FollowGradients)
+        step = tuned(models=["gradient"], folds=folds).plan.basis.need(FollowGradients)
         scales.append(float(step.scale))
     assert (scales[1] / scales[0]) ** 2 == pytest.approx(3, rel=1e-4)
 

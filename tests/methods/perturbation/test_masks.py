@@ -14,11 +14,11 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.core.loss import Pure, Syntactic
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.covariance import covariance
-from incrowd.methods.perturbation.microaggregation.groups import mdav, optimal
-from incrowd.methods.perturbation.output import MaskedRows
-from incrowd.methods.perturbation.rank_swap.method import RankSwap, expected_correlation
-from incrowd.methods.perturbation.shuffle.method import normal_scores
+from incrowd.methods.perturbation.microaggregation import mdav, optimal
+from incrowd.methods.perturbation.rank_swap import RankSwap, expected_correlation
+from incrowd.methods.perturbation.shared.frame import covariance
+from incrowd.methods.perturbation.shared.output import MaskedRows
+from incrowd.methods.perturbation.shuffle import normal_scores
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.step_effects import step_effects
 from incrowd.workflows.policy.policy import load_policy
@@ -197,7 +197,7 @@ def test_swapped_households_stay_together_and_tables_without_the_area_stay_as_th
         "household": "household",
         "risk": ["age"],
         "similar": ["sex"],
-        "rate": "1/4",
+        "share": "1/4",
     }
     table = incomes()
     found = masked(tmp_path, step, table).result.to_arrow()
@@ -412,7 +412,7 @@ def test_groups_are_counted_among_the_rows_that_take_part(tmp_path: Path) -> Non
         ({"method": "coding", "columns": {"income": {"top": 300000}}}, {"columns": {"income": {"top": 9000}}}),
         ({"method": "shuffle", "columns": ["income"], "given": ["rent"]}, {"given": ["age"]}),
         ({"method": "pram", "columns": {"sex": {"stay": "99/100"}}}, {"columns": {"sex": {"stay": "1/2"}}}),
-        ({"method": "record-swap", "area": "region", "rate": "1/100"}, {"rate": 1}),
+        ({"method": "record-swap", "area": "region", "share": "1/100"}, {"share": 1}),
         ({"method": "local-suppression", "threshold": "1/2"}, {"threshold": "1/40"}),
     ],
 )

@@ -18,10 +18,12 @@ from incrowd.core.loss import Pure, Syntactic
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.frame import RowFrame
-from incrowd.methods.perturbation.pram.matrix import Matrix, estimate, invariant, logarithm_up, ratio, staying
+from incrowd.methods.perturbation.pram.channel import Matrix, invariant, logarithm_up, ratio, staying
 from incrowd.methods.perturbation.pram.method import Change, Pram
+from incrowd.methods.perturbation.shared.frame import RowFrame
+from incrowd.methods.perturbation.shared.masks import MaskInput
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.estimate.frequencies import estimate
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import ScriptedCoins
 from tests.statistics.alarm import FALSE_ALARM
@@ -140,7 +142,7 @@ def test_draws_follow_the_matrix() -> None:
     change = Change(matrix=(*((*row, Fraction(0)) for row in REFERENCE), (Fraction(0),) * 3 + (Fraction(1),)))
     for place, name in enumerate(["a", "b", "other"]):
         frame = RowFrame(pa.table({"c": pa.array([name] * rows)}))
-        found = Counter(Pram({"c": change}).masked(frame, schema, SystemCoins()).values("c").to_pylist())
+        found = Counter(Pram({"c": change}).masked(MaskInput(frame, schema, SystemCoins())).values("c").to_pylist())
         for other, label in enumerate(["a", "b", "other"]):
             p = float(REFERENCE[place][other])
             assert abs(found[label] - rows * p) < 5.5 * math.sqrt(rows * p * (1 - p))
@@ -153,7 +155,7 @@ def test_categories_change_within_their_class_only() -> None:
     columns = {"region": {"hierarchy": {"tree": {"A": ["A1", "A2"], "B": ["B1", "B2"]}}}}
     read = policy(columns, {"region": {"stay": "1/2", "within": 1}})
     frame = RowFrame(pa.table({"region": ["A1"] * 200 + ["B1"] * 200}))
-    after = read.method.masked(frame, read.schema, SystemCoins()).values("region").to_pylist()
+    after = read.method.masked(MaskInput(frame, read.schema, SystemCoins())).values("region").to_pylist()
     assert {each[0] for each in after[:200]} == {"A"}
     assert {each[0] for each in after[200:]} == {"B"}
 
@@ -165,6 +167,7 @@ def test_categories_change_within_their_class_only() -> None:
         ({"stay": "1/2", "matrix": [["1"]]}, "either stay"),
         ({"matrix": [["1", "0"], ["0", "1"]]}, "4 categories"),
         ({"matrix": [["1/2", "1/3", "0", "0"]] * 4}, "adds up to 5/6"),
+        ({"matrix": [["1/2", "1/3", "0", "0"]] * 4, "invariant": True}, "adds up to 5/6"),
         ({"stay": "1/2", "invariant": True, "margins": ["1"]}, "add up to 1"),
         ({"stay": "1/2", "across": ["ill"], "within": 1}, "alone"),
     ],

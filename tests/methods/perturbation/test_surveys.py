@@ -20,11 +20,12 @@ from incrowd.criteria.individual_risk import individual_risk
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.frame import RowFrame
-from incrowd.methods.perturbation.steps import KeptStatistic, Preservation
+from incrowd.methods.perturbation.shared.frame import RowFrame
+from incrowd.methods.perturbation.shared.masks import MaskInput, PlannedMask
+from incrowd.methods.perturbation.shared.steps import KeptStatistic, Preservation
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.assess.preservation import preserved_statistics
 from incrowd.workflows.assess.released import read_release
-from incrowd.workflows.assess.utility import preserved_statistics
 from incrowd.workflows.estimate.frequencies import estimate_frequencies
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Released, release
@@ -91,7 +92,7 @@ def charges(folder: Path) -> int:
 
 def kept(policy: Policy) -> list[tuple[KeptStatistic, tuple[str, ...] | None, bool | None]]:
     claims = [each for each in policy.plan.claims if isinstance(each, Preservation)]
-    return [(each.kept, each.within, each.households) for each in claims]
+    return [(each.statistic, each.within, each.households) for each in claims]
 
 
 def test_a_shared_column_is_changed_once_for_each_household(tmp_path: Path) -> None:
@@ -115,9 +116,9 @@ def test_what_is_kept_of_a_shared_column_is_claimed_of_households() -> None:
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        ({"method": "noise", "columns": ["income", "rent"]}, "tear households apart"),
-        ({"method": "shuffle", "columns": ["rent"], "given": ["age"]}, "tear households apart"),
-        ({"method": "microaggregation", "columns": ["rent"], "weighted": True}, "tear households apart"),
+        ({"method": "noise", "columns": ["income", "rent"]}, "split households"),
+        ({"method": "shuffle", "columns": ["rent"], "given": ["age"]}, "split households"),
+        ({"method": "microaggregation", "columns": ["rent"], "weighted": True}, "split households"),
         ({"method": "noise", "columns": ["income"], "within": ["home"]}, "or an identifier"),
         ({"method": "pram", "columns": {"sex": {"stay": "1/2"}}, "within": "strata"}, "leave within out"),
         ({"method": "local-suppression", "threshold": 1}, "below 1"),
@@ -129,10 +130,10 @@ def test_what_is_kept_of_a_shared_column_is_claimed_of_households() -> None:
         ([{"method": "calibration"}, {"method": "local-suppression", "threshold": "1/3"}], "calibrate them afterwards"),
         (
             [{"method": "record-swap", "area": "region"}, {"method": "calibration"}],
-            "which the step 'swap records' chang",
+            "changed by 'swap records'",
         ),
-        ([SUPPRESSED, {"method": "rounding", "columns": {"age": 5}}], "put that step before"),
-        ([SUPPRESSED, {"method": "shuffle", "columns": ["income"], "given": ["sex"]}], "put that step before"),
+        ([SUPPRESSED, {"method": "rounding", "columns": {"age": 5}}], "put that step first"),
+        ([SUPPRESSED, {"method": "shuffle", "columns": ["income"], "given": ["sex"]}], "put that step first"),
     ],
 )
 def test_what_would_tear_households_or_means_nothing_is_refused_from_the_policy_alone(step: Any, words: str) -> None:
@@ -163,7 +164,7 @@ def test_strata_count_as_quasi_identifiers_and_households_are_withheld() -> None
 @pytest.mark.parametrize(
     ("step", "change", "words"),
     [
-        ({"method": "noise", "columns": ["rent"]}, {"rent": 0}, "rows that differ in 'rent'"),
+        ({"method": "noise", "columns": ["rent"]}, {"rent": 0}, "differ in 'rent'"),
         ({"method": "record-swap", "area": "region"}, {"region": "A"}, "several areas"),
         (CALIBRATED, {"weight": -1.0}, "not above 0"),
         (
@@ -219,10 +220,9 @@ def test_an_invariant_matrix_of_each_stratum_keeps_its_frequencies_on_average() 
     policy = read({"method": "pram", "columns": {"sex": {"stay": "1/2", "invariant": True}}, "within": "strata"})
     assert kept(policy) == [(KeptStatistic.FREQUENCIES, ("region",), None)]
     rows = pa.table({"region": ["A"] * 500 + ["B"] * 500, "sex": ["F"] * 500 + ["M"] * 500})
-    from incrowd.methods.perturbation.scope import applied
-
     step = policy.plan.steps[1]
-    after = applied(policy.method, step, RowFrame(rows), policy.schema, SystemCoins())  # type: ignore[arg-type]
+    mask = PlannedMask(policy.method, step)  # type: ignore[arg-type]
+    after = mask.apply(MaskInput(RowFrame(rows), policy.schema, SystemCoins()))
     assert after.table["sex"].to_pylist() == rows["sex"].to_pylist(), "where all are alike, all stay"
 
 
@@ -317,7 +317,7 @@ def test_several_margins_are_raked_to_the_stated_tolerance(tmp_path: Path) -> No
             )
             assert new == pytest.approx(old, rel=1.1e-7)
     claims = [each for each in read(steps, **changes).plan.claims if isinstance(each, Preservation)]
-    sums = [each for each in claims if each.kept is KeptStatistic.TOTALS]
+    sums = [each for each in claims if each.statistic is KeptStatistic.TOTALS]
     assert [(each.within, each.share) for each in sums] == [
         (("region",), Fraction(1, 10**7)),
         (("age",), Fraction(1, 10**7)),
@@ -326,7 +326,7 @@ def test_several_margins_are_raked_to_the_stated_tolerance(tmp_path: Path) -> No
 
 def test_a_stratum_of_which_no_row_is_left_is_refused_before_the_charge(tmp_path: Path) -> None:
     steps = [{"method": "local-suppression", "threshold": "1/290"}, {"method": "calibration"}]
-    with pytest.raises(Infeasible, match="no row is left"):
+    with pytest.raises(Infeasible, match="all rows of some group"):
         masked(tmp_path, steps)
     assert charges(tmp_path) == 0
 
@@ -416,7 +416,7 @@ KEEPING: dict[str, Any] = {
     "swapped within strata": {"method": "rank-swap", "columns": ["income"], "within": "strata"},
     "rotated": {"method": "orthogonal", "columns": ["income"]},
     "grouped by weights": {"method": "microaggregation", "columns": ["income"], "weighted": True},
-    "households moved": {"method": "record-swap", "area": "region", "rate": "1/2"},
+    "households moved": {"method": "record-swap", "area": "region", "share": "1/2"},
     "calibrated": CALIBRATED,
 }
 

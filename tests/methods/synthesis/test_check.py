@@ -21,6 +21,7 @@ from incrowd.core.claims.crowds import Blending
 from incrowd.core.domain import Dates, Domain, Numbers, Type
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Outside
+from incrowd.core.statement import Statement
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import KeepRows
 from incrowd.errors import InvalidParameter
@@ -30,7 +31,6 @@ from incrowd.methods.synthesis.points.contents import changed as noise_changes
 from incrowd.methods.synthesis.points.contents import contents, cuts, impossible, middles, reach_squared
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, Placement, PlacePoints, Side
-from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to
 from tests.contract.examples import POLICIES
@@ -48,16 +48,16 @@ CALLS: dict[str, Any] = {
         "day": {"type": "date", "bounds": ["1969-01-01", "1970-12-31"], "outside": "drop"},
         "note": {"role": "identifier"},
     },
-    "release": {"method": "points", "s": 3, "rate": "1/2", "epsilon": 1, "target": {"epsilon": 1, "delta": "1e-3"}},
+    "release": {"method": "points", "s": 3, "rate": "1/2", "noise_epsilon": 1, "epsilon": 1, "delta": "1e-3"},
 }
-LOOSE = {"release__target": {"epsilon": 3, "delta": "1e-2"}}
-OPEN: dict[str, Any] = {"release__target": None, "release__rate": None, "release__k": 5}
+LOOSE = {"release__epsilon": 3, "release__delta": "1e-2"}
+OPEN: dict[str, Any] = {"release__epsilon": None, "release__delta": None, "release__rate": None, "release__k": 5}
 UNBOUNDED: dict[str, Any] = {**OPEN, "budget": {"unbounded": "for the tests"}}
 WAYS: dict[str, dict[str, Any]] = {
     "noisy": {},
-    "suppressed": {"release__epsilon": None},
+    "suppressed": {"release__noise_epsilon": None},
     "uniform": {"release__place": "uniform"},
-    "no sample": {**UNBOUNDED, "release__epsilon": None, "release__place": "uniform"},
+    "no sample": {**UNBOUNDED, "release__noise_epsilon": None, "release__place": "uniform"},
     "no sample, noisy": UNBOUNDED,
     "replaced": {"dataset__unit": {"adjacency": "replace-one"}, **LOOSE},
     "error given": {"release__columns": ["east"], "release__s": None, "release__error": "0.01"},
@@ -99,7 +99,7 @@ def released(way: str, folder: Path, form: str = "csv") -> tuple[Statement, Path
     evidence = json.loads((own / "out" / "certificate.json").read_text())["evidence"]
     plan = plan_of(policy)
     statement = statement_of(plan, load_policy(policy).schema, **evidence)
-    return replace(statement, released=statement.grounds.need(IntoCells).names), own / "out" / f"data.{form}"
+    return replace(statement, released=statement.basis.need(IntoCells).names), own / "out" / f"data.{form}"
 
 
 def problems(statement: Statement, file: Path) -> list[str]:
@@ -132,10 +132,10 @@ def test_what_was_released_holds_in_the_file_and_read_again(way: str, form: str,
     assert problems(statement, file) == []
     again = check.reopen(statement, (file,))
     assert len(again) == statement.evidence["rows"]
-    if statement.grounds.need(PlacePoints).at is Placement.CENTERS:
+    if statement.basis.need(PlacePoints).at is Placement.CENTERS:
         assert check.recount(statement, again) is None
     (claim,) = (each for each in statement.claims if isinstance(each, LipschitzError))
-    assert check.recompute(claim, statement.grounds) is None
+    assert check.recompute(claim, statement.basis) is None
 
 
 def test_an_added_column_is_found(folder: Path, tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_another_error_of_a_mean_than_the_claim_gives_is_found(folder: Path) -> 
 def test_points_in_memory_are_held_against_the_stated_box(folder: Path) -> None:
     statement, file = released("noisy", folder)
     again = check.reopen(statement, (file,))
-    moved = replace(statement.grounds.need(IntoCells).columns[0], low="0")
-    other = with_step(statement, IntoCells, columns=(moved, *statement.grounds.need(IntoCells).columns[1:]))
+    moved = replace(statement.basis.need(IntoCells).columns[0], low="0")
+    other = with_step(statement, IntoCells, columns=(moved, *statement.basis.need(IntoCells).columns[1:]))
     assert check.recount(other, again) is not None
     assert check.recount(with_step(statement, IntoCells, columns=(moved,)), again) is not None
     assert check.recount(statement, Histogram(pa.table({"count": [1]}))) is not None
@@ -236,7 +236,7 @@ def test_steps_that_contradict_what_else_is_said_are_found(
 )
 def test_a_side_that_no_box_has_is_found(place: int, changes: dict[str, Any], folder: Path) -> None:
     statement, _ = released("noisy", folder)
-    sides = list(statement.grounds.need(IntoCells).columns)
+    sides = list(statement.basis.need(IntoCells).columns)
     sides[place] = replace(sides[place], **changes)
     found = check.contradiction(with_step(statement, IntoCells, columns=tuple(sides)))
     assert found is not None
@@ -259,7 +259,7 @@ def test_a_claim_about_functions_that_says_too_much_is_found(
 ) -> None:
     statement, _ = released(way, folder)
     (claim,) = (each for each in statement.claims if isinstance(each, LipschitzError))
-    found = check.recompute(replace(claim, **changes), statement.grounds)
+    found = check.recompute(replace(claim, **changes), statement.basis)
     assert found is not None
     assert why in found.text
 
@@ -271,7 +271,7 @@ def test_noise_whose_sums_are_too_long_and_other_claims_are_left_undecided(folde
     others: list[tuple[Claim, Statement]] = [(claim, tiny)]
     others += [(each, statement) for each in statement.claims if isinstance(each, Blending)]
     for each, stated in others:
-        found = check.recompute(each, stated.grounds)
+        found = check.recompute(each, stated.basis)
         assert found is not None
         assert found.undecided
     assert noise_changes(10, 1, Fraction(10**6)) == (0.0, 0.0)

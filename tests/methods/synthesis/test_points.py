@@ -19,7 +19,6 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.points.method import SyntheticPoints
 from incrowd.noise.system import SystemCoins
 from tests.coins import ScriptedCoins, SeededCoins
@@ -27,7 +26,7 @@ from tests.methods.synthesis.boxes import column, side, table_of
 from tests.plans import steps_json
 from tests.tables import Batches
 
-TARGET = Target(Fraction(1, 10**4), Fraction(1))
+ASKED: Any = {"epsilon": Fraction(1), "delta": Fraction(1, 10**4)}
 HALF = Fraction(1, 2)
 PLANE = (side("x"), side("y"))
 
@@ -45,11 +44,11 @@ def rows_out(method: SyntheticPoints, table: Table, coins: Any = None) -> list[t
         ({"s": 0, "k": 2}, "at least 1"),
         ({"error": Fraction(0), "k": 2}, "above 0"),
         ({"s": 3, "k": 0}, "at least 1"),
-        ({"s": 3, "k": 2, "epsilon": Fraction(-1)}, "above 0"),
+        ({"s": 3, "k": 2, "noise_epsilon": Fraction(-1)}, "above 0"),
         ({"s": 3, "k": 2, "rate": Fraction(2)}, "at most at 1"),
         ({"s": 3, "k": 2, "place": "corners"}, "centers or uniform"),
         ({"s": 3, "k": 2, "columns": ("x", "x")}, "each column once"),
-        ({"s": 3, "k": 2, "rate": HALF}, "needs target"),
+        ({"s": 3, "k": 2, "rate": HALF}, "needs delta"),
         ({"s": 3}, "k must be given"),
     ],
 )
@@ -67,7 +66,7 @@ def test_crowded_cells_are_exact_and_others_vanish_without_noise() -> None:
 def test_small_and_empty_cells_get_noise_and_crowded_ones_do_not() -> None:
     table = table_of((side("x"),), ([0.1] * 5 + [0.4],))
     coins = ScriptedCoins(laplace=[9, 1, -1, 2])  # two cells with rows, then two without
-    assert Counter(rows_out(SyntheticPoints(s=4, k=3, epsilon=HALF), table, coins)) == {
+    assert Counter(rows_out(SyntheticPoints(s=4, k=3, noise_epsilon=HALF), table, coins)) == {
         (0.125,): 5,
         (0.375,): 2,
         (0.875,): 2,
@@ -120,13 +119,13 @@ def test_a_chosen_column_alone_makes_the_box() -> None:
 
 def test_the_guarantee_is_that_of_the_counts() -> None:
     schema = Schema(PLANE)
-    sampled = SyntheticPoints(s=4, rate=HALF, target=TARGET)
-    noisy = SyntheticPoints(s=4, rate=HALF, target=TARGET, epsilon=Fraction(1))
+    sampled = SyntheticPoints(s=4, rate=HALF, **ASKED)
+    noisy = SyntheticPoints(s=4, rate=HALF, noise_epsilon=Fraction(1), **ASKED)
     assert sampled.plan(schema).guarantee.loss == Sampled(HALF, Crowd(21))
     assert noisy.plan(schema).guarantee.loss == Sampled(HALF, NoisyWhenSmall(21, Fraction(1)))
     assert SyntheticPoints(s=4, k=7).plan(schema).guarantee.loss == Crowd(7)
-    assert SyntheticPoints(s=4, k=7, epsilon=Fraction(0)).plan(schema).guarantee.loss == Crowd(7)
-    assert SyntheticPoints(s=4, k=7, epsilon=HALF).plan(schema).guarantee.loss == NoisyWhenSmall(7, HALF)
+    assert SyntheticPoints(s=4, k=7, noise_epsilon=Fraction(0)).plan(schema).guarantee.loss == Crowd(7)
+    assert SyntheticPoints(s=4, k=7, noise_epsilon=HALF).plan(schema).guarantee.loss == NoisyWhenSmall(7, HALF)
     kinds = [claim.kind for claim in noisy.plan(schema).claims]
     assert kinds[0] == "approximate differential privacy"
     assert kinds[-2:] == ["crowd-blending", "Lipschitz error"]
@@ -136,7 +135,7 @@ def test_the_guarantee_is_that_of_the_counts() -> None:
 def test_people_with_several_rows_are_grouped_and_need_a_sample() -> None:
     unit = Unit(Kind.PERSON, column="id", max_rows=2)
     schema = Schema((Column("id", Role.IDENTIFIER), *PLANE), unit)
-    method = SyntheticPoints(s=4, rate=HALF, target=TARGET)
+    method = SyntheticPoints(s=4, rate=HALF, **ASKED)
     assert isinstance(method.plan(schema).guarantee.loss, Grouped)
     kinds = [claim.kind for claim in method.plan(schema).claims]
     assert kinds == ["approximate differential privacy", "Lipschitz error"]
@@ -155,7 +154,7 @@ def test_of_each_person_so_many_points_are_made_as_the_unit_allows() -> None:
 
 def test_a_secret_sample_is_drawn_first() -> None:
     table = table_of((side("x"),), ([0.1] * 40 + [0.9] * 40,))
-    method = SyntheticPoints(s=2, rate=HALF, target=TARGET)
+    method = SyntheticPoints(s=2, rate=HALF, **ASKED)
     assert len(rows_out(method, table, ScriptedCoins(range(30)))) == 30
 
 
@@ -180,7 +179,7 @@ def test_identifiers_are_never_coordinates() -> None:
 def test_noise_that_drowns_everything_is_refused_before_a_row_is_read() -> None:
     schema = Schema(tuple(side(f"x{n}") for n in range(10)))
     with pytest.raises(Infeasible, match="stand for nobody"):
-        SyntheticPoints(s=10, k=20, epsilon=Fraction(1, 10)).plan(schema)
+        SyntheticPoints(s=10, k=20, noise_epsilon=Fraction(1, 10)).plan(schema)
     assert SyntheticPoints(s=10, k=20).plan(schema).guarantee.loss == Crowd(20)
 
 
@@ -201,14 +200,14 @@ def test_ten_dimensions_with_noise_that_is_nearly_silent() -> None:
     columns = tuple(side(f"x{n}") for n in range(10))
     values = np.random.default_rng(4).uniform(0, 1, (10, 20))
     values = np.concatenate([values, np.repeat(values[:, :1], 9, axis=1)], axis=1)
-    made = SyntheticPoints(s=10, k=5, epsilon=Fraction(12)).release(table_of(columns, values), SystemCoins())
+    made = SyntheticPoints(s=10, k=5, noise_epsilon=Fraction(12)).release(table_of(columns, values), SystemCoins())
     assert (np.diff(made.keys) > 0).all()
     assert 10 in made.counts.tolist()
     assert 20_000 < len(made) < 100_000  # 10^10 cells · e^(−12) ≈ 61,442 phantoms; one standard deviation is 248
 
 
 def test_the_solved_settings_are_told() -> None:
-    found = SyntheticPoints(error=Fraction(1, 20), rate=HALF, target=TARGET).plan(Schema(PLANE)).settings
+    found = SyntheticPoints(error=Fraction(1, 20), rate=HALF, **ASKED).plan(Schema(PLANE)).settings
     assert (found["k"], found["s"], found["cells"], found["solved"]) == (21, 15, 225, "k")
     assert Fraction(found["points move at most"]) <= Fraction(1, 20)
 

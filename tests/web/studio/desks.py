@@ -21,7 +21,7 @@ consent: {registry: registry/consent.sqlite, key: key/consent.key}
 columns:
   who: {role: identifier}
   ward: {categories: [east, west, north]}
-release: {method: safe, rate: 1/2, target: {epsilon: 1, delta: 1e-6}}
+release: {method: safe, rate: 1/2, epsilon: 1, delta: 1e-6}
 budget: {epsilon: 3, delta: 1e-5}
 """
 SURVEY = """\

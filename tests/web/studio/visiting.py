@@ -39,7 +39,8 @@ release:
   method: safe
   levels: {age: 2, ward: 0}   # as readers need it
   rate: 1/2
-  target: {epsilon: 1, delta: 1e-6}
+  epsilon: 1
+  delta: 1e-6
 budget: {epsilon: 1.2, delta: 1e-6}
 """
 

@@ -205,7 +205,7 @@ def test_larger_crowds_and_smaller_samples_are_never_more_risk(tmp_path: Path) -
     assert risks == sorted(risks, reverse=True)
     named = []
     for rate in ("4/5", "1/10"):
-        release = {"method": "safe", "levels": {"age": 2, "zip": 1}, "rate": rate, "k": 5, "target": {"delta": "1/2"}}
+        release = {"method": "safe", "levels": {"age": 2, "zip": 1}, "rate": rate, "k": 5, "delta": "1/2"}
         folder = tmp_path / rate.replace("/", " of ")
         folder.mkdir()
         found = assessed(released(changed(PEOPLE, release=release), folder), folder)

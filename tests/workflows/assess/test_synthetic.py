@@ -35,7 +35,8 @@ POLICY: dict[str, Any] = {
     },
     "release": {
         "method": "tree",
-        "target": {"epsilon": 3, "delta": "1e-6"},
+        "epsilon": 3,
+        "delta": "1e-6",
         "levels": {"age": 1, "height": 1},
     },
 }
@@ -99,7 +100,7 @@ def _texts() -> csv.ConvertOptions:
 
 def test_other_methods_have_no_such_errors(policy: Policy, folder: Path) -> None:
     plain = json.loads((folder / "policy.yaml").read_text(encoding="utf-8"))
-    safe = {"method": "safe", "levels": {"age": 1, "height": 1}, "k": 2, "rate": "1/2", "target": {"delta": "1/2"}}
+    safe = {"method": "safe", "levels": {"age": 1, "height": 1}, "k": 2, "rate": "1/2", "delta": "1/2"}
     other = load_policy({**plain, "release": safe})
     assert assess(open_source(habits().slice(0, 0)), open_source(habits()), other).quality is None
 

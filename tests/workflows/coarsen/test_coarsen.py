@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.verifier.statement import Verdict, in_order
+from incrowd.verifier.check import Verdict, in_order
 from incrowd.workflows.coarsen.check import descent
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
@@ -27,7 +27,7 @@ from tests.contract.forging import fitting, require_all_caught
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.released import Folder, failed, rehash, release_into
 
-TABLE = {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "k": 20, "epsilon": 1}
+TABLE = {"method": "blended-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "k": 20, "noise_epsilon": 1}
 
 SUPPRESSED = {"method": "suppressed-histogram", "columns": ["sex", "age"], "levels": {"age": 1}, "rate": 1, "k": 20}
 
@@ -305,7 +305,7 @@ def test_steps_and_claims_of_a_coarser_table_are_read_back_as_they_were_written(
     policy = load_policy(made.path / "policy.yaml")
     last = coarsen(tmp_path / "one", policy, Coarser({"age": 3}, ("age", "sex")), tmp_path / "two").certificate
     assert certificate_of(last.to_json()) == last
-    assert in_order(last.steps, check_of(NAME).ORDER)
+    assert in_order(last.steps, check_of(NAME).order)
     (parent, _), grandparent = last.steps, certificate_of(made.certificate)
     assert isinstance(parent, Parent)
     assert (parent.charged.id, parent.charged.digest) == (grandparent.id, grandparent.digest())

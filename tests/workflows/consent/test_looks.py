@@ -13,7 +13,7 @@ from incrowd.engines.choose import open_table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.governance.consent.event import Decided
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.explore import explore

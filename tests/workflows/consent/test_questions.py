@@ -18,7 +18,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import QueryTerms
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import AskingTogether, QueryRequest

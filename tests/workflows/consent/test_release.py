@@ -18,7 +18,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import plan

@@ -43,8 +43,8 @@ def test_estimates_are_near_what_occurred(folder: Path) -> None:
     (found,) = estimate_frequencies(folder / "out")
     for value, occurred in (("no", ROWS - YES), ("yes", YES), ("other", 0)):
         place = [label[0] for label in found.labels].index(value)
-        assert abs(found.found.counts[place] - occurred) < 6 * found.found.deviations[place]
-    assert found.found.counts.sum() == pytest.approx(ROWS)
+        assert abs(found.estimate.counts[place] - occurred) < 6 * found.estimate.deviations[place]
+    assert found.estimate.counts.sum() == pytest.approx(ROWS)
 
 
 def test_the_command_shows_estimates_and_intervals(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.graph.assess import assess_graph

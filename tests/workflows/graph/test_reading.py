@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, SourceInvalid, SourceUnreadable
-from incrowd.methods.graphs.steps import TOGETHER
+from incrowd.methods.graphs.shared.steps import TOGETHER
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book

@@ -23,7 +23,7 @@ __all__ = ["run"]
 
 EMPTY: dict[str, Any] = {
     "dataset": {"name": "people", "rows": 60},
-    "release": {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "target": {"delta": "1e-9"}, "k": 40},
+    "release": {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "delta": "1e-9", "k": 40},
 }
 PERSON: dict[str, Any] = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 

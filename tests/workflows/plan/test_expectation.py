@@ -127,7 +127,7 @@ def test_without_a_declared_number_nothing_is_expected(tmp_path: Path) -> None:
 
 def test_a_release_that_will_be_empty_is_refused_before_the_charge(tmp_path: Path) -> None:
     dataset = {**PEOPLE["dataset"], "rows": 60}
-    release = {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "target": {"delta": "1e-9"}, "k": 40}
+    release = {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "delta": "1e-9", "k": 40}
     path = written(changed(PEOPLE, dataset=dataset, release=release), tmp_path)
     with pytest.raises(ProbablyEmpty, match="Nothing was charged"):
         require_useful(load_policy(path))
@@ -143,7 +143,7 @@ def test_a_release_that_will_be_empty_is_refused_before_the_charge(tmp_path: Pat
 
 
 def test_levels_that_rows_choose_are_expected_too(tmp_path: Path) -> None:
-    release = {"method": "scheme", "choosing": "0.1", "rate": "1/2", "target": {"epsilon": 1, "delta": "1e-4"}}
+    release = {"method": "scheme", "choosing": "0.1", "rate": "1/2", "epsilon": 1, "delta": "1e-4"}
     few, many = (
         expectation_of(load_policy(written(changed(PEOPLE, dataset__rows=rows, release=release), tmp_path)))
         for rows in (60, 10**6)
@@ -163,7 +163,7 @@ def test_where_no_levels_leave_anything_a_choice_among_them_is_empty_too(tmp_pat
         "choosing": "0.1",
         "rate": "1/10",
         "k": 40,
-        "target": {"delta": "1e-4"},
+        "delta": "1e-4",
         "highest": {"age": 0},
     }
     policy = load_policy(written(changed(PEOPLE, dataset__rows=60, release=release), tmp_path))
@@ -177,7 +177,7 @@ def test_where_no_levels_leave_anything_a_choice_among_them_is_empty_too(tmp_pat
 
 
 def test_python_releases_what_will_be_empty_only_anyway(tmp_path: Path) -> None:
-    release = {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "target": {"delta": "1e-9"}, "k": 40}
+    release = {"method": "safe", "levels": {"zip": 1}, "rate": "1/100", "delta": "1e-9", "k": 40}
     policy = load_policy(written(changed(PEOPLE, dataset__rows=60, release=release), tmp_path))
     with pytest.raises(ProbablyEmpty, match="Nothing was charged"):
         incrowd.release(people(), policy)

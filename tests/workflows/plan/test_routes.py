@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.refine import refine
 from incrowd.workflows.policy.ledger import find_book
@@ -21,11 +21,11 @@ from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, with_ledger, written
 from tests.workflows.plan.preview.weighing import ROWS, SURVEY, even, skewed
 
-MODEL = {"method": "tree", "target": {"epsilon": 1, "delta": "1e-9"}, "levels": {"zip": 2, "age": 1}}
+MODEL = {"method": "tree", "epsilon": 1, "delta": "1e-9", "levels": {"zip": 2, "age": 1}}
 POLICY = changed(PEOPLE, dataset__rows=50_000, release=MODEL)
 COMPARED = changed(
     SURVEY,
-    release={"method": "marginals", "target": {"epsilon": 1, "delta": "1e-6"}, "levels": {"age": 1, "town": 0}},
+    release={"method": "marginals", "epsilon": 1, "delta": "1e-6", "levels": {"age": 1, "town": 0}},
 )
 METHODS = ["safe", "scheme", "points", "private-histogram", "tree", "marginals"]
 
@@ -95,7 +95,7 @@ def test_a_look_for_a_comparison_is_charged_and_verified(tmp_path: Path) -> None
     assert seen.passed
     assert {each.about: each.verdict for each in seen.findings}["policy"] is Verdict.PASSED
     assert found.to_json()["look"]["chosen"]["epsilon"] == "1/2"
-    other = load_policy(changed(plain, release__target={"epsilon": 2, "delta": "1e-6"}))
+    other = load_policy(changed(plain, release__epsilon=2, release__delta="1e-6"))
     assert not verify(certificate, policy=other).passed
 
 

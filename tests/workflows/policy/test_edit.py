@@ -16,12 +16,12 @@ HOSPITAL = (Path(__file__).parents[3] / "examples" / "hospital" / "policy.yaml")
 
 
 def test_one_value_changes_one_line_and_no_comment() -> None:
-    changed = edited(HOSPITAL, {("columns", "age", "role"): "sensitive", ("release", "target", "epsilon"): "0.8"})
+    changed = edited(HOSPITAL, {("columns", "age", "role"): "sensitive", ("release", "epsilon"): "0.8"})
     before, after = HOSPITAL.splitlines(), changed.splitlines()
     assert len(before) == len(after)
     assert [line for line, old in zip(after, before, strict=True) if line != old] == [
         "    role: sensitive",
-        "  target: {epsilon: 0.8, delta: 1e-6}",
+        "  epsilon: 0.8",
     ]
 
 

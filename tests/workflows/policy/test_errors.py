@@ -25,7 +25,8 @@ release:
   method: safe
   levels: {age: 1}
   rate: 1/2
-  target: {epsilon: 1, delta: 1e-4}
+  epsilon: 1
+  delta: 1e-4
 """
 
 
@@ -53,9 +54,14 @@ release:
         ("1/2", "0", "the rate lies above 0"),
         ("1/2", "2", "the rate lies above 0"),
         ("1/2", "1e999999999", "too many digits"),
-        ("delta: 1e-4", "epsilon_: 1", "line 14"),
-        ("delta: 1e-4", "delta: 0", "the target's delta must lie strictly between 0 and 1"),
-        ("epsilon: 1, ", "epsilon: -1, ", "the target's epsilon cannot be negative"),
+        ("delta: 1e-4", "epsilon_: 1", "line 15: 'epsilon_' is not known here. Did you mean 'epsilon'?"),
+        ("delta: 1e-4", "delta: 0", "delta must lie strictly between 0 and 1"),
+        ("epsilon: 1\n", "epsilon: -1\n", "epsilon cannot be negative"),
+        (
+            "  epsilon: 1\n  delta: 1e-4\n",
+            "  target: {epsilon: 1, delta: 1e-4}\n",
+            "line 14: 'target' is not known here. Write epsilon and delta beside method",
+        ),
         ("dataset: {name: people}", "dataset: people", "line 2: dataset"),
         ("dataset: {name: people}", "dataset: {}", "line 2: dataset.name is missing"),
         (
@@ -125,7 +131,7 @@ def test_what_this_version_does_not_have_is_refused_and_not_ignored() -> None:
         {"method": "safe"},
         {"method": "safe", "k": 5},
         {"method": "safe", "rate": "1/2"},
-        {"method": "safe", "rate": "1/2", "k": 0, "target": {"delta": "1e-4"}},
+        {"method": "safe", "rate": "1/2", "k": 0, "delta": "1e-4"},
     ],
 )
 def test_a_release_with_too_few_parameters_is_refused_when_it_is_read(release: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ def policy(tmp_path: Path) -> Policy:
     path = tmp_path / "policy.yaml"
     path.write_text(
         "incrowd: 1\ndataset: {name: people}\ncolumns: {sex: {categories: [F, M]}}\n"
-        "release: {method: safe, rate: 0.5, target: {epsilon: 1, delta: 1e-6}}\n"
+        "release: {method: safe, rate: 0.5, epsilon: 1, delta: 1e-6}\n"
     )
     return load_policy(path)
 

@@ -64,12 +64,12 @@ def test_rows_of_a_person_have_a_limit_wherever_they_are_told() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"release__k": LIMITS["k"], "release__target__epsilon": None},
+        {"release__k": LIMITS["k"], "release__epsilon": None},
         {"release__k": LIMITS["k"], "release__rate": None},
-        {"release__target__epsilon": "1e30"},
-        {"release__target__delta": "1e-300"},
+        {"release__epsilon": "1e30"},
+        {"release__delta": "1e-300"},
         {"release__rate": "1e-300"},
-        {"release__target__epsilon": "1e-30"},
+        {"release__epsilon": "1e-30"},
     ],
 )
 def test_numbers_at_their_limits_are_planned_or_refused_in_bounded_work(changes: dict[str, Any]) -> None:

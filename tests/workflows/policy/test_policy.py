@@ -14,7 +14,6 @@ from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger_place import DEFAULT as LEDGER
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -59,7 +58,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
         policy["dataset"]["unit"] = {"column": "person", "max_rows": draw(st.integers(1, 3))}
         declared["person"] = {"role": "identifier"}
     rate = draw(st.sampled_from(["1/10", "0.25", 0.5]))
-    policy["release"] = {"method": "safe", "rate": rate, "target": {"epsilon": draw(st.integers(1, 9)), "delta": 1e-6}}
+    policy["release"] = {"method": "safe", "rate": rate, "epsilon": draw(st.integers(1, 9)), "delta": 1e-6}
     policy["release"]["levels"] = {name: 1 for name in declared if name != "person"}
     if draw(st.booleans()):
         policy["budget"] = {"epsilon": draw(st.integers(1, 9)), "delta": "1e-5"}
@@ -116,7 +115,7 @@ def test_a_policy_says_what_it_means() -> None:
     assert schema["diagnosis"].hierarchy.height == 3
     assert isinstance(policy.method, Safe)
     assert policy.method.rate == Fraction(1, 2)
-    assert policy.method.target == Target(Fraction(1, 10**6), Fraction(1))
+    assert (policy.method.epsilon, policy.method.delta) == (Fraction(1), Fraction(1, 10**6))
     assert policy.budget == Budget.of(1, "1e-6")
     assert policy.source == str(HOSPITAL.parent / "discharges.csv")
 
@@ -142,7 +141,7 @@ def test_values_are_the_texts_that_were_written(tmp_path: Path) -> None:
     file.write_text(
         "incrowd: 1\ndataset: {name: codes}\n"
         "columns:\n  code: {categories: [02131, NO, 1e-8, 0x1F, ~, null, true, 1.0]}\n"
-        "release: {method: safe, k: 20, rate: 1/10, target: {delta: 1e-8}}\n"
+        "release: {method: safe, k: 20, rate: 1/10, delta: 1e-8}\n"
     )
     with pytest.raises(Exception, match="line 4"):  # nothing is not a category
         load_policy(file)
@@ -152,7 +151,7 @@ def test_values_are_the_texts_that_were_written(tmp_path: Path) -> None:
     assert isinstance(domain, Categories)
     assert domain.values == ("02131", "NO", "1e-8", "0x1F", "~", "null", "true", "1.0")
     assert isinstance(policy.method, Safe)
-    assert policy.method.target == Target(Fraction(1, 10**8))
+    assert (policy.method.epsilon, policy.method.delta) == (None, Fraction(1, 10**8))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from incrowd.queries.answer import Answer
 from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.question import BoundContribution
-from incrowd.verifier.statement import Problem
+from incrowd.verifier.check import Problem
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.plan_again import asked_again
 from incrowd.workflows.query.service import AskingTogether, QueryRequest, open_desk

@@ -8,18 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people
 
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
-SAMPLE: dict[str, Any] = {"rate": "1/5", "target": {"epsilon": 1, "delta": "1e-4"}}
+SAMPLE: dict[str, Any] = {"rate": "1/5", "epsilon": 1, "delta": "1e-4"}
 ANYHOW = {"budget": {"unbounded": "published since 1990"}}
 PERSON = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 REPLACED = {"dataset__unit": {"adjacency": "replace-one"}}
 SUPPRESSED = {"method": "suppressed-histogram", **BINS, **SAMPLE}
-BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "epsilon": 1, "flag": True}
+BLENDED = {"method": "blended-histogram", **BINS, **SAMPLE, "noise_epsilon": 1, "flag": True}
 NOISY = {"method": "private-histogram", **BINS, "epsilon": 1}
 COMMON = {"method": "most-common", **BINS, "epsilon": 1, "top": 3}
 WAYS: dict[str, dict[str, Any]] = {
@@ -27,7 +27,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "suppressed for good": {"release": {"method": "suppressed-histogram", **BINS, "k": 5}, **ANYHOW},
     "suppressed at an open level": {"release": {**SUPPRESSED, "columns": ["zip", "sex"], "levels": {"zip": 1}}},
     "blended": {"release": BLENDED},
-    "blended for good": {"release": {"method": "blended-histogram", **BINS, "k": 5, "epsilon": 1}, **ANYHOW},
+    "blended for good": {"release": {"method": "blended-histogram", **BINS, "k": 5, "noise_epsilon": 1}, **ANYHOW},
     "blended and rounded": {"release": {**BLENDED, "round": 5, "flag": False}},
     "blended for people": {"release": BLENDED, **PERSON},
     "blended for the replaced": {"release": BLENDED, **REPLACED},

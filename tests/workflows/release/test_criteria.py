@@ -12,7 +12,7 @@ import pytest
 
 from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.methods.anonymity.full_domain.method import FullDomain
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release, release_to

@@ -13,7 +13,7 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.around import REFUSABLE, Compare
 from incrowd.errors import Refused
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify

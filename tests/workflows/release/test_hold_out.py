@@ -19,9 +19,9 @@ from incrowd.engines.local.held_out import DividedRows, HeldOut
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.verifier.judge import check_steps, statement_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.attack.publication import table_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
@@ -49,7 +49,7 @@ def test_every_method_can_hold_people_out_and_guarantees_the_same(method: str, t
     assert certificate.steps == (HoldOut(TENTH), *policy.plan.steps)
     assert (certificate.guarantee, certificate.claims) == (policy.plan.guarantee, policy.plan.claims)
     read = certificate_of(json.loads((published.folder / CERTIFICATE).read_text()))
-    statement = replace(statement_of(read), grounds=replace(policy.plan.grounds, steps=read.steps))
+    statement = replace(statement_of(read), basis=replace(policy.plan.basis, steps=read.steps))
     assert check_steps(statement, check_of(method)) is None
     file = published.internal / "held-out.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

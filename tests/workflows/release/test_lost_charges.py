@@ -65,7 +65,7 @@ PLACES = [
     (publish, "_write_internal"),
     (sinks, "_force"),
     (sinks, "_appear"),
-    (check_of("safe"), "looks"),
+    (type(check_of("safe")), "inspect"),
 ]
 ERRORS: list[tuple[Callable[[], BaseException], int]] = [
     (MemoryError, 70),

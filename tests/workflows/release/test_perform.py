@@ -19,13 +19,12 @@ from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded
 from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.release.perform import ChargeTarget, perform
 
 SCHEMA = Schema((Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M")))),))
-SAFE = Safe({}, Target(Fraction(1, 10**4), Fraction(1)), Fraction(1, 2))
+SAFE = Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**4), rate=Fraction(1, 2))
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ CALLS: dict[str, Any] = {
         "day": {"type": "date", "bounds": ["2024-01-01", "2024-12-31"]},
         "note": {"role": "identifier"},
     },
-    "release": {"method": "points", "s": 3, "rate": "1/2", "epsilon": 1, "target": {"epsilon": 1, "delta": "1e-3"}},
+    "release": {"method": "points", "s": 3, "rate": "1/2", "noise_epsilon": 1, "epsilon": 1, "delta": "1e-3"},
 }
-SUPPRESSED: dict[str, Any] = {"release__epsilon": None}
-OPEN: dict[str, Any] = {"release__target": None, "release__rate": None, "release__k": 5}
+SUPPRESSED: dict[str, Any] = {"release__noise_epsilon": None}
+OPEN: dict[str, Any] = {"release__epsilon": None, "release__delta": None, "release__rate": None, "release__k": 5}
 UNBOUNDED: dict[str, Any] = {**OPEN, "budget": {"unbounded": "for the tests"}}
 
 
@@ -84,11 +84,11 @@ def forge(folder: Folder, to: Path, change: Callable[[list[list[str]]], list[lis
         {},
         SUPPRESSED,
         {"release__place": "uniform"},
-        {**UNBOUNDED, "release__epsilon": None, "release__place": "uniform"},
+        {**UNBOUNDED, "release__noise_epsilon": None, "release__place": "uniform"},
         UNBOUNDED,
-        {"dataset__unit": {"adjacency": "replace-one"}, "release__target": {"epsilon": 3, "delta": "1e-2"}},
+        {"dataset__unit": {"adjacency": "replace-one"}, "release__epsilon": 3, "release__delta": "1e-2"},
         {"release__columns": ["east"], "release__s": None, "release__error": "0.01"},
-        {"dataset__unit": {"column": "note", "max_rows": 2}, "release__target": {"epsilon": 3, "delta": "1e-2"}},
+        {"dataset__unit": {"column": "note", "max_rows": 2}, "release__epsilon": 3, "release__delta": "1e-2"},
     ],
     ids=["noisy", "suppressed", "uniform", "no sample", "no sample, noisy", "replaced", "error given", "people"],
 )

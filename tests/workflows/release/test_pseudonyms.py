@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.statement import Verdict
+from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import release
 from incrowd.workflows.verify.verify import verify
@@ -26,7 +26,7 @@ def policy(folder: Path, **changes: Any) -> dict[str, Any]:
         "incrowd": 1,
         "dataset": {"name": "sites"},
         "columns": {"site": site, "sex": {"categories": ["F", "M"]}},
-        "release": {"method": "safe", "rate": "0.5", "target": {"epsilon": 1, "delta": "1e-6"}},
+        "release": {"method": "safe", "rate": "0.5", "epsilon": 1, "delta": "1e-6"},
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
         **changes,
     }

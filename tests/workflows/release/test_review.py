@@ -19,7 +19,7 @@ from tests.plans import steps_json
 from tests.texts import broken_texts
 
 SEXES = ["F", "M"] * 300
-SAFE: dict[str, Any] = {"method": "safe", "rate": "0.5", "target": {"epsilon": 1, "delta": "1e-6"}}
+SAFE: dict[str, Any] = {"method": "safe", "rate": "0.5", "epsilon": 1, "delta": "1e-6"}
 
 
 def policy(folder: Path, columns: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -30,7 +30,8 @@ def policy(folder: Path, columns: dict[str, Any], **changes: Any) -> dict[str, A
         "release": {
             "method": "safe",
             "rate": "0.5",
-            "target": {"epsilon": 1, "delta": "1e-6"},
+            "epsilon": 1,
+            "delta": "1e-6",
             **changes.pop("release", {}),
         },
         "ledger": f"sqlite:///{folder}/ledger.sqlite",

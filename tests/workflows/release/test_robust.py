@@ -18,7 +18,8 @@ RATES = {"low": "0.05", "high": "0.1", "irregular": 2}
 ROBUST: dict[str, Any] = {
     "release__rate": None,
     "release__k": 30,
-    "release__target": {"delta": "1e-6"},
+    "release__epsilon": None,
+    "release__delta": "1e-6",
     "release__robust": RATES,
 }
 

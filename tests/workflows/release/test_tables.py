@@ -32,7 +32,7 @@ PARTITION = changed(
     columns__ill=SICK,
     release={
         "method": "partition", "choosing": "1/2", "rate": "1/2", "depth": 2, "least": 60,
-        "target": {"epsilon": 1, "delta": "1e-3"}, "levels": {"zip": 2, "age": 1},
+        "epsilon": 1, "delta": "1e-3", "levels": {"zip": 2, "age": 1},
     },
 )  # fmt: skip
 UNIQUE = {

@@ -150,7 +150,7 @@ def test_free_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_delta_below_rate_to_the_k_is_infeasible(tmp_path: Path) -> None:
-    asked = {"method": "safe", "levels": {"age": 2, "zip": 1}, "k": 5, "rate": "1/2", "target": {"delta": "1e-6"}}
+    asked = {"method": "safe", "levels": {"age": 2, "zip": 1}, "k": 5, "rate": "1/2", "delta": "1e-6"}
     with pytest.raises(Infeasible, match=r"is below rate \*\* k"):
         release(people(), with_ledger(PEOPLE, tmp_path, release=asked))
     assert list(tmp_path.iterdir()) == []

@@ -36,12 +36,12 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.drawing.glyphs import CHANGES
+from incrowd.drawing.picture import Picture
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.registry import check_of, names, picture_of
+from incrowd.workflows.registry import check_of, names
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.page import internal_report, public_report, summary_html
-from incrowd.workflows.report.picture import describe
+from incrowd.workflows.report.page import describe, internal_report, public_report, summary_html
 from tests.certificates import (
     PERSON,
     ROWS_OF_PEOPLE,
@@ -100,7 +100,7 @@ class Page(HTMLParser):
 
 
 def label(certified: Certificate) -> Label:
-    return label_of(certified, describe(certified, picture_of(certified.method.name)))
+    return label_of(certified, describe(certified))
 
 
 def plain(text: str) -> str:
@@ -208,13 +208,13 @@ def test_no_epsilon_is_said_before_anything_else(name: str, title: str) -> None:
     page = Page(public_report(certified))
     assert page.text.index(title) < page.text.index("Who could learn what")
     assert "the same table was published in 2019" in page.text
-    assert "alarm" in public_report(certified).split("</h1>")[1].split("<h2")[0]
+    assert "alert" in public_report(certified).split("</h1>")[1].split("<h2")[0]
     assert title in summary_html(certified)
 
 
 def test_what_was_drafted_from_rows_is_named() -> None:
     text = Page(public_report(certificate(drafted()))).text
-    assert "which voids any stronger claim: diagnosis" in text
+    assert "which rules out any stronger claim: diagnosis" in text
     assert "⚠ drafted from rows" in text
 
 
@@ -239,7 +239,7 @@ def test_an_earlier_release_without_an_epsilon_raises_the_alarm() -> None:
 
 def test_a_bounded_release_raises_no_alarm() -> None:
     assert 'class="alarm"' not in public_report(certificate())
-    assert label(certificate()).alarms == ()
+    assert label(certificate()).alerts == ()
 
 
 def test_the_label_says_the_odds() -> None:
@@ -247,8 +247,8 @@ def test_the_label_says_the_odds() -> None:
     answers = {answer.question: answer for answer in label(certificate(accounting=book)).answers}
     assert "62.3 %" in answers["Can anyone tell that you are in it?"].short
     assert "1.65" in answers["With you and without you"].short
-    assert answers["Chance that this fails"].short == "At most 1 in 100 million"
-    assert "at most 1 in 100." in answers["Chance that this fails"].full
+    assert answers["Failure probability δ"].short == "At most 1 in 100 million"
+    assert "at most 1 in 100." in answers["Failure probability δ"].full
     assert answers["What was published?"].short == "Crowds of 10 or more"
     assert answers["All releases together"].short == "This is the first"
 
@@ -264,7 +264,7 @@ def test_several_releases_are_added_up() -> None:
 def test_a_replaced_record_is_explained_as_one_of_two() -> None:
     answers = label(certificate(ALL["replaced"]())).answers
     assert "your record is one of two" in answers[1].full
-    assert "how many take part may be known" in answers[0].full
+    assert "how many people are in the data" in answers[0].full
     assert answers[2].question == "With your record and with another"
     text = " ".join(Page(public_report(certificate(ALL["replaced"]()))).text.split())
     assert "it moves the odds between the two by a factor of" in text
@@ -274,13 +274,13 @@ def test_a_replaced_record_is_explained_as_one_of_two() -> None:
 def test_odds_between_two_records_move_by_the_factor_twice_where_people_are_added_or_removed() -> None:
     text = " ".join(Page(public_report(certificate())).text.split())
     assert "it moves the odds that you are in it by a factor of" in text
-    assert "those odds move by at most e 2ε" in text.replace("e2ε", "e 2ε")
+    assert "They are (2ε, (1 + e" in text.replace("e2ε", "e 2ε")
     assert "Change the data of any one person" not in text
 
 
 def test_rows_of_one_person_are_said_to_share_a_crowd() -> None:
     answers = label(certificate(ALL["people with rows"]())).answers
-    assert "at most 3 rows of each take part" in answers[0].full
+    assert "at most 3 rows of each are used" in answers[0].full
     assert "Rows of one person may be among them." in answers[-2].full
 
 
@@ -368,11 +368,11 @@ def test_every_step_is_told_in_its_own_words(certified: Certificate) -> None:
 
 def test_every_step_has_a_glyph_that_can_be_drawn() -> None:
     known = [*CHANGES, None]
-    assert all(step.glyph in known for name in names() for step in check_of(name).STEPS)
+    assert all(step.glyph in known for name in names() for step in check_of(name).steps)
 
 
 def test_a_method_without_a_picture_is_told_by_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incrowd.workflows.report.page.picture_of", lambda name: None)
+    monkeypatch.setattr("incrowd.workflows.report.page.picture_of", lambda name: Picture())
     certified = certificate(evidence={"rows": 1234, "singling out": "nobody"})
     text = Page(public_report(certified, shown(policy()))).text
     assert "See the claims" in text

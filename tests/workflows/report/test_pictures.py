@@ -28,16 +28,16 @@ def test_a_release_is_described_counted_and_drawn(name: str, tmp_path: Path) -> 
     description, page = own.description(statement_of(certificate)), released.report()
     assert str(description.short) in page
     shown = page.split('id="evidence"')[1].split("</section>")[0]
-    assert "<table" in str(own.picture(statement_of(certificate), released.result))
-    assert str(own.picture(statement_of(certificate), released.result)) in shown
-    assert any(words in shown for words in own.EVIDENCE.values())
+    assert "<table" in str(own.draw(statement_of(certificate), released.result))
+    assert str(own.draw(statement_of(certificate), released.result)) in shown
+    assert any(words in shown for words in (own.evidence or {}).values())
 
 
 @pytest.mark.parametrize("name", list(names()))
 def test_everything_that_is_certified_has_words_of_its_own(name: str) -> None:
     own = picture_of(name)
     assert own is not None
-    assert all(callable(part) for part in (own.description, own.picture))
+    assert all(callable(part) for part in (own.description, own.draw))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from incrowd.core.codec import encode
 from incrowd.core.steps.rows import Order
 from incrowd.errors import InvalidParameter
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import file_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written

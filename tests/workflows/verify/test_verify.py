@@ -9,7 +9,7 @@ import pytest
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, UnsupportedVersion
-from incrowd.verifier.statement import CheckResult, Verdict
+from incrowd.verifier.check import Verdict, passed, undecided
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.report.page import GENERATOR
@@ -56,9 +56,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "people": {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id"}},
     "several rows": {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}},
     "replaced": {"dataset__unit": {"adjacency": "replace-one"}},
-    "k given": {"release__rate": "1/10", "release__k": 9, "release__target": {"delta": "1e-4"}},
+    "k given": {"release__rate": "1/10", "release__k": 9, "release__epsilon": None, "release__delta": "1e-4"},
     "rate solved": {"release__rate": None, "release__k": 30},
-    "at the floor": {"release__rate": "1/10", "release__target": {"delta": "1e-4", "epsilon": 5}},
+    "at the floor": {"release__rate": "1/10", "release__epsilon": 5, "release__delta": "1e-4"},
     "without a sample": {"release__rate": 1, "release__k": 5, "budget": {"unbounded": "a reason"}},
     "drafted": {"columns__sex__derived": "rows", "budget": {"unbounded": "a reason"}},
     "weights": {"release__weights": True},
@@ -116,12 +116,12 @@ def test_the_verdict_says_how_much_was_shown(made: Folder, tmp_path: Path) -> No
 
 
 def test_the_verdict_tells_what_could_not_be_derived_again(made: Folder) -> None:
-    derived, open_ = (CheckResult("claim: k-anonymity", verdict, "") for verdict in (Verdict.PASSED, Verdict.UNKNOWN))
+    derived, open_ = passed("claim: k-anonymity", ""), undecided("claim: k-anonymity", "")
     certificate = verify(made.out).certificate
     assert Verification(certificate, (derived,)).complete
-    undecided = Verification(certificate, (derived, open_, CheckResult("ledger", Verdict.PASSED, "")))
-    assert not undecided.complete
-    assert "could not be derived again" in undecided.verdict
+    partial = Verification(certificate, (derived, open_, passed("ledger", "")))
+    assert not partial.complete
+    assert "could not be derived again" in partial.verdict
 
 
 def test_a_report_that_was_changed_fails_even_with_a_hash_to_fit(made: Folder, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def extremes(published: PublishedTable, knowledge: Knowledge, control: pa.Table 
 
     Knows: some columns of a person, but not the one that is published as a range (the secret, or else one of the
     known).  Success: the person's value is exactly the end.  In classes of k that is right about one in k, and always
-    right about a person who is known to have the largest value.  Baseline: the commonest end, whoever the person is.
+    right about a person who is known to have the largest value.  Baseline: the commonest end, for every person.
 
     Meaningless where people share few values: then ends are right by chance, for the control group too.
 

@@ -21,7 +21,7 @@ def linkage(published: PublishedTable, knowledge: Knowledge, control: pa.Table |
     is unknown and most published rows fit nobody, the nearest by rank.  Success: the published rows that fit all
     say the same about everything else (a single row always does), and all of that is true; a masked number is if at
     most 1 % of the people have one that is nearer to it.  Where nothing else was published, exactly one row must
-    fit, and be true in what is known.  Baseline: the commonest of the other values, whoever the person is.
+    fit, and be true in what is known.  Baseline: the commonest of the other values, for every person.
 
     Meaningless if the control group differs from the people in the data: it must come from the same population.
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.claims.claim import Precondition, Status
+from incrowd.core.claims.claim import Precondition, Status, assumed
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.steps.step import ONCE, Step
-from incrowd.core.terms import Exposure
+from incrowd.core.terms import Assumption, Exposure
 from incrowd.core.words import share
 from incrowd.errors import InvalidParameter
 
@@ -109,7 +109,43 @@ class Compare(Step):
         return replace(claim, not_protected=(*claim.not_protected, REFUSABLE))
 
 
-AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, Compare)
+UNCHECKED_CODE = Assumption(
+    "outside-code",
+    "the code of the named distribution does what its steps say: incrowd did not check it",
+    "The method comes from a distribution of another author.  Its guarantee holds only if the code with the stated "
+    "digest releases nothing but what its steps describe.  incrowd folded the guarantee from the steps; it did not "
+    "check the code.",
+)
+
+
+@dataclass(frozen=True)
+class OutsideCode(Step):
+    """The method that follows is the code of another distribution, known by its name, version and digest.
+
+    Guarantee: unchanged, and it rests on code that incrowd did not check.
+    """
+
+    kind: ClassVar[str] = "outside code"
+    title: ClassVar[str] = "Code of another distribution"
+
+    distribution: str
+    version: str
+    digest: str
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"The method is the code of {self.distribution} {self.version} (SHA-256 {self.digest}). The guarantee "
+            "rests on that code, which incrowd did not check."
+        )
+
+    def amend(self, claim: Claim) -> Claim:
+        """State the assumption first."""
+        return replace(claim, preconditions=(*assumed([UNCHECKED_CODE]), *claim.preconditions))
+
+
+AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, Compare, OutsideCode)
 
 
 def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -60,7 +60,7 @@ class PrivateChoice(Step):
 
     epsilon: Fraction
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - its ε is that of the unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the choice in front: its ε adds to what follows, and a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -90,17 +90,17 @@ class RecodingChoice(PrivateChoice):
 class SuppressChosen(Suppress):
     """Suppression of tuples that a private choice made: nobody is known to blend, but what is rare is dropped."""
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of choice and release together, and that nothing published is rare."""
-        same = self.anonymity(grounds)
-        if grounds.guarantee.syntactic:
+        same = self.anonymity(basis)
+        if basis.guarantee.syntactic:
             return (same,)
-        unit, choice = grounds.unit, grounds.need(RecodingChoice)
+        unit, choice = basis.unit, basis.need(RecodingChoice)
         private = ApproximatePrivacy(
             k=self.k,
-            rate=grounds.need(SecretSample).rate,
-            delta=grounds.guarantee.delta,
-            epsilon=grounds.epsilon,
+            rate=basis.need(SecretSample).rate,
+            delta=basis.guarantee.delta,
+            epsilon=basis.epsilon,
             choosing=choice.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
@@ -110,7 +110,7 @@ class SuppressChosen(Suppress):
                 COUNTED[0],
                 *proved(choice.moved, choice.fresh),
                 *RARE,
-                *assumed(grounds.guarantee.assumes),
+                *assumed(basis.guarantee.assumes),
             ),
             not_protected=(GROUPS, choice.left_open),
         )
@@ -146,7 +146,7 @@ class LevelsByLook(Step):
             f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what it cost was charged before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Say that the levels were not chosen blindly; a property of form stays what it is."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -163,22 +163,22 @@ class SuppressAfterLook(Suppress):
 
     kind: ClassVar[str] = "suppress at levels by a private look"
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of this release alone, and that nothing published is rare."""
-        same = self.anonymity(grounds)
-        if grounds.guarantee.syntactic:
+        same = self.anonymity(basis)
+        if basis.guarantee.syntactic:
             return (same,)
-        unit = grounds.unit
+        unit = basis.unit
         private = ApproximatePrivacy(
             k=self.k,
-            rate=grounds.need(SecretSample).rate,
-            delta=grounds.guarantee.delta,
-            epsilon=grounds.epsilon,
+            rate=basis.need(SecretSample).rate,
+            delta=basis.guarantee.delta,
+            epsilon=basis.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
             unit=unit,
             theorem=tight_curve(unit),
-            preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(grounds.guarantee.assumes)),
+            preconditions=(*COUNTED, *COIN, *proved(_FRESH), *RARE, *assumed(basis.guarantee.assumes)),
             not_protected=(GROUPS, _NOBODY_BLENDS, _LOOK_ITSELF),
         )
         return (private, same)

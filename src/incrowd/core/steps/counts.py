@@ -74,30 +74,30 @@ class SmallCounts(Step):
             return inner
         return StepGuarantee(self.crowd, (self.source,), assumptions(unit), (self.curve,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
-        if grounds.guarantee.syntactic:
+        if basis.guarantee.syntactic:
             return ()
-        crowds = (self._blending(grounds),) if blends(grounds) else ()
-        survey, sample = grounds.find(Survey), grounds.find(SecretSample)
+        crowds = (self._blending(basis),) if blends(basis) else ()
+        survey, sample = basis.find(Survey), basis.find(SecretSample)
         if survey is not None:
-            return (*survey_claims(self.k, survey, grounds), *crowds)
-        return (*(self._sampled(sample, grounds) if sample is not None else ()), *crowds)
+            return (*survey_claims(self.k, survey, basis), *crowds)
+        return (*(self._sampled(sample, basis) if sample is not None else ()), *crowds)
 
-    def _blending(self, grounds: ClaimBasis) -> Blending:
+    def _blending(self, basis: ClaimBasis) -> Blending:
         return Blending(
             k=self.k,
             epsilon=self.crowd.epsilon,
-            unit=grounds.unit,
+            unit=basis.unit,
             theorem=(self.source,),
-            preconditions=(*one_row(grounds.unit), *self._conditions(grounds.unit, sampled=False)),
+            preconditions=(*one_row(basis.unit), *self._conditions(basis.unit, sampled=False)),
             not_protected=(GROUPS, _MEMBERS, _OVERLAP, _SUMS),
         )
 
-    def _sampled(self, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
-        unit, noise = grounds.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
-        shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": grounds.epsilon}
-        shared |= {"delta": grounds.guarantee.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}
+    def _sampled(self, sample: SecretSample, basis: ClaimBasis) -> tuple[Claim, ...]:
+        unit, noise = basis.unit, None if self.crowd.epsilon == 0 else str(self.crowd.epsilon)
+        shared: dict[str, Any] = {"k": self.k, "noise": noise, "rate": sample.rate, "epsilon": basis.epsilon}
+        shared |= {"delta": basis.guarantee.delta, "unit": unit, "not_protected": (GROUPS, _SUMS)}
         shared["preconditions"] = self._conditions(unit, sampled=True)
         several = (SEVERAL_ROWS,) if unit.max_rows > 1 else ()
         replaced = (self.replaced,) if unit.adjacency is Adjacency.REPLACE else ()

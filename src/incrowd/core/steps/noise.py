@@ -56,14 +56,14 @@ def noise_claim(
     noise: str,
     scale: Fraction,
     epsilon: Decimal | Fraction,
-    grounds: ClaimBasis,
+    basis: ClaimBasis,
     conditions: tuple[Condition, Condition] = (EVERY_BIN, DECLARED),
 ) -> PurePrivacy | ApproximatePrivacy:
     """Return the claim of counts with noise: differential privacy, by the theorem of the guarantee.
 
     `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
     """
-    unit, guarantee, sample = grounds.unit, grounds.guarantee, grounds.find(SecretSample)
+    unit, guarantee, sample = basis.unit, basis.guarantee, basis.find(SecretSample)
     given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
     given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
     given["preconditions"] = (

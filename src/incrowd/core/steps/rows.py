@@ -143,7 +143,7 @@ class Recode(Step):
         """The recoded columns."""
         return tuple(column.column for column in self.columns)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
         names = ", ".join(self.drafted)
         if names and isinstance(inner.loss, Syntactic):
@@ -153,9 +153,9 @@ class Recode(Step):
             return inner
         return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that names stand under pseudonyms, where some do."""
-        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), grounds.unit)
+        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), basis.unit)
 
 
 @dataclass(frozen=True)

@@ -107,11 +107,11 @@ class Step:
         """The steps inside this one."""
         return ()
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what most steps do not need
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Return the guarantee of this step and all that follow, given that of those that follow."""
         return inner
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Return what this step lets be claimed."""
         return ()
 
@@ -176,12 +176,12 @@ def inside(steps: tuple[Step, ...], unit: Unit) -> StepGuarantee:
     return inner
 
 
-def claims_of(grounds: ClaimBasis) -> tuple[Claim, ...]:
+def claims_of(basis: ClaimBasis) -> tuple[Claim, ...]:
     """Return all claims of a guarantee, the strongest first; each leaves open what a check of the source shows."""
-    made = sorted((claim for step in grounds.steps for claim in step.claims(grounds)), key=lambda each: each.rank)
-    for step in grounds.steps:
+    made = sorted((claim for step in basis.steps for claim in step.claims(basis)), key=lambda each: each.rank)
+    for step in basis.steps:
         made = [step.amend(claim) for claim in made]
-    if grounds.unit.more is not ExtraRowsRule.REFUSE:
+    if basis.unit.more is not ExtraRowsRule.REFUSE:
         return tuple(made)
     return tuple(replace(claim, not_protected=(*claim.not_protected, PASSED)) for claim in made)
 

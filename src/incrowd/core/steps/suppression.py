@@ -99,20 +99,20 @@ class Suppress(Step):
             return inner
         return StepGuarantee(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
-        same = self.anonymity(grounds)
-        if grounds.guarantee.syntactic:
+        same = self.anonymity(basis)
+        if basis.guarantee.syntactic:
             return (same,)
-        crowds = (blending(self.k, grounds), same) if blends(grounds) else (same,)
-        survey, sample = grounds.find(Survey), grounds.find(SecretSample)
+        crowds = (blending(self.k, basis), same) if blends(basis) else (same,)
+        survey, sample = basis.find(Survey), basis.find(SecretSample)
         if survey is not None:
-            return (*survey_claims(self.k, survey, grounds), *crowds)
-        return (*(sample_claims(self.k, sample, grounds) if sample is not None else ()), *crowds)
+            return (*survey_claims(self.k, survey, basis), *crowds)
+        return (*(sample_claims(self.k, sample, basis) if sample is not None else ()), *crowds)
 
-    def anonymity(self, grounds: ClaimBasis) -> Anonymity:
+    def anonymity(self, basis: ClaimBasis) -> Anonymity:
         """Claim that nothing published is rare, which anyone can recount."""
-        return anonymity(self.k, grounds.need(Recode).names, grounds.unit, people(self.k, grounds.unit))
+        return anonymity(self.k, basis.need(Recode).names, basis.unit, people(self.k, basis.unit))
 
 
 def people(k: int, unit: Unit) -> int | None:
@@ -120,13 +120,13 @@ def people(k: int, unit: Unit) -> int | None:
     return math.ceil(k / unit.max_rows) if unit.max_rows > 1 else None
 
 
-def blends(grounds: ClaimBasis) -> bool:
+def blends(basis: ClaimBasis) -> bool:
     """Whether people of one cell could stand in for each other.
 
     They could not where one row among several is kept of someone, nor where each is drawn with a chance of their own:
     two people of one cell with different chances are told apart by how often the cell is published.
     """
-    return grounds.unit.single and grounds.find(DrawnHere) is None
+    return basis.unit.single and basis.find(DrawnHere) is None
 
 
 def one_row(unit: Unit) -> tuple[Precondition, ...]:
@@ -136,24 +136,24 @@ def one_row(unit: Unit) -> tuple[Precondition, ...]:
     return checked(_NOBODY_HAS_MORE) if unit.more is ExtraRowsRule.REFUSE else ()
 
 
-def blending(k: int, grounds: ClaimBasis) -> Blending:
+def blending(k: int, basis: ClaimBasis) -> Blending:
     """Claim that everyone blends with k people or is ignored; it needs no secret coins."""
     return Blending(
         k=k,
         epsilon=Fraction(0),
-        unit=grounds.unit,
+        unit=basis.unit,
         theorem=(BLENDING,),
-        preconditions=(*COUNTED, *one_row(grounds.unit), *RARE, *assumed(assumptions(grounds.unit))),
+        preconditions=(*COUNTED, *one_row(basis.unit), *RARE, *assumed(assumptions(basis.unit))),
         not_protected=(GROUPS, MEMBERS, AGAIN),
     )
 
 
-def sample_claims(k: int, sample: SecretSample, grounds: ClaimBasis) -> tuple[Claim, ...]:
+def sample_claims(k: int, sample: SecretSample, basis: ClaimBasis) -> tuple[Claim, ...]:
     """Claim what suppression on a secret sample guarantees, by the tight curve and by the published formulas."""
-    unit, conditions = grounds.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(grounds.unit) | {COINS}))
-    shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": grounds.epsilon, "unit": unit}
+    unit, conditions = basis.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(basis.unit) | {COINS}))
+    shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": basis.epsilon, "unit": unit}
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
-    delta = grounds.guarantee.delta
+    delta = basis.guarantee.delta
     private = ApproximatePrivacy(
         **shared, delta=delta, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=tight_curve(unit)
     )
@@ -164,9 +164,9 @@ def sample_claims(k: int, sample: SecretSample, grounds: ClaimBasis) -> tuple[Cl
         delta=delta,
         theorem=(_GEHRKE_2012_THEOREM_1_EXACT,),
     )
-    if not publishable(grounds.epsilon, sample.rate):
+    if not publishable(basis.epsilon, sample.rate):
         return (private, knowledge)
-    numbers = grounds.numbers
+    numbers = basis.numbers
     published = PublishedTheorem(
         **shared,
         delta=float(numbers["delta of theorem 1"]),
@@ -186,19 +186,19 @@ def publishable(epsilon: Any, rate: Fraction) -> bool:
     return float(epsilon) >= -math.log1p(-float(rate)) * (1 + 1e-12)
 
 
-def survey_claims(k: int, survey: Survey, grounds: ClaimBasis) -> tuple[Claim, ...]:
+def survey_claims(k: int, survey: Survey, basis: ClaimBasis) -> tuple[Claim, ...]:
     """Claim what a biased sample adds to a crowd: differential privacy, and zero-knowledge in two forms."""
-    unit = grounds.unit
+    unit = basis.unit
     rates = {"low": survey.low, "high": survey.high, "irregular": survey.irregular, "max_rate": survey.max_rate}
     shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.drawn, "unit": unit}
-    shared |= {"preconditions": _survey_conditions(survey, grounds), "not_protected": (GROUPS,)}
+    shared |= {"preconditions": _survey_conditions(survey, basis), "not_protected": (GROUPS,)}
     added = unit.adjacency is Adjacency.ADD_REMOVE
-    own: dict[str, Any] = {"delta": grounds.guarantee.delta, "epsilon": grounds.epsilon}
+    own: dict[str, Any] = {"delta": basis.guarantee.delta, "epsilon": basis.epsilon}
     theorem = (ROBUST,) if added else (ROBUST, REPLACED_AS_TWO)
     private = ApproximatePrivacy(**shared, **own, adjacency=unit.adjacency, max_rows=unit.max_rows, theorem=theorem)
     if not added:
         return (private,)
-    numbers: dict[str, Any] = {name: float(grounds.numbers[f"{name} of theorem 2"]) for name in ("epsilon", "delta")}
+    numbers: dict[str, Any] = {name: float(basis.numbers[f"{name} of theorem 2"]) for name in ("epsilon", "delta")}
     return (
         private,
         RobustZeroKnowledge(**shared, **own, theorem=(ROBUST,)),
@@ -210,12 +210,12 @@ def survey_claims(k: int, survey: Survey, grounds: ClaimBasis) -> tuple[Claim, .
     )
 
 
-def _survey_conditions(survey: Survey, grounds: ClaimBasis) -> tuple[Precondition, ...]:
+def _survey_conditions(survey: Survey, basis: ClaimBasis) -> tuple[Precondition, ...]:
     here = _INDEPENDENT_OWN_COINS
     before = _NOTHING_ELSE_FROM_THESE_ROWS
     drawn = proved(here) if isinstance(survey, DrawnHere) else checked(before)
     more = {DRAWN_BEFORE} if isinstance(survey, DrawnBefore) else {COINS}
-    return (*COUNTED, *drawn, *RARE, *assumed(assumptions(grounds.unit) | more))
+    return (*COUNTED, *drawn, *RARE, *assumed(assumptions(basis.unit) | more))
 
 
 def tight_curve(unit: Unit) -> tuple[Theorem, ...]:

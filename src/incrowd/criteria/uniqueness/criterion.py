@@ -117,7 +117,7 @@ class PopulationUniqueness(TableDemand):
             among=self.people,
             estimate=self.estimator,
             theorem=(self.theorem,),
-            **form.grounds((*COUNTED, _SAMPLE), (HOMOGENEITY,)),
+            **form.basis((*COUNTED, _SAMPLE), (HOMOGENEITY,)),
         )
 
     def recount(self, table: WrittenTable) -> Recount:

@@ -13,7 +13,7 @@ from incrowd.drawing.markup import EMPTY, Description
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "rows": "Rows published",
@@ -30,7 +30,7 @@ def description(statement: Statement, where: str = "table has") -> Description:
         return EMPTY
     if claim is None:
         return Description("See the claims", "No claim is made about the size of crowds.")
-    several = " Rows of one person may be among them." if statement.grounds.unit.max_rows > 1 else ""
+    several = " Rows of one person may be among them." if statement.basis.unit.max_rows > 1 else ""
     over = "" if set(claim.columns) == set(statement.released) else " in the quasi-identifiers"
     crowds = f"Each combination of values{over} that was published occurs at least {claim.k} times."
     size = f" The published {where} {counted(rows, 'row')}."

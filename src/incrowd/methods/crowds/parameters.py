@@ -16,16 +16,29 @@ from incrowd.errors import Infeasible, InvalidParameter
 
 @dataclass(frozen=True)
 class Target:
-    """What is wanted: δ always, and ε unless it is the one to be solved."""
+    """The δ of a guarantee, and its ε unless that is solved: the keys `delta` and `epsilon` of a method."""
 
     delta: Fraction
     epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 1:
-            raise InvalidParameter("the target's delta must lie strictly between 0 and 1, such as 1e-8.")
+            raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-8.")
         if self.epsilon is not None and self.epsilon < 0:
-            raise InvalidParameter("the target's epsilon cannot be negative.")
+            raise InvalidParameter("epsilon cannot be negative.")
+
+    @classmethod
+    def of(cls, epsilon: Fraction | None, delta: Fraction | None) -> Target | None:
+        """Return the two keys as one value, None where both were left out; ε without δ is refused.
+
+        >>> Target.of(Fraction(1), Fraction(1, 10**6))
+        Target(delta=Fraction(1, 1000000), epsilon=Fraction(1, 1))
+        """
+        if delta is not None:
+            return cls(delta, epsilon)
+        if epsilon is not None:
+            raise InvalidParameter("epsilon is that of a secret sample, which needs delta too, such as delta: 1e-8.")
+        return None
 
 
 @dataclass(frozen=True)
@@ -59,8 +72,7 @@ def solve(k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> P
     """
     if [k, rate, target.epsilon].count(None) != 1:
         raise InvalidParameter(
-            "method safe needs delta and exactly two of epsilon, k and rate; the third is solved. "
-            "Give target: {epsilon, delta} with a rate or with k, or give k, rate and target: {delta}."
+            "a secret sample needs delta and exactly two of epsilon, k and rate; the third is solved."
         )
     solved = "k" if k is None else "rate" if rate is None else "epsilon"
     if k is None and rate is not None and target.epsilon is not None:
@@ -92,9 +104,9 @@ def require_crowds_of_people(unit: Unit) -> None:
 
 @lru_cache(maxsize=256)
 def solve_behind(choosing: Fraction, k: int | None, rate: Fraction | None, target: Target, unit: Unit) -> Parameters:
-    """Return all four parameters where a private choice of ε `choosing` stands in front: the target is that of both.
+    """Return all four parameters where a private choice of ε `choosing` stands in front: ε and δ are of both.
 
-    What a ledger charges a unit for choice and release together is never above the target's ε: the least k, or the
+    What a ledger charges a unit for choice and release together is never above `epsilon`: the least k, or the
     largest rate of six digits, is sought with which it is not.  The ε returned is that of the release alone.
 
     >>> solve_behind(Fraction(1, 2), None, Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1)), Unit()).k
@@ -106,7 +118,7 @@ def solve_behind(choosing: Fraction, k: int | None, rate: Fraction | None, targe
     if choosing >= target.epsilon:
         raise Infeasible(
             f"the choice alone costs epsilon {float(choosing):g}, and choice and release together may cost "
-            f"{float(target.epsilon):g}. Choose with less, or raise the target's epsilon."
+            f"{float(target.epsilon):g}. Choose with less, or raise epsilon."
         )
     limit = target.epsilon
     if alone.solved == "k":

@@ -84,9 +84,7 @@ def solve_robust(k: int | None, robust: Robust, target: Target, unit: Unit) -> P
     if unit.max_rows > 1:
         raise InvalidParameter("on a biased sample each person has one row: keep max_rows at 1.")
     if (k is None) == (target.epsilon is None):
-        raise InvalidParameter(
-            "a biased sample needs target: {delta} and either k, or target: {epsilon, delta}; the other one is solved."
-        )
+        raise InvalidParameter("a biased sample needs delta and one of epsilon and k; the other one is solved.")
     solved = "k" if k is None else "epsilon"
     if k is None:
         k = least_k(lambda each: _meets(robust.loss(each), target, unit), robust.irregular + 2)

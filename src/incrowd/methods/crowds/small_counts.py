@@ -45,8 +45,7 @@ def solve(
         return suppression.solve(k, rate, target, unit)
     if [k, rate, target.epsilon].count(None) != 1:
         raise InvalidParameter(
-            "a histogram on a secret sample needs delta and exactly two of epsilon, k and rate; the third is solved. "
-            "Give target: {epsilon, delta} with a rate or with k, or give k, rate and target: {delta}."
+            "a secret sample needs delta and exactly two of epsilon, k and rate; the third is solved."
         )
     solved = "k" if k is None else "rate" if rate is None else "epsilon"
     if k is None and rate is not None:
@@ -75,7 +74,7 @@ def _smallest_k(rate: Fraction, target: Target, unit: Unit, noise: Fraction) -> 
         raise Infeasible(
             f"no k gives this delta at epsilon {float(target.epsilon or 0):g}: the noise on small counts costs "
             f"{own * unit.max_rows:.6g} at this rate, however large the crowd. Ask for that epsilon or more, or lower "
-            "the noise's epsilon or the rate."
+            "noise_epsilon or the rate."
         )
     return least_k(lambda each: _meets(each, rate, target, unit, noise), feasible_k(target.delta, rate))
 

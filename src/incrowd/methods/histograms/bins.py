@@ -14,8 +14,8 @@ from incrowd.drawing.markup import Description, figure, table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {
     "bins": "Bins published",

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from incrowd.core.plan import Output
 from incrowd.core.spreadsheet import unguarded
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement
+from incrowd.verifier.check import CheckOutcome, Problem
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -55,8 +56,8 @@ def contradiction(statement: Statement, listed: tuple[ListedBins, ...]) -> Probl
 
     `listed` are the ways to list bins that tell no more than the protection of counts covers.
     """
-    grounds, unit = statement.grounds, statement.grounds.unit
-    kept, recoding, count = grounds.find(KeepRows), grounds.need(RecodeToBins), grounds.need(Count)
+    basis, unit = statement.basis, statement.basis.unit
+    kept, recoding, count = basis.find(KeepRows), basis.need(RecodeToBins), basis.need(Count)
     if not keeps_rows_of(kept, unit):
         return Problem("the rows kept of each person are not those of the guarantee's unit")
     if not recoding.names == count.names == statement.released:
@@ -85,7 +86,7 @@ def recount(statement: Statement, output: Output, impossible: Impossible) -> Pro
 
 def looks(statement: Statement, table: pa.Table, impossible: Impossible) -> Iterator[CheckOutcome]:
     """Look at the columns, bins and counts of a histogram."""
-    flagged = statement.grounds.need(PublishCounts).exact
+    flagged = statement.basis.need(PublishCounts).exact
     strange = table.column_names != [*statement.released, COUNT, *([EXACT] if flagged else [])]
     columns = Problem("the columns are not those that the certificate says are released") if strange else None
     yield CheckOutcome("columns in the file", columns, "they are the released ones and the counts, and no others")
@@ -138,7 +139,7 @@ def alike(columns: list[Numbers]) -> bool:
 
 def _bins(statement: Statement, table: pa.Table) -> Problem | None:
     """Return that a bin is missing, strange, there twice or out of its place, or None."""
-    count = statement.grounds.need(Count)
+    count = statement.basis.need(Count)
     every = count.listed is ListedBins.ALL
     columns = []
     for number, bins in enumerate(count.columns):
@@ -175,7 +176,7 @@ def _rising(columns: list[Numbers]) -> bool:
 
 
 def _counts(statement: Statement, table: pa.Table, impossible: Impossible) -> Problem | None:
-    base, counts = statement.grounds.need(PublishCounts).round, table[COUNT].to_numpy()
+    base, counts = statement.basis.need(PublishCounts).round, table[COUNT].to_numpy()
     exact = table[EXACT].to_numpy() if EXACT in table.column_names else None
     if np.any(counts % base):
         return Problem(f"some count is not a multiple of {base}")

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdHistogram:
-    """Bins of which counts from k on are exact; with a target, of a secret sample."""
+    """Bins of which counts from k on are exact; with `delta`, of a secret sample."""
 
     name: ClassVar[str]
 
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
-    target: Target | None = None
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
     rate: Fraction | None = None
     k: int | None = None
     round: int = 1
@@ -47,16 +48,21 @@ class CrowdHistogram:
         if self.round < 1:
             raise InvalidParameter("counts are rounded to multiples of a whole number of at least 1.")
         if self.target is None and self.rate not in (None, 1):
-            raise InvalidParameter("a secret sample needs target: {delta: …}, with epsilon or with both k and rate.")
+            raise InvalidParameter("a secret sample needs delta and two of epsilon, k and rate.")
         if self.unsampled and self.k is None:
             raise InvalidParameter(
-                "without a secret sample, which is what target asks for, k must be given; then there is no epsilon."
+                "without a secret sample, which delta asks for, k must be given; then there is no epsilon."
             )
 
     @property
     @abstractmethod
     def noise(self) -> Fraction | None:
         """The ε of the noise on counts below k; None where they are suppressed."""
+
+    @property
+    def target(self) -> Target | None:
+        """ε and δ as one value; None without δ."""
+        return Target.of(self.epsilon, self.delta)
 
     @property
     def unsampled(self) -> bool:
@@ -66,7 +72,7 @@ class CrowdHistogram:
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
         if self.target is None or self.unsampled:
-            raise InvalidParameter("without a secret sample there is no epsilon: give a target and a rate below 1.")
+            raise InvalidParameter("without a secret sample there is no epsilon: give delta and a rate below 1.")
         return solve(self.k, self.rate, self.target, unit, self.noise)
 
     def crowd(self, unit: Unit) -> int:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
@@ -36,8 +37,8 @@ from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import SplitCandidates
 from incrowd.methods.learning.tuning.steps import TryModels
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 _SUMS = (
     CountByTarget,
@@ -65,32 +66,32 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that columns differ, or were drafted from rows, or that sums are of other columns, or None."""
-    recode, learn = statement.grounds.need(RecodeToBins), statement.grounds.need(LearnFrom)
+    recode, learn = statement.basis.need(RecodeToBins), statement.basis.need(LearnFrom)
     names = tuple(column.column for column in learn.columns)
     target = () if learn.target is None else (learn.target,)
     if recode.names != (*names, *target):
         return Problem("the columns that are recoded are not those that the model is learned from")
     if recode.drafted:
         return Problem("labels were drafted from rows, and no guarantee holds for those")
-    counted = statement.grounds.find(CountByTarget) or statement.grounds.find(SumByColumn)
-    followed = statement.grounds.find(FollowGradients)
+    counted = statement.basis.find(CountByTarget) or statement.basis.find(SumByColumn)
+    followed = statement.basis.find(FollowGradients)
     if (counted is not None and counted.tables != len(names)) or (
         followed is not None and followed.columns != len(names)
     ):
         return Problem("the sums are over another number of columns")
-    grid = statement.grounds.find(CountGrid)
+    grid = statement.basis.find(CountGrid)
     if grid is not None and grid.columns != len(names):
         return Problem("the grid is over another number of columns")
     return _unlike_trees(statement)
 
 
 def _leaves(statement: Statement) -> CountLeaves | SumLeaves | None:
-    return statement.grounds.find(CountLeaves) or statement.grounds.find(SumLeaves)
+    return statement.basis.find(CountLeaves) or statement.basis.find(SumLeaves)
 
 
 def _unlike_trees(statement: Statement) -> Problem | None:
     """Return that the trees that grow are not those whose leaves are summed, or None."""
-    grown, leaves = statement.grounds.find(GrowTrees), _leaves(statement)
+    grown, leaves = statement.basis.find(GrowTrees), _leaves(statement)
     chosen = leaves is not None and not (isinstance(leaves, CountLeaves) and leaves.dealt)
     if chosen != (grown is not None):
         return Problem("trees grow and their leaves are summed together, or rows are dealt to trees drawn without them")
@@ -155,15 +156,15 @@ def _alike(one_: pa.Table, other: pa.Table) -> bool:
 
 def _deviant(statement: Statement, model: LearnedModel) -> Problem | None:
     """Return where a model differs from what was declared, or from all that could be learned, or None."""
-    tried = statement.grounds.find(TryModels)
+    tried = statement.basis.find(TryModels)
     each = (statement.steps,) if tried is None else tried.candidates
-    alone = [replace(statement, grounds=replace(statement.grounds, steps=steps)) for steps in each]
+    alone = [replace(statement, basis=replace(statement.basis, steps=steps)) for steps in each]
     found = [_differs(one_alone, model) for one_alone in alone]
     return None if None in found else found[0]
 
 
 def _differs(statement: Statement, model: LearnedModel) -> Problem | None:
-    learn = statement.grounds.need(LearnFrom)
+    learn = statement.basis.need(LearnFrom)
     if [each.name for each in model.columns] != [each.column for each in learn.columns]:
         return Problem("the columns of the model are not those that it was learned from")
     for column, declared in zip(model.columns, learn.columns, strict=True):
@@ -176,13 +177,13 @@ def _differs(statement: Statement, model: LearnedModel) -> Problem | None:
 
 def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
     """Return that the trees of a model are others than is stated, or were not drawn as everybody can, or None."""
-    leaves, grown = _leaves(statement), statement.grounds.find(GrowTrees)
+    leaves, grown = _leaves(statement), statement.basis.find(GrowTrees)
     stated = 0 if leaves is None else leaves.trees
     if len(model.trees) != stated or any(tree.cuts.depth != leaves.depth for tree in model.trees if leaves is not None):
         return Problem("the model has other trees than is stated")
     if leaves is None:
         return None
-    candidates = SplitCandidates.of([len(each.labels) for each in model.columns], model.ordered)
+    candidates = SplitCandidates.of([len(column.labels) for column in model.columns], model.ordered)
     if grown is not None and grown.candidates != len(candidates):
         return Problem("the cuts of the trees were chosen among others than is stated")
     if grown is None and any(

@@ -78,11 +78,11 @@ class LearnedModel:
     @property
     def ordered(self) -> tuple[bool, ...]:
         """Of which columns the codes have an order."""
-        return tuple(each.ordered for each in self.columns)
+        return tuple(column.ordered for column in self.columns)
 
     def codes(self, table: pa.Table) -> NDArray[np.int64]:
         """Return the codes of rows, one row each."""
-        missing = [each.name for each in self.columns if each.name not in table.column_names]
+        missing = [column.name for column in self.columns if column.name not in table.column_names]
         if missing:
             raise InvalidParameter(f"the model reads a column {missing[0]!r}, and the table has none of that name.")
         return np.stack([each.codes(table[each.name].combine_chunks()) for each in self.columns], axis=1)
@@ -157,10 +157,10 @@ class LearnedModel:
             told = getattr(self, name)
             plain |= {} if told is None else {name: str(told)}
         plain |= {} if self.bounds is None else {"bounds": list(self.bounds)}
-        plain["columns"] = [each.to_json() for each in self.columns]
+        plain["columns"] = [column.to_json() for column in self.columns]
         plain |= {} if self.vectors is None else {"vectors": self.vectors.tolist()}
-        plain |= {"trees": [each.to_json() for each in self.trees]} if self.trees else {}
-        return plain | {"offset": self.offset.tolist(), "tables": [each.tolist() for each in self.tables]}
+        plain |= {"trees": [tree.to_json() for tree in self.trees]} if self.trees else {}
+        return plain | {"offset": self.offset.tolist(), "tables": [table.tolist() for table in self.tables]}
 
     def to_text(self) -> str:
         """Return the text of its file."""
@@ -202,7 +202,7 @@ def rounded(numbers: Floats) -> Floats:
 def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     columns = tuple(map(ColumnEncoder.from_json, plain["columns"]))
     outputs = tuple(map(str, plain["outputs"]))
-    sizes = tuple(len(each.labels) for each in columns)
+    sizes = tuple(len(column.labels) for column in columns)
     trees = tuple(DecisionTree.from_json(each, sizes, len(outputs)) for each in plain.get("trees", ()))
     tables = tuple(
         _numbers(each, (size, len(outputs))) for size, each in zip(() if trees else sizes, plain["tables"], strict=True)

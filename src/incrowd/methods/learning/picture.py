@@ -14,9 +14,9 @@ from incrowd.methods.learning.steps import LearnFrom, PublishModel
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.methods.learning.fits import Floats
     from incrowd.methods.learning.models import LearnedModel
-    from incrowd.verifier.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "coefficients": "Numbers of the model",
@@ -31,7 +31,7 @@ def description(statement: Statement) -> Description:
     numbers = int(statement.evidence["coefficients"])
     if numbers == 0:
         return EMPTY
-    learn, made = statement.grounds.need(LearnFrom), statement.grounds.need(PublishModel)
+    learn, made = statement.basis.need(LearnFrom), statement.basis.need(PublishModel)
     what = "of the columns themselves" if learn.target is None else f"that predicts {learn.target}"
     text = (
         f"A model {what} from {counted(len(learn.columns), 'column')}: {made.model.words}, "
@@ -49,7 +49,7 @@ def picture(statement: Statement, output: Any) -> Markup | None:  # noqa: ARG001
     if model.trees:
         return _trees(model)
     shapes = [table_ - table_.mean(axis=0) for table_ in model.tables]
-    spread = [float(np.ptp(each[:, -1])) for each in shapes]
+    spread = [float(np.ptp(shape[:, -1])) for shape in shapes]
     order = sorted(range(len(shapes)), key=lambda place: -spread[place])[:_COLUMNS]
     largest = max((float(np.abs(shapes[place][:, -1]).max()) for place in order), default=0.0)
     if largest == 0.0:

@@ -50,7 +50,7 @@ class LearningTask:
     @property
     def ordered(self) -> tuple[bool, ...]:
         """Of which columns the codes have an order."""
-        return tuple(each.ordered for each in self.encoders)
+        return tuple(encoder.ordered for encoder in self.encoders)
 
     @property
     def classes(self) -> tuple[Classes, ...]:

@@ -114,7 +114,7 @@ class MadeUpRows:
 
     def count(self, _rows: object, cells: Cells, *_limits: object) -> Counts:
         """Return made-up rows as if an engine had counted them."""
-        classes = tuple(each.classes for each in cells.recodings)
+        classes = tuple(recoding.classes for recoding in cells.recodings)
         found = tuple(each for each in classes if each is not None)
         self.met.append(found)
         number = min(self.rows, max(_FEWEST_ROWS, _MOST_CODES // len(found)))
@@ -161,7 +161,7 @@ def figure(plan: Plan, schema: Schema, made: MadeUpRows) -> float:
     table: Any = Table(schema, None, made)  # type: ignore[arg-type]
     coins: Any = PublicCoins(np.random.default_rng(made.seed))
     model: LearnedModel = plan.release(table, coins).model
-    shape = [(each.name, len(each.labels)) for each in model.columns]
+    shape = [(column.name, len(column.labels)) for column in model.columns]
     for classes in made.met:
         if [(each.recoding.column.name, len(each)) for each in classes[: len(shape)]] == shape:
             found: float = _FIGURES[made.kind](model, made, classes)
@@ -267,7 +267,7 @@ def rehearse(method: Any, schema: Schema, rows: int) -> GainBand | None:
 
 def _band(method: Any, schema: Schema, rows: int) -> GainBand | None:
     plan, quiet = method.plan(schema), replace(method, epsilon=Fraction(_QUIET)).plan(schema)
-    learn = plan.grounds.need(LearnFrom)
+    learn = plan.basis.need(LearnFrom)
     kind, groups = _kind_of(learn)
     ends = []
     for every in (_FEW, _ALL):

@@ -350,13 +350,13 @@ class PublishModel(Step):
         """What happens, for people."""
         return f"The model ({self.model.words}) is computed from the noisy sums alone, and published."
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        unit, guarantee, loss = grounds.unit, grounds.guarantee, grounds.guarantee.loss
+        unit, guarantee, loss = basis.unit, basis.guarantee, basis.guarantee.loss
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
         shared = {
-            "epsilon": grounds.epsilon,
+            "epsilon": basis.epsilon,
             "adjacency": unit.adjacency,
             "max_rows": unit.max_rows,
             "unit": unit,

@@ -96,7 +96,7 @@ def categorical(family: Family | None, size: int, weights: Weights, half: Weight
     """Return the randomizer of a family at its best width, or the best of all where none is named."""
     if family is None:
         return best(size, weights, half)
-    found = [each for each in randomizers(size, weights, half) if each.family is family]
+    found = [randomizer for randomizer in randomizers(size, weights, half) if randomizer.family is family]
     if not found:
         raise InvalidParameter(
             f"{family} does not fit a question of {size} values. Leave mechanism out, or name another."

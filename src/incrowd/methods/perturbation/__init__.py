@@ -1,1 +1,1 @@
-"""Perturbation: values are changed, so that a row is no longer quite a person's; what is kept of a table is proved."""
+"""Perturbation: values of rows are masked. What a mask preserves is proved; how well it hides people is measured."""

@@ -113,7 +113,7 @@ class BoxSearch:
         flat = np.flatnonzero(inside.ravel() >= least)
         chosen = flat[np.argsort(inside.ravel()[flat], kind="stable")[:_BASES]]
         offsets = np.stack(np.unravel_index(chosen, inside.shape), axis=1) + [low for low, _ in ranges]
-        return [tuple(each) for each in offsets.tolist()]
+        return [tuple(offset) for offset in offsets.tolist()]
 
     def _cheapest(
         self, base: tuple[int, ...], ranges: list[NDArray[np.intp]], demand: ProtectionDemand, costs: Costs
@@ -171,6 +171,6 @@ def _separating(axis: TableAxis, leaf: int) -> csr_array:
     lines.append(sorted(here))
     starts = np.cumsum([0, *map(len, lines)])
     return csr_array(
-        (np.ones(starts[-1]), np.concatenate([np.array(each, np.intp) for each in lines]), starts),
+        (np.ones(starts[-1]), np.concatenate([np.array(line, np.intp) for line in lines]), starts),
         (len(lines), len(axis)),
     )

@@ -113,7 +113,7 @@ class Understand(Step):
         """What happens, for people."""
         return self.question
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a question has the same text for all
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let a sample stand in front of one table only."""
         if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
             raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
@@ -258,7 +258,7 @@ class OpenGroups(Step):
         """What happens, for people."""
         return "The groups are those that occur; which of them are shown is decided after the noise."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Say that a threshold is needed."""
         return replace(parts_of(inner), open_groups=True)
 
@@ -282,19 +282,19 @@ class GiveAnswer(Step):
         """What happens, for people."""
         return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
         return parts_of(inner)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the differential privacy of the answer, in the form in which it was paid."""
-        shared = _shared(grounds)
-        rho, delta = _rho(grounds.guarantee.loss), grounds.guarantee.delta
+        shared = _shared(basis)
+        rho, delta = _rho(basis.guarantee.loss), basis.guarantee.delta
         if rho is not None and not delta:
             return (Concentrated(rho=rho, **shared),)
         if delta:
-            return (ApproximatePrivacy(epsilon=grounds.epsilon, delta=delta, rho=rho, **shared),)
-        return (PurePrivacy(epsilon=grounds.epsilon, **shared),)
+            return (ApproximatePrivacy(epsilon=basis.epsilon, delta=delta, rho=rho, **shared),)
+        return (PurePrivacy(epsilon=basis.epsilon, **shared),)
 
 
 @dataclass(frozen=True)
@@ -341,10 +341,10 @@ class Questions(Step):
             frozenset().union(*(part.assumes for part in each)),
         )
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what all answers guarantee together."""
-        shared: dict[str, Any] = {**_shared(grounds), "epsilon": grounds.epsilon, "questions": self.number}
-        delta = grounds.guarantee.delta
+        shared: dict[str, Any] = {**_shared(basis), "epsilon": basis.epsilon, "questions": self.number}
+        delta = basis.guarantee.delta
         return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
 
     def to_json(self) -> dict[str, Any]:
@@ -381,8 +381,8 @@ class Combine(Step):
         return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {_HELD}."
 
 
-def _shared(grounds: ClaimBasis) -> dict[str, Any]:
-    unit, guarantee = grounds.unit, grounds.guarantee
+def _shared(basis: ClaimBasis) -> dict[str, Any]:
+    unit, guarantee = basis.unit, basis.guarantee
     return {
         "adjacency": unit.adjacency,
         "max_rows": unit.max_rows,

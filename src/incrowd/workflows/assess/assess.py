@@ -20,15 +20,9 @@ from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.assess.comparison import Crowds, Original, ShownTable, crowds, held, shown_names, shown_tables
 from incrowd.workflows.assess.identity import IdentityRisk, SpecialRows, by_weights, identity_risk, special_rows
 from incrowd.workflows.assess.labels import LabelMap
+from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease, levels_of_steps
-from incrowd.workflows.assess.utility import (
-    PreservedStatistic,
-    SyntheticQuality,
-    Utility,
-    preserved_statistics,
-    synthetic_quality,
-    utility,
-)
+from incrowd.workflows.assess.utility import SyntheticQuality, Utility, synthetic_quality, utility
 from incrowd.workflows.attack.attack import AttackReport
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.consent.snapshot import taking_part

@@ -1,4 +1,4 @@
-"""Utility: what a release preserves of the data: statistics, models, claims of masks, and synthetic quality."""
+"""Utility: what a release preserves of the data: statistics, models, and the quality of synthetic rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.recoding import Classes
 from incrowd.core.schema import Role, Schema
-from incrowd.core.table import Engine, Rows, Table
-from incrowd.core.unit import ExtraRowsRule
+from incrowd.core.table import Engine, Rows
 from incrowd.measures.coded import Coded
 from incrowd.measures.score import Score
 from incrowd.measures.utility.distances import (
@@ -32,12 +31,8 @@ from incrowd.measures.utility.regressions import Propensity, coefficients, prope
 from incrowd.measures.utility.workload import workload_error
 from incrowd.methods.labels import text_of
 from incrowd.methods.outcomes.outcome import ReleasedTuples
-from incrowd.methods.perturbation.frame import RowFrame
-from incrowd.methods.perturbation.preserved import preserved
-from incrowd.methods.perturbation.steps import Preservation
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.workflows.assess.comparison import Original, ShownTable
-from incrowd.workflows.assess.released import ReadRelease
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import MODELS
 
@@ -113,46 +108,6 @@ def _models(before: Coded, after: Coded, schema: Schema) -> tuple[LearnedScore, 
 def _learnable(before: Coded, name: str) -> bool:
     place = before.place(name)
     return before.positions[place] is not None or before.sizes[place] <= _MANY
-
-
-@dataclass(frozen=True)
-class PreservedStatistic:
-    """A claim that a statistic is preserved, and whether it is; None where the two tables cannot show it."""
-
-    columns: tuple[str, ...]
-    sentence: str
-    holds: bool | None
-
-    @property
-    def verdict(self) -> str:
-        """The result as text."""
-        return {True: "preserved", False: "NOT PRESERVED", None: "not shown by the two tables"}[self.holds]
-
-
-def preserved_statistics(
-    released: ReadRelease, original: Rows, policy: Policy, engine: Engine
-) -> tuple[PreservedStatistic, ...]:
-    """Check the claims of masks; where rows were removed at random before masking, they cannot be checked."""
-    claims = [claim for claim in released.claims if isinstance(claim, Preservation)]
-    if not claims:
-        return ()
-    unit = policy.schema.unit
-    if not released.whole or (unit.column is not None and unit.more is not ExtraRowsRule.REFUSE):
-        return tuple(PreservedStatistic(claim.columns, claim.sentence, None) for claim in claims)
-    levels = {name: level[0] for name, level in released.levels.items()}
-    before = RowFrame.read(Table(policy.schema, original, engine), levels, ())
-    after = _unfolded(released)
-    return tuple(
-        PreservedStatistic(claim.columns, claim.sentence, preserved(claim, before, after, policy.schema.weight))
-        for claim in claims
-    )
-
-
-def _unfolded(released: ReadRelease) -> RowFrame:
-    """Return the released rows one by one, as text."""
-    (tuples,) = released.tables
-    rows = np.ones(tuples.labels.num_rows, np.int64) if tuples.rows is None else tuples.rows
-    return RowFrame(tuples.labels.take(pa.array(np.repeat(np.arange(len(rows)), rows))))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from incrowd.core.steps.step import Step
 from incrowd.core.table import Rows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
-from incrowd.methods.perturbation.steps import maskings
+from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.verifier.files import tables_of
 from incrowd.workflows.policy.policy import Policy

@@ -26,6 +26,7 @@ from incrowd.core.claims.privacy import (
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.spreadsheet import unguarded
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import PublishCounts
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.step import Step
@@ -35,9 +36,9 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.verifier.check import CheckOutcome, Problem, one
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import check_steps
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 
@@ -72,7 +73,7 @@ def contradiction(statement: Statement) -> Problem | None:
         return Problem("the columns are not among those that the parent released")
     if parent.method not in (*PARENTS, "coarser table"):
         return Problem("releases of this method cannot be made coarser")
-    inherited = replace(statement, grounds=replace(statement.grounds, steps=parent.steps), released=before)
+    inherited = replace(statement, basis=replace(statement.basis, steps=parent.steps), released=before)
     return check_steps(inherited, check_of(parent.method))
 
 
@@ -81,7 +82,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
     (file,) = files
     released, counted = statement.released, is_counted(statement.steps)
     table = read(file)
-    extra = (COUNT,) if counted else (WEIGHT,) if statement.grounds.need(Order).weights else ()
+    extra = (COUNT,) if counted else (WEIGHT,) if statement.basis.need(Order).weights else ()
     right = tuple(table.column_names) == (*released, *extra)
     strange = None if right else Problem("the columns are not those that the certificate says are released")
     yield CheckOutcome("columns in the file", strange, "they are the released ones, and no others")

@@ -14,9 +14,9 @@ from incrowd.workflows.coarsen.check import is_counted
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.microdata import Microdata
-    from incrowd.verifier.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {**classes.EVIDENCE, **bins.EVIDENCE}
 _SUMS = "Every count is a sum of released ones, which its parent's steps describe."

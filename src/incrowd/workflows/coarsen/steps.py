@@ -52,12 +52,12 @@ class Parent(Step):
             raise InvalidParameter("nothing else is released where a table is made from a released one.")
         return inside(self.steps, unit)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the release claims, as far as it holds for the columns that are left."""
-        coarser = next((step for step in grounds.steps if isinstance(step, Coarsen)), None)
+        coarser = next((step for step in basis.steps if isinstance(step, Coarsen)), None)
         if coarser is None:
             raise InvalidParameter("these steps do not say what is made of the released table.")
-        return inherited_claims(claims_of(ClaimBasis(grounds.guarantee, self.steps, grounds.numbers)), coarser.names)
+        return inherited_claims(claims_of(ClaimBasis(basis.guarantee, self.steps, basis.numbers)), coarser.names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with the steps of the release."""
@@ -71,7 +71,7 @@ class Parent(Step):
             return None
         if any(type(plain[name]) is not kind for name, kind in _NAMED.items()):
             return None
-        steps = steps_of(plain["steps"], (*check_of(plain["method"]).STEPS, *AROUND))
+        steps = steps_of(plain["steps"], (*check_of(plain["method"]).steps, *AROUND))
         return cls(plain["method"], plain["id"], plain["digest"], steps)
 
 

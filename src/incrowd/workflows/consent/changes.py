@@ -274,7 +274,7 @@ def _shows(earlier: Earlier, found: CellPeople) -> bool:
         tables = released_of(earlier.certificate, earlier.folder).tables
     except InvalidParameter:
         return False
-    if any(each.blanks or not each.faithful or each.rows is None for each in tables):
+    if any(table.blanks or not table.faithful or table.rows is None for table in tables):
         return False
     possible = dict(zip(found.cells.names, found.labels(), strict=True))
     return all(

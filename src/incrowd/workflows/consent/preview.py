@@ -81,7 +81,7 @@ def preview(policy: Policy, data: object = None) -> ConsentPreview:
         present = _present(policy, rows, now)
         k = policy.plan.smallest_class
         earlier = earlier_releases(policy, ledger, anyway=True)
-        moved = [each for one in earlier for each in movements(policy, one, rows, now) if each.isolates]
+        moved = [movement for one in earlier for movement in movements(policy, one, rows, now) if movement.isolates]
         return ConsentPreview(
             now.gate.purpose,
             since,

@@ -57,7 +57,7 @@ class SubjectReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return dict(vars(self)) | {"releases": [each.to_json() for each in self.releases]}
+        return dict(vars(self)) | {"releases": [release.to_json() for release in self.releases]}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,8 @@ from numpy.typing import NDArray
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
-from incrowd.methods.perturbation.pram.matrix import FrequencyEstimate, estimate
-from incrowd.methods.perturbation.pram.steps import Channel, Randomize
-from incrowd.methods.perturbation.steps import maskings
+from incrowd.methods.perturbation.pram.channel import Channel, Matrix, Randomize, invertible
+from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.verifier.files import placed
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -28,18 +28,52 @@ _NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
+class FrequencyEstimate:
+    """Estimated frequencies of categories before they were changed, with covariances over the coins."""
+
+    counts: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    @cached_property
+    def deviations(self) -> NDArray[np.float64]:
+        """The standard deviation of each estimate."""
+        return np.sqrt(np.maximum(0.0, np.diag(self.covariance)))
+
+
+def estimate(matrix: Matrix, released: NDArray[np.int64]) -> FrequencyEstimate:
+    """Return unbiased estimates of how often each category occurred, from how often each was released.
+
+    T̂ = P⁻ᵀ T*, whose covariance is P⁻ᵀ [Σ_k T_k (diag p_k − p_k p_kᵀ)] P⁻¹, with the estimates in place of T.
+
+    Source: Gouweleeuw, Kooiman, Willenborg & de Wolf 1998; the covariance is a plug-in estimate.
+
+    >>> estimate(((0.75, 0.25), (0.25, 0.75)), np.array([60, 40])).counts.round(6).tolist()
+    [70.0, 30.0]
+    """
+    probabilities = np.array([[float(entry) for entry in row] for row in matrix])
+    if not invertible(matrix):
+        raise InvalidParameter("this matrix cannot be inverted: the frequencies behind it cannot be estimated.")
+    inverse = np.linalg.inv(probabilities)
+    counts = inverse.T @ released.astype(np.float64)
+    spread = sum(
+        max(0.0, count) * (np.diag(row) - np.outer(row, row)) for count, row in zip(counts, probabilities, strict=True)
+    )
+    return FrequencyEstimate(np.asarray(counts, np.float64), inverse.T @ spread @ inverse)
+
+
+@dataclass(frozen=True)
 class Frequencies:
     """The categories of some columns together, how often each was published, and estimates of how often it occurred."""
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str | None, ...], ...]
     released: NDArray[np.int64]
-    found: FrequencyEstimate
+    estimate: FrequencyEstimate
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield for each category the estimate and an interval that holds what occurred in about 95 % of releases."""
         for place, label in enumerate(self.labels):
-            value, spread = float(self.found.counts[place]), _NORMAL * float(self.found.deviations[place])
+            value, spread = float(self.estimate.counts[place]), _NORMAL * float(self.estimate.deviations[place])
             low, high = (min(max(0.0, end), float(self.released.sum())) for end in (value - spread, value + spread))
             yield {
                 "category": dict(zip(self.columns, label, strict=True)),
@@ -54,7 +88,7 @@ class Frequencies:
         return {
             "columns": list(self.columns),
             "frequencies": list(self.lines()),
-            "covariance": self.found.covariance.tolist(),
+            "covariance": self.estimate.covariance.tolist(),
         }
 
 
@@ -73,12 +107,12 @@ def _channels(certificate: Certificate) -> Iterator[Channel]:
         raise InvalidParameter(
             "nothing in this release was changed at random by known probabilities: there is nothing to estimate."
         )
-    if any(step.leaves_out or step.household is not None for step in random) or any(each.leaves_out for each in masks):
+    if any(step.suppresses_rows for step in masks) or any(step.household is not None for step in random):
         raise InvalidParameter(
-            "rows were left out, or households changed as one: the file does not show enough to estimate frequencies."
+            "rows were suppressed, or households changed as one: the file does not show enough to estimate frequencies."
         )
     for step in random:
-        others = {name for each in masks if each is not step for name in each.changes}
+        others = {name for other in masks if other is not step for name in other.changes}
         for channel in step.channels:
             if others & set(channel.columns):
                 raise InvalidParameter(

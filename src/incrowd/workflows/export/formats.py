@@ -17,8 +17,8 @@ from incrowd.core.terms import joined
 from incrowd.core.words import listed
 from incrowd.engines.readers.statistics import Coding, open_statistics
 from incrowd.errors import InvalidParameter
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, STATISTICS, check_files, columns_of, documents_of, file_of
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.bounds.odds import Odds
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -225,7 +225,7 @@ def media_type(name: str) -> str:
     return _MEDIA.get(Path(name).suffix, "application/octet-stream")
 
 
-_TABLES = {".parquet", ".csv", ".tsv", *(f".{each}" for each in STATISTICS)}
+_TABLES = {".parquet", ".csv", ".tsv", *(f".{kind}" for kind in STATISTICS)}
 
 
 def _table(path: Path, file: File) -> TableDescription:

@@ -14,8 +14,8 @@ from incrowd.core.graph import Graph, simple
 from incrowd.core.steps.consent import gate_of
 from incrowd.measures.graphs import GraphShape, communities, modularity, uniqueness
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.outputs import GraphNumbers
-from incrowd.methods.graphs.pictures import change_figures, graph_figure
+from incrowd.methods.graphs.shared.outputs import GraphNumbers
+from incrowd.methods.graphs.shared.picture import change_figures, graph_figure
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease
 from incrowd.workflows.policy.internal import check_apart, keep_result

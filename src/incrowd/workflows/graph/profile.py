@@ -12,7 +12,7 @@ from incrowd.core.steps.consent import ConsentGate
 from incrowd.engines.choose import engine_of
 from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score
-from incrowd.methods.graphs.matrices import triangles
+from incrowd.methods.graphs.shared.matrices import triangles
 from incrowd.workflows.consent.snapshot import admit, admitted_by
 from incrowd.workflows.graph.reading import open_graph, read_graph
 from incrowd.workflows.policy.ledger import record_look

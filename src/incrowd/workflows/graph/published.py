@@ -13,7 +13,15 @@ from incrowd.attacks.graphs import GraphTrial
 from incrowd.core.certificate import Certificate
 from incrowd.core.graph import Graph, simple
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.outputs import COUNT, INSIDE, SIZE, GraphNumbers, PublishedGraph, SuperGraph, SyntheticGraph
+from incrowd.methods.graphs.shared.outputs import (
+    COUNT,
+    INSIDE,
+    SIZE,
+    GraphNumbers,
+    PublishedGraph,
+    SuperGraph,
+    SyntheticGraph,
+)
 from incrowd.verifier.files import placed
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.graph.release import ORIGIN

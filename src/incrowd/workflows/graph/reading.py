@@ -17,7 +17,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.graphs.steps import DROP, Connect, Relate
+from incrowd.methods.graphs.shared.steps import DROP, Connect, Relate
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.graphs import GraphPlace, Place

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from incrowd.accounting.accountant import charge_of
 from incrowd.core.domain import Numbers
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.methods.crowds.parameters import Target
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, gaussian_scale
 from incrowd.workflows.plan.expectation import expectation
 from incrowd.workflows.plan.forecast import declared_rows
@@ -64,7 +63,7 @@ class RouteComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        routes = [asdict(each) for each in self.routes]
+        routes = [asdict(route) for route in self.routes]
         return {"rows": self.rows, "epsilon": str(self.epsilon), "delta": str(self.delta), "routes": routes}
 
 
@@ -76,12 +75,8 @@ class PublicTable:
     sizes: tuple[int, ...]
     levels: dict[str, int]
     rows: int
-    target: Target
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The ε of the target."""
-        return self.target.epsilon or Fraction(0)
+    epsilon: Fraction
+    delta: Fraction
 
     def of_pairs(self, error: Callable[[int], float]) -> float:
         """Return the mean over all pairs of columns of an error that depends on how many cells there are."""
@@ -97,7 +92,7 @@ def compare(policy: Policy) -> RouteComparison:
     """Put the routes for the table of a policy beside each other, at the policy's (ε, δ); no row is read."""
     table = public_table(policy)
     routes = tuple(_tried(name, table) for name in _ROUTES)
-    return RouteComparison(table.rows, table.epsilon, table.target.delta, routes)
+    return RouteComparison(table.rows, table.epsilon, table.delta, routes)
 
 
 def public_table(policy: Policy) -> PublicTable:
@@ -110,11 +105,11 @@ def public_table(policy: Policy) -> PublicTable:
         )
     epsilon = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
     if not epsilon.is_finite() or epsilon <= 0 or guarantee.delta <= 0:
-        raise InvalidParameter("routes are compared at one (epsilon, delta): give the release a target with both.")
-    target = Target(guarantee.delta, Fraction(epsilon))
-    classes = method_class("marginals")(target, levels=getattr(policy.method, "levels", {})).classes(policy.schema)
+        raise InvalidParameter("routes are compared at one (epsilon, delta): give the release both.")
+    loss, levels = (Fraction(epsilon), guarantee.delta), getattr(policy.method, "levels", {})
+    classes = method_class("marginals")(*loss, levels=levels).classes(policy.schema)
     levels = {each.recoding.column.name: each.recoding.level for each in classes}
-    return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, target)
+    return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, *loss)
 
 
 def _tried(name: str, table: PublicTable) -> Route:
@@ -135,7 +130,7 @@ def _priced(plan: Plan, cannot: str, error: float | None) -> Route:
 
 def safe_at(table: PublicTable, rate: Fraction) -> Any:
     """Return the method of a secret sample at the levels of a comparison."""
-    return method_class("safe")(table.levels, table.target, rate)
+    return method_class("safe")(table.levels, table.epsilon, table.delta, rate)
 
 
 def best_rate(table: PublicTable) -> Fraction:
@@ -174,14 +169,15 @@ def sampling_error(table: PublicTable, rate: Fraction) -> float:
 
 def _scheme(table: PublicTable) -> Route:
     choosing = table.epsilon / 10
-    within = Target(table.target.delta, table.epsilon - choosing)
-    plan = method_class("scheme")(choosing, within, Fraction(1, 10)).plan(table.schema)
+    within = table.epsilon - choosing
+    plan = method_class("scheme")(choosing, table.delta, within, rate=Fraction(1, 10)).plan(table.schema)
     return _priced(plan, "say before which levels it will take", None)
 
 
 def _points(table: PublicTable) -> Route:
     names = tuple(column.name for column in table.schema.released if isinstance(column.domain, Numbers))
-    plan = method_class("points")(columns=names, s=_SIDE, rate=Fraction(1, 10), target=table.target).plan(table.schema)
+    loss = {"epsilon": table.epsilon, "delta": table.delta}
+    plan = method_class("points")(columns=names, s=_SIDE, rate=Fraction(1, 10), **loss).plan(table.schema)
     others = len(table.schema.released) - len(names)
     cannot = f"hold columns that are no numbers: {others} here" if others else "keep what changes within a cell"
     return _priced(plan, cannot, None)
@@ -200,7 +196,7 @@ def _histogram(table: PublicTable) -> Route:
 
 
 def _tree(table: PublicTable) -> Route:
-    method = method_class("tree")(table.target, levels=table.levels)
+    method = method_class("tree")(table.epsilon, table.delta, levels=table.levels)
     third, edges = method.spendable / 3, max(1, len(table.sizes) - 1)
     scale = float(gaussian_scale(third, edges, Sensitivity.of(table.schema.unit)))
     cannot = f"follow pairs beyond the {edges} it measures: their error is not known before"
@@ -208,7 +204,8 @@ def _tree(table: PublicTable) -> Route:
 
 
 def _marginals(table: PublicTable) -> Route:
-    method, columns = method_class("marginals")(table.target, levels=table.levels), len(table.sizes)
+    method = method_class("marginals")(table.epsilon, table.delta, levels=table.levels)
+    columns = len(table.sizes)
     rounds, shares = method.rounds_at(table.epsilon, columns), method.shares(columns, Sensitivity.of(table.schema.unit))
     cannot = f"follow tables beyond the about {rounds} it measures: their error is not known before"
     return _priced(method.plan(table.schema), cannot, table.noise(float(shares.scale)))

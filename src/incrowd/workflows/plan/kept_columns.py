@@ -29,7 +29,9 @@ def kept_columns(claims: Sequence[Claim], steps: Sequence[Step], plain: Sequence
     counted = {name for claim in claims for name in getattr(claim, "columns", ())}
     if not counted or any("epsilon" in vars(claim) for claim in claims):
         return ()
-    levels = {each.column: str(each.level) for step in walk(steps) if isinstance(step, Recode) for each in step.columns}
+    levels = {
+        column.column: str(column.level) for step in walk(steps) if isinstance(step, Recode) for column in step.columns
+    }
     return tuple(name for name in plain if name not in counted and levels.get(name) == "0")
 
 

@@ -126,7 +126,7 @@ def _levels(policy: Policy) -> dict[str, range]:
     """Return the levels at which columns leave, as far as the steps name them; several where one is chosen."""
     if policy.section.release is None:
         return {}
-    named = (each for step in policy.plan.steps if isinstance(step, Recode) for each in step.columns)
+    named = (column for step in policy.plan.steps if isinstance(step, Recode) for column in step.columns)
     return {each.column: each.levels for each in named if each.levels}
 
 

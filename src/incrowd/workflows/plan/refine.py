@@ -57,7 +57,7 @@ def refine(
     looked = PreviewResult(*carry_out(planned.plan, data, read, progress), read)
     measured = refined_route(public_table(read), looked.result.estimates)
     return RefinedComparison(
-        replace(routes, routes=tuple(measured if each.method == "safe" else each for each in routes.routes)), looked
+        replace(routes, routes=tuple(measured if route.method == "safe" else route for route in routes.routes)), looked
     )
 
 
@@ -66,7 +66,7 @@ def refined_route(table: PublicTable, estimates: tuple[KeptEstimate, ...]) -> Ro
 
     The share of rows that are left out is of the declared number of rows.
     """
-    there = [each for each in estimates if dict(each.levels) == table.levels]
+    there = [estimate for estimate in estimates if dict(estimate.levels) == table.levels]
 
     def error(each: KeptEstimate, kept: float) -> float:
         lost = 1 - kept / float(each.rate * table.rows)

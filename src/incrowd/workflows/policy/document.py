@@ -106,7 +106,9 @@ def checked(model: type[BaseModel], document: Document, where: str) -> Any:
         return model.model_validate(document.content)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        told = [f"{place_in(document, _path(each['loc']), where)}: {_said(each, model)}" for each in problems[:10]]
+        told = [
+            f"{place_in(document, _path(problem['loc']), where)}: {_said(problem, model)}" for problem in problems[:10]
+        ]
         raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
 
 

@@ -9,7 +9,7 @@ from incrowd.core.schema import Column, Role
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.steps import Connect, Relate
+from incrowd.methods.graphs.shared.steps import Connect, Relate
 from incrowd.workflows.policy.sections import EdgesSection
 
 Place = tuple[str | None, SourceOptions]

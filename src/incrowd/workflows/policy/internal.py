@@ -43,7 +43,7 @@ def keep_result(policy: Policy, release: str, verb: str, plain: Mapping[str, Any
 
 def check_apart(target: Path, releases: Sequence[Path]) -> None:
     """Refuse to write something internal beside a release, or over something."""
-    folders = [each.resolve() if each.is_dir() else each.resolve().parent for each in releases]
+    folders = [release.resolve() if release.is_dir() else release.resolve().parent for release in releases]
     if any(target.resolve().is_relative_to(folder) for folder in folders):
         raise InvalidParameter(
             f"{target} lies beside the release, and people pass on whole folders: write it elsewhere, such as "

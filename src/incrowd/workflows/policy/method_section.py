@@ -14,6 +14,7 @@ from pydantic import BaseModel, create_model
 from incrowd.core.plan import Method
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.distributions import admit
 from incrowd.workflows.policy.document import Document, checked, place_in
 from incrowd.workflows.policy.scalars import Exact, whole
 from incrowd.workflows.policy.sections import Section
@@ -41,7 +42,13 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
     graph = is_graph(document)
-    if name not in (known := graph_method_names() if graph else method_names()):
+    known = graph_method_names() if graph else method_names()
+    if isinstance(release, dict) and "distribution" in release:
+        if len(path) > 1:
+            raise InvalidParameter(f"a method of another distribution stands alone: {name!r} cannot be one of several.")
+        known = admit(str(release["distribution"]))
+        release = {key: value for key, value in release.items() if key != "distribution"}
+    if name not in known:
         if name in (*graph_method_names(), *method_names()):
             raise InvalidParameter(
                 f"the method {name!r} is for {'tables' if graph else 'graphs'}: a policy of a graph has nodes: and "
@@ -51,6 +58,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
     model = section_of(method_class(name))
+    _refuse_target(release, path, source)
     own = len(path)
     inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
     found = checked(model, inner, where)
@@ -62,6 +70,15 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
             except InvalidParameter as error:
                 raise InvalidParameter(f"{place_in(document, (*path, key, column), where)}: {error}") from None
     return method
+
+
+def _refuse_target(release: Mapping[str, Any], path: tuple[str | int, ...], source: tuple[Document, str]) -> None:
+    """Refuse `target: {epsilon, delta}` by naming the flat keys; no other key is near enough to be suggested."""
+    if isinstance(release.get("target"), dict):
+        raise InvalidParameter(
+            f"{place_in(source[0], (*path, 'target'), source[1])}: 'target' is not known here. Write epsilon and delta "
+            "beside method, each on a line of its own."
+        )
 
 
 def method_schemas() -> list[dict[str, Any]]:

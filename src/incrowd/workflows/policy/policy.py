@@ -19,6 +19,7 @@ from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.governance.consent.event import check_purpose
+from incrowd.workflows.distributions import outside_plan
 from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
@@ -61,7 +62,7 @@ class Policy:
     @cached_property
     def plan(self) -> Plan:
         """What a release would do, guarantee and claim: made once, from the schema alone."""
-        plan = self.method.plan(self.schema)
+        plan = outside_plan(self.method.plan(self.schema))
         whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
         _require_calendar(self.gate, whole)
         return whole

@@ -132,7 +132,7 @@ class FingerprintFile:
         )
 
     def _binding(self, ledger: str, dataset: str, sources: tuple[MarkedSource, ...]) -> Change:
-        marks = [(each.address and self.address_mark(each.address), each.marks) for each in sources]
+        marks = [(source.address and self.address_mark(source.address), source.marks) for source in sources]
 
         def bound(stored: dict[str, Any]) -> dict[str, Any]:
             known = stored["ledgers"].get(ledger, {})

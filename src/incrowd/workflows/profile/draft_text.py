@@ -73,7 +73,7 @@ _HEAD = """\
 # 1. Check every role. An identifier is never released; everything else is, at its level.
 # 2. Most of it is public knowledge or a rule that would be the same for other rows. Values marked  derived: rows  come
 #    from the data and may disclose something: they void every guarantee but k-anonymity. Write public values instead
-#    and remove the mark; or, where a public source has the same values, add a line  public: "that source".
+#    and remove that key; or, where a public source has the same values, add a line  public: "that source".
 # 3. Choose levels by what the readers of the release need, not by trying which releases the most rows.
 
 incrowd: 1
@@ -99,7 +99,8 @@ release:
   method: scheme        # levels are chosen from the data, by a private choice
   choosing: 0.1         # of epsilon, for that choice
   rate: 1/2             # sampling rate: each row is sampled in secret
-  target: {{epsilon: 1, delta: 1e-6}}   # delta: well below 1 / number of people
+  epsilon: 1            # privacy loss of choice and release together
+  delta: 1e-6           # well below 1 / number of people
   lowest: {levels}
 budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
 # Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:

@@ -17,7 +17,7 @@ from incrowd.queries.steps.question import Combine, Questions, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.plans import set_again, terms_of
-from incrowd.verifier.statement import Problem
+from incrowd.verifier.check import Problem
 from incrowd.workflows.query.tables import relations_of
 
 if TYPE_CHECKING:

@@ -213,7 +213,7 @@ def check_form(form: str, method: str) -> None:
     ...
     incrowd.errors.InvalidParameter: releases of safe are written as parquet, csv or tsv; sav is for masks, whose ...
     """
-    if form in STATISTICS and not getattr(check_of(method), "STATISTICS", False):
+    if form in STATISTICS and not check_of(method).statistics_formats:
         raise InvalidParameter(
             f"releases of {method} are written as parquet, csv or tsv; {form} is for masks, whose rows are like those "
             "of the source. Choose another format."
@@ -239,8 +239,8 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
         files = (*files, folder / name)
     bare = replace(certificate, outputs=tuple(map(file_of, files)))
     check, statement = check_of(certificate.method.name), statement_of(bare)
-    for look in check.looks(statement, files):
-        _require(holds=look.problem is None or look.problem.undecided)
+    for outcome in check.inspect(statement, files):
+        _require(holds=outcome.problem is None or outcome.problem.undecided)
     report = folder / REPORT
     report.write_text(public_report(bare, check.reopen(statement, files)), encoding="utf-8")
     whole = replace(bare, outputs=(*bare.outputs, file_of(report)))

@@ -1,7 +1,7 @@
 """Page: a certificate as one page for the person who signs; it loads nothing and runs no script.
 
-The words are those of the steps and claims, the pictures those of the method.  A page hangs on the certificate without
-its report and signature, and on the published output alone: made again by the same tools, it is the same text.
+Steps and claims render their sentences, the method draws its picture.  A page depends on the certificate without its
+report and signature, and on the published output: the same tools render the same text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from incrowd.core.steps.rows import Recode, RecodedColumn
 from incrowd.core.steps.step import walk
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.glyphs import scenes
-from incrowd.drawing.markup import framed, table, text
+from incrowd.drawing.markup import Description, framed, table, text
+from incrowd.drawing.picture import Picture
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
@@ -31,7 +32,6 @@ from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
-from incrowd.workflows.report.picture import describe, sizes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,8 +42,8 @@ Item = TypeVar("Item", bound=Hashable)
 MEANING = {
     Status.PROVED: ("✓ proved", "follows from how the program works"),
     Status.CHECKED: ("✓ checked", "was tested on this release"),
-    Status.ASSUMED: ("○ assumed", "only people can know; whoever signs takes it on"),
-    Status.NOT_MET: ("✗ not met", "known not to hold: the claim is weaker than it says"),
+    Status.ASSUMED: ("○ assumed", "cannot be checked by software; the signer vouches for it"),
+    Status.NOT_MET: ("✗ not met", "known to be false: the guarantee is weaker than it says"),
 }
 """How it is known that a condition holds, as a sign and in words."""
 _DIGITS = 6
@@ -51,11 +51,11 @@ GENERATOR = f"incrowd {__version__} with " + ", ".join(
     f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy")
 )
 """What writes a report, as its page says: where this is the same, the same certificate gives the same page."""
-_MISSING = {"class": "a class of their own", "drop": "row is left out"}
+_MISSING = {"class": "a class of their own", "drop": "row is suppressed"}
 _OUTSIDE = {
-    "ends": "nearest bound, which stands for all beyond it",
+    "ends": "an open-ended label at the nearest bound",
     "other": "one class for all",
-    "drop": "row is left out",
+    "drop": "row is suppressed",
 }
 _IN_HEAD = frozenset({"name", "commitment", "period"})
 _ATTACKERS = {
@@ -80,21 +80,21 @@ class Remark:
 
 
 def gaps(claims: tuple[Claim, ...]) -> list[Remark]:
-    """Return what claims do not protect."""
+    """List what the claims do not protect."""
     stated = ((gap, place) for place, claim in enumerate(claims, 1) for gap in claim.not_protected)
     return [Remark(sentence(str(gap)), words) for gap, words in _once(stated, len(claims))]
 
 
 def conditions(claims: tuple[Claim, ...]) -> list[Remark]:
-    """Return what claims rest on: what is proved first, what is assumed last."""
-    stated = ((each, place) for place, claim in enumerate(claims, 1) for each in claim.preconditions)
-    found: list[tuple[Precondition, str]] = list(_once(stated, len(claims)))
-    found.sort(key=lambda item: list(Status).index(item[0].status))
-    return [Remark(sentence(each.text), words, each.status) for each, words in found]
+    """List what the claims depend on: proved conditions first, assumptions last."""
+    stated = ((precondition, place) for place, claim in enumerate(claims, 1) for precondition in claim.preconditions)
+    remarks: list[tuple[Precondition, str]] = list(_once(stated, len(claims)))
+    remarks.sort(key=lambda remark: list(Status).index(remark[0].status))
+    return [Remark(sentence(condition.text), words, condition.status) for condition, words in remarks]
 
 
 def assumptions(claims: tuple[Claim, ...]) -> list[str]:
-    """Return what whoever signs takes on."""
+    """List what the signer vouches for."""
     return [sentence(text) for text in dict.fromkeys(text for claim in claims for text in claim.assumed)]
 
 
@@ -109,10 +109,10 @@ def sentence(words: str) -> str:
 
 def _once(items: Iterable[tuple[Item, int]], of: int) -> Iterator[tuple[Item, str]]:
     """Yield each item once, in order, with the numbers of the claims that it belongs to."""
-    found: dict[Item, list[int]] = {}
+    places_of: dict[Item, list[int]] = {}
     for item, place in items:
-        found.setdefault(item, []).append(place)
-    for item, places in found.items():
+        places_of.setdefault(item, []).append(place)
+    for item, places in places_of.items():
         yield item, _numbers(places, of)
 
 
@@ -147,7 +147,7 @@ class BudgetBar:
         """What the bar shows, for those who do not see it."""
         return (
             f"Budget of {self.sign}: this release spent {short_up(self.spent)}, all releases together "
-            f"{short_up(self.total)}, left is {short_down(self.left)}"
+            f"{short_up(self.total)}, {short_down(self.left)} remains"
         )
 
     @property
@@ -185,7 +185,7 @@ def budget_of(accounting: Accounting) -> BudgetOverview:
         for name, odds in (("Spent by this release", spent), ("Spent by all releases", total))
     ]
     if left is not None:
-        rows.append(("Left", short_down(left.epsilon, _DIGITS), short_down(left.delta, _DIGITS)))
+        rows.append(("Remaining", short_down(left.epsilon, _DIGITS), short_down(left.delta, _DIGITS)))
     return BudgetOverview(tuple(bar for bar in bars if bar.total.is_finite() and bar.total + bar.left > 0), tuple(rows))
 
 
@@ -200,7 +200,7 @@ class Card:
 
 @dataclass(frozen=True)
 class AttackerLine:
-    """Somebody who looks for a person: what they know, their chance, and below which limits it is."""
+    """An attacker who looks for a person: what they know, their success rate, and the limits it stays below."""
 
     name: str
     knows: str
@@ -256,7 +256,7 @@ def internal_report(certificate: Certificate, output: Any, comparison: Markup | 
 
 def summary_html(certificate: Certificate) -> str:
     """Return the label as a fragment of HTML that brings its own style and takes the page's colors."""
-    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate))
     return _templates().get_template("summary.html").render(certificate=certificate, label=label)
 
 
@@ -272,9 +272,9 @@ def _rendered(certificate: Certificate, output: Any, comparison: Markup | None, 
 
 
 def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> ReportPage:
-    own, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
-    label = label_of(certificate, describe(certificate, own))
-    drawn = None if own is None or output is None else own.picture(statement_of(certificate), output)
+    picture, claims, steps = picture_of(certificate.method.name), certificate.claims, tuple(walk(certificate.steps))
+    label = label_of(certificate, describe(certificate))
+    figure = None if output is None else picture.draw(statement_of(certificate), output)
     return ReportPage(
         certificate=certificate,
         label=label,
@@ -291,46 +291,61 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
         cards=_cards(certificate),
         recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),
         budget=budget_of(certificate.accounting),
-        evidence=_evidence(certificate, sizes(certificate, own), drawn),
+        evidence=_evidence(certificate, _sizes(certificate, picture), figure),
         identity=_identity(certificate),
         assumptions=tuple(assumptions(claims)),
     )
 
 
+def describe(certificate: Certificate) -> Description:
+    """Return what was published, in words."""
+    return picture_of(certificate.method.name).description(statement_of(certificate))
+
+
+def _sizes(certificate: Certificate, picture: Picture) -> list[tuple[str, int]]:
+    """Return the whole numbers of the evidence under their labels."""
+    evidence, labels = certificate.evidence, picture.evidence
+    if labels is None:
+        labels = {name: name.capitalize() for name in sorted(evidence)}
+    return [(label, evidence[name]) for name, label in labels.items() if isinstance(evidence.get(name), int)]
+
+
 def _cards(certificate: Certificate) -> tuple[Card, ...]:
     steps = tuple(walk(certificate.steps))
-    told = [("The table", "Rows as they were recorded. They stay with the data holder.")]
-    told += [(step.title, step.sentence) for step in steps]
-    return tuple(Card(*words, drawn) for words, drawn in zip(told, scenes(s.glyph for s in steps), strict=True))
+    texts = [("The table", "Rows as they were recorded. They stay with the data holder.")]
+    texts += [(step.title, step.sentence) for step in steps]
+    return tuple(Card(*text, scene) for text, scene in zip(texts, scenes(step.glyph for step in steps), strict=True))
 
 
 def _evidence(certificate: Certificate, sizes: list[tuple[str, int]], picture: Markup | None) -> Evidence:
-    told = certificate.evidence
-    limits = {Decimal(limit): source for limit, source in dict(told.get("thresholds", {})).items()}
+    numbers = certificate.evidence
+    limits = {Decimal(limit): source for limit, source in dict(numbers.get("thresholds", {})).items()}
     return Evidence(
         sizes,
         picture,
         [Markup("≤ {}<br><small>{}</small>").format(limit, source) for limit, source in limits.items()],
         [
-            AttackerLine(name, knows, str(told[name]), tuple(Decimal(str(told[name])) <= limit for limit in limits))
+            AttackerLine(
+                name, knows, str(numbers[name]), tuple(Decimal(str(numbers[name])) <= limit for limit in limits)
+            )
             for name, knows in _ATTACKERS.items()
-            if name in told
+            if name in numbers
         ],
-        [(name, question, str(told[name])) for name, question in _TESTS.items() if name in told],
+        [(name, question, str(numbers[name])) for name, question in _TESTS.items() if name in numbers],
     )
 
 
 def _identity(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     """Return what else the certificate says of the dataset."""
-    told = ((name, value) for name, value in encode(certificate.dataset).items() if name not in _IN_HEAD)
-    return tuple((name.capitalize(), ", ".join(value) if isinstance(value, list) else value) for name, value in told)
+    facts = ((name, value) for name, value in encode(certificate.dataset).items() if name not in _IN_HEAD)
+    return tuple((name.capitalize(), ", ".join(value) if isinstance(value, list) else value) for name, value in facts)
 
 
 @cache
 def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(__package__ or "", "."),
         autoescape=True,
         undefined=StrictUndefined,
@@ -339,5 +354,11 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"table": table, "framed": framed, "MEANING": MEANING, "MISSING": _MISSING, "OUTSIDE": _OUTSIDE}
-    return made
+    environment.globals |= {
+        "table": table,
+        "framed": framed,
+        "MEANING": MEANING,
+        "MISSING": _MISSING,
+        "OUTSIDE": _OUTSIDE,
+    }
+    return environment

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.core.table import Engine, Rows
-    from incrowd.workflows.report.picture import Comparison
+    from incrowd.drawing.picture import Comparison
 
 _READABLE, _PRIVATE = 0o644, 0o600
 
@@ -90,10 +90,7 @@ def _before(comparison: Comparison, source: Rows, engine: Engine) -> Markup:
 
 def _comparison(certificate: Certificate, output: Any, policy: Policy) -> Comparison | None:
     """Return how the method puts its output beside the original rows, if it does."""
-    own = picture_of(certificate.method.name)
-    if own is None or not hasattr(own, "comparison"):
-        return None
-    return own.comparison(statement_of(certificate), output, policy.schema)
+    return picture_of(certificate.method.name).comparison(statement_of(certificate), output, policy.schema)
 
 
 def _folder(release: Path) -> Path:

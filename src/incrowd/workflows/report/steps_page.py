@@ -87,7 +87,7 @@ def _columns(named: Sequence[str], steps: Sequence[Mapping[str, Any]]) -> list[l
 def _column(step: str, column: Mapping[str, Any]) -> list[str]:
     shares = [f"{column[name]:.1%}" for name in ("changed", "empty", "moved")]
     numbers = (column[name] for name in ("mean", "deviation", "correlation"))
-    return [column["name"], step, *shares, *(_NONE if each is None else f"{each:.6g}" for each in numbers)]
+    return [column["name"], step, *shares, *(_NONE if number is None else f"{number:.6g}" for number in numbers)]
 
 
 def _pictures(named: tuple[str, str], steps: tuple[Mapping[str, Any], Mapping[str, Any]]) -> list[Markup]:

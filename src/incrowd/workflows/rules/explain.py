@@ -202,7 +202,7 @@ def _after_sample(guarantee: SampledGuarantee, k: int) -> str:
     return (
         f"After the secret sample at rate {rate} it is ({short_up(round_up(guarantee.epsilon), 6)}, {delta})-"
         "differentially private, if rows are sampled independently and nobody knows which (Li, Qardaji & Su 2010, "
-        "Theorem 1, by its tight curve)."
+        "Theorem 1, by its tight bound)."
     )
 
 
@@ -270,7 +270,7 @@ def policy_text(rule: Rule, delta: Fraction) -> str:
     if rate is None or _has_totals(rule):
         lines += ["budget:", "  unbounded: a suppression rule without a secret sample has no epsilon"]
     else:
-        lines += [f"  rate: {rate}", f"  target: {{delta: {_feasible(least, rate, delta)}}}"]
+        lines += [f"  rate: {rate}", f"  delta: {_feasible(least, rate, delta)}"]
     return "\n".join([*comments, _HEAD, *lines, ""])
 
 

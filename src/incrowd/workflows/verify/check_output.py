@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verifier.statement import CheckOutcome, Problem
+from incrowd.verifier.check import CheckOutcome, Problem
 
 _ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
 

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
-from incrowd.core.steps.around import steps_around
+from incrowd.core.steps.around import OutsideCode, own_steps, steps_around
 from incrowd.core.steps.choices import LevelsByLook
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain_entry import Anchor
+from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
-from incrowd.verifier.statement import CheckOutcome, CheckResult, Problem, Verdict, finding
 from incrowd.workflows.coarsen.steps import Parent
+from incrowd.workflows.distributions import admit, admitted, require_admitted
 from incrowd.workflows.registry import check_of, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key
 
@@ -33,21 +34,23 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.policy.policy import Policy
 
-_ASSUMED, _REPORT = "assumption", "report"
-_OUTSIDE = {_ASSUMED, "files", "ledger", "parent", "policy", _REPORT, "signature"}
+_ASSUMED, _REPORT, _CODE = "assumption", "report", "outside code"
+_OUTSIDE = {_ASSUMED, _CODE, "files", "ledger", "parent", "policy", _REPORT, "signature"}
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
 class References(TypedDict, total=False):
     """What a certificate can be held against besides its own files.
 
-    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from.
+    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from,
+    `distribution` the package whose code may run, where a method is not one of incrowd's own.
     """
 
     ledger: Ledger | None
     trusted: Path | None
     parent: Path | None
     policy: Policy | None
+    distribution: str | None
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,12 @@ class Verification:
     """All findings; passed means that nothing failed, not that nothing is unknown."""
 
     certificate: Certificate
-    findings: tuple[CheckResult, ...]
+    findings: tuple[CheckOutcome, ...]
 
     @property
-    def failure(self) -> CheckResult | None:
+    def failure(self) -> CheckOutcome | None:
         """The first finding that failed, if one did."""
-        return next((each for each in self.findings if each.verdict is Verdict.FAILED), None)
+        return next((finding for finding in self.findings if finding.verdict is Verdict.FAILED), None)
 
     @property
     def passed(self) -> bool:
@@ -70,12 +73,14 @@ class Verification:
     @property
     def complete(self) -> bool:
         """Whether every claim was decided, the steps it rests on, and what the tables show of it."""
-        return all(each.verdict is not Verdict.UNKNOWN or each.about in _OUTSIDE for each in self.findings)
+        return all(finding.verdict is not Verdict.UNKNOWN or finding.about in _OUTSIDE for finding in self.findings)
 
     @property
     def vouched(self) -> bool:
         """Whether it was shown who wrote the certificate: by the ledger that charged it, or by a trusted signature."""
-        return any(each.about in ("ledger", "signature") and each.verdict is Verdict.PASSED for each in self.findings)
+        return any(
+            finding.about in ("ledger", "signature") and finding.verdict is Verdict.PASSED for finding in self.findings
+        )
 
     @property
     def verdict(self) -> str:
@@ -86,18 +91,28 @@ class Verification:
             known = "consistent, but some claim or step could not be derived again: see the question marks"
         else:
             known = "verified" if self.vouched else "consistent; who wrote it is not shown"
-        return known + self._of_the_report
+        return known + self._of_the_code + self._of_the_report
+
+    @property
+    def _of_the_code(self) -> str:
+        """What is said of a method of another distribution."""
+        outside = any(outcome.about == _CODE for outcome in self.findings)
+        return "; it rests on code that incrowd did not check" if outside else ""
 
     @property
     def _of_the_report(self) -> str:
         """What is said of a report that this version would not write; a ledger or signature covers its hash."""
-        other = any(each.about == _REPORT and each.verdict is Verdict.UNKNOWN for each in self.findings)
+        other = any(finding.about == _REPORT and finding.verdict is Verdict.UNKNOWN for finding in self.findings)
         return "; the enclosed report is not vouched for" if other else ""
 
     @property
     def summary(self) -> list[tuple[str, str]]:
         """What failed, what cannot be known here, what is assumed, and how much passed, in this order."""
-        lines = [("✗ failed", f"{each.about}: {each.why}") for each in self.findings if each.verdict is Verdict.FAILED]
+        lines = [
+            ("✗ failed", f"{finding.about}: {finding.why}")
+            for finding in self.findings
+            if finding.verdict is Verdict.FAILED
+        ]
         open_ = [each for each in self.findings if each.verdict is Verdict.UNKNOWN]
         lines += [("? not known here", f"{each.about}: {each.why}") for each in open_ if each.about != _ASSUMED]
         lines += [("? assumed", each.why) for each in open_ if each.about == _ASSUMED]
@@ -107,8 +122,8 @@ class Verification:
         return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
 
 
-def _check_count(findings: tuple[CheckResult, ...]) -> str:
-    passed = [each.about for each in findings if each.verdict is Verdict.PASSED]
+def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
+    passed = [finding.about for finding in findings if finding.verdict is Verdict.PASSED]
     claims = sum(about.startswith("claim: ") for about in passed)
     return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
 
@@ -134,18 +149,22 @@ def _loaded(file: Path) -> dict[str, object]:
 
 def certificate_of(plain: dict[str, object]) -> Certificate:
     """Read the plain form of a certificate."""
+    require_admitted(str(_name(plain)), plain.get("steps"))
     return Certificate.from_json(plain, vocabulary)
 
 
 def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
     """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
+    if (distribution := held.get("distribution")) is not None:
+        admit(distribution)
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
     findings = [
         *check_files(certificate, folder, data),
         *_folder(certificate, path, (data, held.get("trusted"))),
-        *map(finding, judge(certificate, check_of(certificate.method.name))),
+        *judge(certificate, check_of(certificate.method.name)),
         *_contents(certificate, folder, data),
         *_descent(certificate, placed(certificate, folder, data), held),
+        *_outside(certificate),
     ]
     if Verification(certificate, tuple(findings)).passed:
         findings += _appearance(certificate, folder, data)
@@ -153,32 +172,48 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_policy(certificate, held.get("policy")),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
-        *(CheckResult(_ASSUMED, Verdict.UNKNOWN, text) for text in _assumed(certificate)),
+        *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
     ]
     return Verification(certificate, tuple(findings))
 
 
-def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckResult]:
+def _name(plain: dict[str, object]) -> object:
+    method = plain.get("method")
+    return method.get("name") if isinstance(method, dict) else None
+
+
+def _outside(certificate: Certificate) -> Iterator[CheckOutcome]:
+    """Compare the code of another distribution with the code that is installed here; nobody checked what it does."""
+    steps = [step for step in certificate.steps if isinstance(step, OutsideCode)]
+    outside = admitted(certificate.method.name)
+    if outside is None and not steps:
+        return
+    if outside is None or steps != [outside.code]:
+        yield failed(_CODE, "the installed code is not the code that the certificate names")
+    else:
+        code = outside.code
+        why = f"it rests on {code.distribution} {code.version}, the same code as here; incrowd did not check it"
+        yield undecided(_CODE, why)
+
+
+def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckOutcome]:
     if path.is_dir():
         given = [each for each in named if each is not None]
         yield check_folder(certificate, path, [each.name for each in given if each.resolve().parent == path.resolve()])
 
 
-def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
+def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Look into the files, as the method says: which columns there are, and whether they keep what was guaranteed."""
     files = placed(certificate, folder, data)
     if not files or not all(file.is_file() for file in files):
         return
     try:
-        for look in check_of(certificate.method.name).looks(statement_of(certificate), files):
-            yield finding(look)
+        yield from check_of(certificate.method.name).inspect(statement_of(certificate), files)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield CheckResult(
-            "contents of the file", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})"
-        )
+        yield failed("contents of the file", f"the file cannot be counted ({type(error).__name__})")
 
 
-def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckResult]:
+def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Where all else holds, look at what the files show beside their counts, and at the report."""
     from incrowd.workflows.verify.check_output import check_output
 
@@ -187,10 +222,10 @@ def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> It
         return
     try:
         output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
-        for look in (*check_output(certificate, output, files), *_report(certificate, output, folder)):
-            yield finding(look)
+        yield from check_output(certificate, output, files)
+        yield from _report(certificate, output, folder)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
-        yield CheckResult("evidence", Verdict.FAILED, f"the file cannot be counted ({type(error).__name__})")
+        yield failed("evidence", f"the file cannot be counted ({type(error).__name__})")
 
 
 def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[CheckOutcome]:
@@ -211,41 +246,38 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
         yield CheckOutcome(_REPORT, other, "")
 
 
-def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckResult]:
+def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckOutcome]:
     """Verify the release that a coarser table was made from, and then hold the table against it."""
-    descent, folder = getattr(check_of(certificate.method.name), "descent", None), held.get("parent")
-    if descent is None:
+    check, folder = check_of(certificate.method.name), held.get("parent")
+    if not check.has_parent:
         if folder is not None:
-            yield CheckResult(
-                "parent", Verdict.FAILED, "this release was not made from another: its steps name no parent"
-            )
+            yield failed("parent", "this release was not made from another: its steps name no parent")
         return
     if folder is None:
-        yield CheckResult("parent", Verdict.UNKNOWN, "its folder was not given: that this table is what its file gives")
+        yield undecided("parent", "its folder was not given: that this table is what its file gives")
         return
     own = verify(folder, ledger=held.get("ledger"), trusted=held.get("trusted"))
     wrong, where = own.failure, folder if folder.is_dir() else folder.parent
     if wrong is not None:
-        yield CheckResult("parent", Verdict.FAILED, f"it does not verify itself ({wrong.about}: {wrong.why})")
+        yield failed("parent", f"it does not verify itself ({wrong.about}: {wrong.why})")
         return
     try:
-        problem = descent(certificate, own.certificate, files, placed(own.certificate, where, None))
+        parent = Certified(own.certificate, placed(own.certificate, where, None))
+        problem = check.compare_parent(Certified(certificate, files), parent)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         problem = Problem(f"the files cannot be compared ({type(error).__name__})")
     right = f"verified first ({own.verdict}); computed again from its file, the table is the same"
-    yield finding(CheckOutcome("parent", problem, right))
+    yield CheckOutcome("parent", problem, right)
 
 
-def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckResult]:
+def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckOutcome]:
     """Make the whole plan again and compare every leaf of it."""
     if policy is None:
         return
     if policy.hash != certificate.policy_hash:
-        yield CheckResult("policy", Verdict.FAILED, "this is not the policy that the release was made under")
+        yield failed("policy", "this is not the policy that the release was made under")
         return
-    yield finding(
-        CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
-    )
+    yield CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -272,17 +304,15 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     told, planned = gate_of(certificate.steps), policy.gate
     if (told is None) != (planned is None) or (planned and told and not told.follows(planned)):
         return Problem("the policy asks for another consent, or for none")
-    made = made.gated(None).led_by(*steps_around(certificate.steps))
+    made = replace(made, steps=own_steps(made.steps)).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.guarantee, made.claims) == stated
     known = same and columns == encode(certificate.schema.columns)
     return None if known else Problem("the plan made from it has other steps, guarantees, claims or columns")
 
 
-def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckResult]:
+def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckOutcome]:
     if ledger is None:
-        yield CheckResult(
-            "ledger", Verdict.UNKNOWN, "no ledger was given: that the charge was made, and what came since"
-        )
+        yield undecided("ledger", "no ledger was given: that the charge was made, and what came since")
         return
     try:
         problem = _charge(certificate, ledger)
@@ -290,7 +320,7 @@ def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckRe
         problem = str(error)
     place = certificate.ledger.sequence
     right = f"entry {place} is the charge of this release; the chain is whole"
-    yield CheckResult("ledger", Verdict.FAILED if problem else Verdict.PASSED, problem or right)
+    yield failed("ledger", problem) if problem else passed("ledger", right)
 
 
 def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
@@ -331,21 +361,21 @@ def _came_of(certificate: Certificate) -> tuple[str, str]:
 _OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
 
 
-def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckResult]:
+def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckOutcome]:
     if certificate.signature is None:
         if trusted is None:
-            yield CheckResult("signature", Verdict.UNKNOWN, "the certificate is not signed: who made it")
+            yield undecided("signature", "the certificate is not signed: who made it")
         else:
             public_key(trusted)  # which refuses a file that holds none
-            yield CheckResult("signature", Verdict.FAILED, "a key was given, and the certificate is not signed")
+            yield failed("signature", "a key was given, and the certificate is not signed")
         return
     problem = check_signature(certificate, trusted)
     if problem is not None:
-        yield CheckResult("signature", Verdict.FAILED, problem)
+        yield failed("signature", problem)
     elif trusted is None:
-        yield CheckResult("signature", Verdict.UNKNOWN, "it is intact; whose key it is must be learned elsewhere")
+        yield undecided("signature", "it is intact; whose key it is must be learned elsewhere")
     else:
-        yield CheckResult("signature", Verdict.PASSED, "signed by the key that was given")
+        yield passed("signature", "signed by the key that was given")
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:

@@ -61,8 +61,8 @@ def test_other_columns_than_the_quasi_identifiers_and_people_with_rows_are_found
         replace(statement, roles={**statement.roles, "bought": "sensitive"}),
         replace(
             statement,
-            grounds=replace(
-                statement.grounds, guarantee=replace(statement.grounds.guarantee, unit=Unit(Kind.PERSON, column="id"))
+            basis=replace(
+                statement.basis, guarantee=replace(statement.basis.guarantee, unit=Unit(Kind.PERSON, column="id"))
             ),
         ),
     ):

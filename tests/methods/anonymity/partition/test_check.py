@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from incrowd.core.statement import Statement
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.methods.anonymity.partition import check
 from incrowd.methods.anonymity.partition.steps import ChooseCuts
 from incrowd.methods.outcomes.anonymized import Partitioned
-from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed
@@ -66,7 +66,7 @@ def test_cuts_of_other_columns_than_the_released_ones_are_found(statement: State
 
 
 def test_replaced_rows_have_no_proof(statement: Statement) -> None:
-    guarantee = replace(statement.grounds.guarantee, unit=Unit(adjacency=Adjacency.REPLACE))
-    problem = check.contradiction(replace(statement, grounds=replace(statement.grounds, guarantee=guarantee)))
+    guarantee = replace(statement.basis.guarantee, unit=Unit(adjacency=Adjacency.REPLACE))
+    problem = check.contradiction(replace(statement, basis=replace(statement.basis, guarantee=guarantee)))
     assert problem is not None
     assert "proved for units of one row" in problem.text

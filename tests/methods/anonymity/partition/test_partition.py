@@ -16,11 +16,10 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.partition.method import PrivatePartition
-from incrowd.methods.crowds.parameters import Target
 
 AGE = Column("age", Role.QUASI, Type.INTEGER, Flat(Numbers(0, 99)))
 SCHEMA = Schema((AGE, Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(("flu", "gout"))))))
-METHOD = PrivatePartition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), Fraction(1, 10))
+METHOD = PrivatePartition(Fraction(1, 2), epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
 
 
 def test_the_loss_is_that_of_the_cuts_and_of_the_sampled_suppression() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from incrowd.core.statement import Statement
 from incrowd.methods.anonymity.scheme import check
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed
@@ -38,7 +38,7 @@ def test_a_released_file_holds_and_reads_back(statement: Statement, file: Path) 
 
 
 def test_a_choice_that_moves_less_than_a_person_can_is_found(statement: Statement) -> None:
-    sensitivity = statement.grounds.need(ChooseLevels).sensitivity
+    sensitivity = statement.basis.need(ChooseLevels).sensitivity
     assert check.contradiction(statement) is None
     forged = check.contradiction(with_step(statement, ChooseLevels, sensitivity=sensitivity // 2))
     assert forged is not None

@@ -29,7 +29,6 @@ from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.scheme.method import Scheme
 from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
-from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.slow_accountant import derive
 from tests.plans import steps_json
@@ -41,7 +40,7 @@ ZIP = Column("zip", Role.QUASI, hierarchy=Prefix(Text(), (2, 1)))
 SCHEMA = Schema((CITY, SEX))
 CHOICES = {"city": range(3), "sex": range(2)}
 DELTA = Fraction(1, 10**6)
-SCHEME = Scheme(Fraction(1, 10), Target(DELTA, Fraction(1)), rate=Fraction(1, 10))
+SCHEME = Scheme(Fraction(1, 10), epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10))
 
 
 def scores_of(rows: tuple[tuple[str, str], ...], k: int, rate: Fraction) -> list[int]:
@@ -119,7 +118,7 @@ def test_choice_and_release_together_never_cost_a_person_more_than_the_target(
 ) -> None:
     """With two rows of a person, a target of 1 was missed: the release alone kept it."""
     several = Schema((Column("id", Role.IDENTIFIER), CITY), Unit(Kind.PERSON, column="id", max_rows=rows))
-    plan = Scheme(Fraction(choosing), Target(DELTA, Fraction(1)), **given_).plan(several)
+    plan = Scheme(Fraction(choosing), epsilon=Fraction(1), delta=DELTA, **given_).plan(several)
     assert 0.5 < plan.numbers["epsilon"] <= 1
     derived = derive(plan.guarantee.loss, plan.unit, plan.numbers["epsilon"], DELTA)
     assert derived is not None
@@ -129,19 +128,20 @@ def test_choice_and_release_together_never_cost_a_person_more_than_the_target(
 def test_replaced_people_keep_the_target_too() -> None:
     unit = Unit(Kind.PERSON, Adjacency.REPLACE, "id", 2)
     schema = Schema((Column("id", Role.IDENTIFIER), CITY), unit)
-    plan = Scheme(Fraction(1, 4), Target(DELTA, Fraction(1)), rate=Fraction(1, 10)).plan(schema)
+    plan = Scheme(Fraction(1, 4), epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10)).plan(schema)
     assert plan.numbers["epsilon"] <= 1
 
 
 def test_what_is_released_has_the_k_that_was_solved_behind_the_choice() -> None:
-    scheme = Scheme(Fraction(1, 2), Target(DELTA, Fraction(1)), rate=Fraction(1, 10))
-    assert scheme.parameters(Unit()).k == 10 > Safe(target=scheme.target, rate=scheme.rate).parameters(Unit()).k
+    scheme = Scheme(Fraction(1, 2), epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10))
+    alone = Safe(epsilon=scheme.epsilon, delta=scheme.delta, rate=scheme.rate)
+    assert scheme.parameters(Unit()).k == 10 > alone.parameters(Unit()).k
     assert scheme._solved({}, Unit()).k == 10
 
 
 def test_a_choice_that_costs_the_whole_target_is_refused() -> None:
     with pytest.raises(Infeasible, match="the choice alone costs epsilon 1"):
-        Scheme(Fraction(1), Target(DELTA, Fraction(1)), rate=Fraction(1, 10)).plan(SCHEMA)
+        Scheme(Fraction(1), epsilon=Fraction(1), delta=DELTA, rate=Fraction(1, 10)).plan(SCHEMA)
 
 
 def test_people_with_several_rows_move_scores_by_as_many_steps() -> None:
@@ -174,27 +174,27 @@ def test_what_was_drafted_from_rows_leaves_k_anonymity() -> None:
     ],
 )
 def test_bad_parameters_are_refused(change: dict[str, Fraction], told: str) -> None:
-    given = {"choosing": Fraction(1, 10), "target": Target(DELTA, Fraction(1)), "rate": Fraction(1, 10)} | change
+    given = {"choosing": Fraction(1, 10), "epsilon": Fraction(1), "delta": DELTA, "rate": Fraction(1, 10)} | change
     with pytest.raises(InvalidParameter, match=told):
         Scheme(**given)  # type: ignore[arg-type]
 
 
 def test_levels_that_are_not_there_and_too_many_of_them_are_refused() -> None:
-    target, rate = Target(DELTA, Fraction(1)), Fraction(1, 10)
+    loss: Any = {"epsilon": Fraction(1), "delta": DELTA, "rate": Fraction(1, 10)}
     with pytest.raises(InvalidParameter, match="not a released column"):
-        Scheme(Fraction(1), target, rate, lowest={"town": 1}).plan(SCHEMA)
+        Scheme(Fraction(1), **loss, lowest={"town": 1}).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="run from 1 to 3"):
-        Scheme(Fraction(1), target, rate, lowest={"zip": 0}).plan(Schema((ZIP,)))
+        Scheme(Fraction(1), **loss, lowest={"zip": 0}).plan(Schema((ZIP,)))
     many = Schema(tuple(Column(f"c{n}", hierarchy=Flat(Categories(("a", "b")))) for n in range(15)))
     with pytest.raises(InvalidParameter, match="32,768 combinations"):
-        Scheme(Fraction(1), target, rate).plan(many)
+        Scheme(Fraction(1), **loss).plan(many)
 
 
 def test_a_clear_winner_is_chosen_and_released_at_its_levels() -> None:
     """Two thousand people in each city and sex: nothing needs to be made coarser."""
     cities, sexes = ["Oslo", "Bergen", "Rome"] * 2000, ["F", "M"] * 3000
     table = Table(SCHEMA, Batches(pa.table({"city": cities, "sex": sexes})), LocalEngine())
-    released = Scheme(Fraction(2), Target(DELTA, Fraction(3)), Fraction(1, 10)).release(table, SystemCoins())
+    released = Scheme(Fraction(2), epsilon=Fraction(3), delta=DELTA, rate=Fraction(1, 10)).release(table, SystemCoins())
     assert released.counts.levels == {"city": 0, "sex": 0}
     assert released.evidence(SCHEMA.unit, private=True)["levels"] == {"city": 0, "sex": 0}
     assert int(released.counts.counts.min()) >= 8

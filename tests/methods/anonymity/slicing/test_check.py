@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from incrowd.core.statement import Statement
 from incrowd.core.steps.samples import SecretSample
 from incrowd.methods.anonymity.slicing import check
 from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.anonymity.slicing.steps import ChooseGroups, Drawing, FreshSamples, PublishTables
 from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.verifier.statement import Statement
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.released import release_into
@@ -110,8 +110,8 @@ def test_steps_that_are_told_better_than_they_were_contradict_each_other(
 
 def test_one_sample_does_not_serve_for_several_tables() -> None:
     statement = stated(GIVEN)
-    rate = statement.grounds.need(FreshSamples).rate
+    rate = statement.basis.need(FreshSamples).rate
     steps = tuple(SecretSample(rate) if isinstance(step, FreshSamples) else step for step in statement.steps)
-    problem = check.contradiction(replace(statement, grounds=replace(statement.grounds, steps=steps)))
+    problem = check.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
     assert problem is not None
     assert "how many samples" in problem.text

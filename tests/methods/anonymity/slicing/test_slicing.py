@@ -22,7 +22,6 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter, Refused, SampleReused
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
-from incrowd.methods.crowds.parameters import Target
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import ScriptedCoins, SeededCoins
@@ -34,8 +33,8 @@ CITY = Column("city", Role.QUASI, hierarchy=tree({"north": ["Oslo", "Bergen"], "
 ILL = Column("ill", Role.SENSITIVE, hierarchy=Flat(Categories(("flu", "none"))), missing=Missing.DROP)
 SCHEMA = Schema((SEX, CITY, ILL))
 DELTA, HALF = Fraction(1, 10**4), Fraction(1, 2)
-GIVEN = Slicing((("sex", "ill"), ("city",)), Target(DELTA), HALF, 20, {"city": 1})
-AUTO = Slicing("auto", Target(DELTA), HALF, 20, {"city": 1}, choosing=HALF, size=2)
+GIVEN = Slicing((("sex", "ill"), ("city",)), delta=DELTA, rate=HALF, k=20, levels={"city": 1})
+AUTO = Slicing("auto", delta=DELTA, rate=HALF, k=20, levels={"city": 1}, choosing=HALF, size=2)
 ROWS = text_table(
     {"sex": ["F", "M", "F", "M"] * 100, "city": ["Oslo", "Rome"] * 200, "ill": ["flu", "none", "flu", None] * 100}
 )
@@ -85,7 +84,7 @@ def test_each_table_is_the_safe_release_of_its_columns() -> None:
     assert [table.schema.names for table in sliced.tables] == [["sex", "ill"], ["city"]]
     for part in sliced.tables:
         schema = Schema(tuple(column for column in SCHEMA.columns if column.name in part.schema.names))
-        safe = Safe({"city": 1} if "city" in part.schema.names else {}, Target(DELTA), HALF, 20)
+        safe = Safe({"city": 1} if "city" in part.schema.names else {}, delta=DELTA, rate=HALF, k=20)
         assert tuples(part.to_arrow()) == tuples(
             safe.release(table(schema=schema), ScriptedCoins(range(0, 400, 2))).to_arrow()
         )
@@ -104,7 +103,7 @@ def test_a_row_that_one_table_leaves_out_is_in_the_other() -> None:
 
 def test_tables_of_one_release_are_its_marginals() -> None:
     joint = replace(GIVEN, sample="joint")
-    whole = Safe({"city": 1}, Target(DELTA), HALF, 20).release(table(), SeededCoins(4)).to_arrow()
+    whole = Safe({"city": 1}, delta=DELTA, rate=HALF, k=20).release(table(), SeededCoins(4)).to_arrow()
     sliced = joint.release(table(), SeededCoins(4))
     for part in sliced.tables:
         assert tuples(part.to_arrow()) == tuples(whole.select(part.schema.names))

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.methods.anonymity.syntactic import check, demands
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.verifier.statement import CheckOutcome, Statement
+from incrowd.verifier.check import CheckOutcome
 from tests.methods.anonymity.syntactic.patients import (
     EVERYTHING,
     LOCAL,
@@ -142,7 +143,7 @@ def test_roles_decide_who_can_be_looked_up_and_what_is_sensitive(statement: Stat
 
 
 def test_other_columns_than_the_released_ones_are_found(statement: Statement) -> None:
-    recode = statement.grounds.need(Recode)
+    recode = statement.basis.need(Recode)
     problem = check.contradiction(with_step(statement, Recode, columns=recode.columns[:1]))
     assert problem is not None
     assert problem.text == "the recoded columns are not the released ones"

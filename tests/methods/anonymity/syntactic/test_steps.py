@@ -24,7 +24,7 @@ from incrowd.methods.anonymity.local import check as local
 from incrowd.methods.anonymity.mondrian import check as mondrian
 from incrowd.methods.anonymity.suppression import check as suppression
 from incrowd.methods.anonymity.suppression.steps import LeaveOutCells
-from incrowd.verifier.statement import in_order
+from incrowd.verifier.check import in_order
 from tests.contract.examples import POLICIES
 from tests.methods.anonymity.syntactic.patients import EVERYTHING, LOCAL, MONDRIAN, SUPPRESSED, planned
 from tests.policies import changed

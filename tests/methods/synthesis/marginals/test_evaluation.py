@@ -32,7 +32,8 @@ SIZES = (2, 3, 2, 4)
 PAIRS = list(combinations(range(4), 2))
 MODEL = {
     "method": "marginals",
-    "target": {"epsilon": 3, "delta": "1e-6"},
+    "epsilon": 3,
+    "delta": "1e-6",
     "levels": {"zip": 2, "age": 1},
     "errors": "tables",
 }

@@ -93,7 +93,7 @@ def test_drawing_is_unbiased_and_keeps_independence() -> None:
     assert np.allclose(counts / 400, 10 * np.outer([0.3, 0.7], [0.45, 0.55]), atol=0.6)
 
 
-MODEL = {"method": "marginals", "target": {"epsilon": 3, "delta": "1e-6"}, "levels": {"zip": 2, "age": 1}}
+MODEL = {"method": "marginals", "epsilon": 3, "delta": "1e-6", "levels": {"zip": 2, "age": 1}}
 
 
 def test_numbers_are_drawn_inside_their_bounds_and_rows_can_be_drawn_again(tmp_path: Path) -> None:
@@ -138,7 +138,8 @@ def test_tables_of_a_model_agree_even_where_nothing_but_noise_was_measured() -> 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"release__target": {"delta": "1e-6"}}, "epsilon above 0"),
+        ({"release__epsilon": 0}, "epsilon above 0"),
+        ({"release__epsilon": None}, "epsilon is missing|epsilon: "),
         ({"release__levels": {"zip": 0}}, "not declared"),
         ({"release__workload": [["sex"]]}, "two to four"),
         ({"release__workload": [["sex", "height"]]}, "not released"),

@@ -23,7 +23,7 @@ from incrowd.workflows.release.publish import Destination, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 
-MODEL = {"method": "marginals", "target": {"epsilon": 3, "delta": "1e-6"}, "levels": {"zip": 2, "age": 1}}
+MODEL = {"method": "marginals", "epsilon": 3, "delta": "1e-6", "levels": {"zip": 2, "age": 1}}
 PREGNANT: dict[str, Any] = {
     "incrowd": 1,
     "dataset": {"name": "births"},
@@ -34,7 +34,8 @@ PREGNANT: dict[str, Any] = {
     },
     "release": {
         "method": "marginals",
-        "target": {"epsilon": "0.2", "delta": "1e-6"},
+        "epsilon": "0.2",
+        "delta": "1e-6",
         "zeros": [{"sex": "M", "pregnant": ["yes", "other", "missing"]}],
         "total": 400,
     },
@@ -117,7 +118,7 @@ def test_a_forged_model_is_found(forge: Callable[[Any], object], words: str, fol
     certificate = read_certificate(folder)
     files = (folder / "data.csv", tmp_path / "model.json")
     assert file_of(files[1]).sha256 not in {file.sha256 for file in certificate.outputs}
-    problems = [look.problem for look in check_of("tree").looks(statement_of(certificate), files)]
+    problems = [look.problem for look in check_of("tree").inspect(statement_of(certificate), files)]
     assert any(problem is not None and words in problem.text for problem in problems)
 
 

@@ -31,7 +31,7 @@ HOMES: dict[str, Any] = {
         "owns": {"categories": ["no", "yes"], "outside": "drop"},
         "rent": {"type": "integer", "bounds": [0, 1999], "hierarchy": {"intervals": [500]}, "missing": "class"},
     },
-    "release": {"method": "marginals", "target": {"epsilon": 3, "delta": "1e-6"}, "levels": {"rent": 1}},
+    "release": {"method": "marginals", "epsilon": 3, "delta": "1e-6", "levels": {"rent": 1}},
 }
 NEVER = {
     "zeros": [

@@ -19,8 +19,8 @@ from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import BY_LOOK, LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.suppression import Suppress
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused, SourceUnreadable
+from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE
-from incrowd.verifier.statement import Verdict
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.plan.preview.chosen_policy import ChosenPolicy, replaced
 from incrowd.workflows.plan.preview.preview import PreviewResult, look
@@ -246,7 +246,7 @@ def test_a_look_at_too_few_rows_says_that_it_was_useless(tmp_path: Path) -> None
 def test_people_with_two_rows_are_looked_at_and_released(tmp_path: Path) -> None:
     people = pa.array([f"p{n // 2}" for n in range(ROWS.num_rows)])
     unit = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
-    target = {"release__target": {"epsilon": 3, "delta": "1e-5"}, "budget": {"epsilon": 4, "delta": "1e-4"}}
+    target = {"release__epsilon": 3, "release__delta": "1e-5", "budget": {"epsilon": 4, "delta": "1e-4"}}
     policy = with_ledger(POLICY, tmp_path, **unit, **target, dataset__population=3000)
     rows = ROWS.append_column("id", people)
     shown = look(rows, policy, "0.5")

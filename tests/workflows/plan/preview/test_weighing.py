@@ -35,7 +35,7 @@ SMALL: dict[str, Any] = {
     "incrowd": 1,
     "dataset": {"name": "small"},
     "columns": {"id": {"role": "identifier"}, "sex": {"categories": ["F", "M"]}, "home": {"categories": ["a", "b"]}},
-    "release": {"method": "safe", "rate": "1/2", "k": 2, "target": {"delta": "1/2"}},
+    "release": {"method": "safe", "rate": "1/2", "k": 2, "delta": "1/2"},
     "budget": {"epsilon": 9, "delta": "0.9"},
 }
 CELLS = tuple(itertools.product("FM", "ab"))

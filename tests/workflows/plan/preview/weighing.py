@@ -32,7 +32,8 @@ SURVEY: dict[str, Any] = {
         "method": "safe",
         "levels": {"age": 1, "town": 1},
         "rate": "1/2",
-        "target": {"epsilon": 1, "delta": "1e-6"},
+        "epsilon": 1,
+        "delta": "1e-6",
     },
     "budget": {"epsilon": 3, "delta": "1e-4"},
 }

@@ -6,7 +6,7 @@ from incrowd.core.steps.rows import Arrange, KeepRows, Recode
 from incrowd.core.steps.step import Step
 from incrowd.methods.anonymity.full_domain.steps import CutLevels
 from incrowd.methods.anonymity.syntactic.check import CLAIMS, contradiction, hidden, looks, recount, reopen
-from incrowd.verifier.statement import maybe, one
+from incrowd.verifier.check import maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "hidden", "looks", "recount", "reopen"]
 

@@ -13,6 +13,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Step
 from incrowd.criteria.itemsets import KmClaim
@@ -20,7 +21,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.itemsets.output import ItemTable
 from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, one
+from incrowd.verifier.check import CheckOutcome, Problem, one
 
 STEPS: tuple[type[Step], ...] = (Recode, CutItems, ArrangeSets)
 CLAIMS: tuple[type[Claim], ...] = (KmClaim, Pseudonymity)
@@ -29,8 +30,8 @@ ORDER = (one(Recode), one(CutItems), one(ArrangeSets))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that the cut is of other columns than people can be looked up by, or about people with rows, or None."""
-    cut, quasi = statement.grounds.need(CutItems), statement.of_role(Role.QUASI)
-    if statement.grounds.unit.column is not None:
+    cut, quasi = statement.basis.need(CutItems), statement.of_role(Role.QUASI)
+    if statement.basis.unit.column is not None:
         return Problem("items of one person stand in one row: the unit has no column")
     if cut.items not in quasi or cut.columns != tuple(name for name in quasi if name != cut.items):
         return Problem("the columns of the cut are not the quasi-identifiers")
@@ -43,7 +44,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
     columns = columns_in(statement, file)
     yield columns
     if columns.problem is None:
-        cut = statement.grounds.need(CutItems)
+        cut = statement.basis.need(CutItems)
         yield rarity(cut, open_source(str(file)).batches([*cut.columns, cut.items]))
 
 
@@ -61,12 +62,12 @@ def recount(statement: Statement, output: Output) -> Problem | None:
     """Return that some combination of items is rare in an output in memory, or None."""
     if not isinstance(output, ItemTable):
         return Problem("it is not a table of item sets")
-    return rarity(statement.grounds.need(CutItems), output.batches()).problem
+    return rarity(statement.basis.need(CutItems), output.batches()).problem
 
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> ItemTable:
     """Count the published file, as anyone can; every column is text."""
-    cut = statement.grounds.need(CutItems)
+    cut = statement.basis.need(CutItems)
     return ItemTable(reopen_table(statement, files[0], cut.columns), cut.items, cut.separator, cut.m)
 
 

@@ -123,7 +123,7 @@ class Itemsets:
         )
         return (self._recode(schema, column), cut, ArrangeSets())
 
-    def release(self, table: Table, coins: Coins) -> ItemTable:  # noqa: ARG002 (nothing here is random)
+    def release(self, table: Table, coins: Coins) -> ItemTable:
         """Read the rows once, cut the hierarchy of the items, and show every row's items as nodes of the cut."""
         column, tree = self.column(table.schema), ItemTree.of(self.column(table.schema))
         baskets = self.baskets(table)
@@ -250,8 +250,10 @@ class Baskets:
         sets, kept = read_sets(batch.column(self.column.name), self.column)
         recodings = () if self.cells is None else self.cells.recodings
         codes = [
-            each.codes(batch.column(each.column.name)) if each.needs_rows else np.zeros(len(batch), np.int32)
-            for each in recodings
+            recoding.codes(batch.column(recoding.column.name))
+            if recoding.needs_rows
+            else np.zeros(len(batch), np.int32)
+            for recoding in recodings
         ]
         for column in codes:
             kept &= column >= 0

@@ -12,7 +12,7 @@ from incrowd.methods.anonymity.itemsets.steps import CutItems
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {
     "rows": "Rows published",
@@ -25,7 +25,7 @@ EVIDENCE = {
 
 def description(statement: Statement) -> Description:
     """Return which combinations of items are not rare, and how many rows are alone."""
-    rows, cut = int(statement.evidence["rows"]), statement.grounds.need(CutItems)
+    rows, cut = int(statement.evidence["rows"]), statement.basis.need(CutItems)
     if rows == 0:
         return EMPTY
     full = (

@@ -52,15 +52,15 @@ class CutItems(Step):
             f"{self.suppression}. This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - one row holds all items of one person
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
         return StepGuarantee(Syntactic(KmClaim.kind, (("k", str(self.k)), ("m", str(self.m)))), (BECAUSE,), ASSUMES)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that no combination of a few items is rare."""
-        return (self.criterion.claim(self.separator, self.columns, grounds.unit),)
+        return (self.criterion.claim(self.separator, self.columns, basis.unit),)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from incrowd.core.claims.crowds import Anonymity, Pseudonymity
 from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
+from incrowd.core.statement import Statement
 from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.rows import KeepRows, Recode
 from incrowd.core.steps.samples import SecretSample
@@ -23,8 +24,8 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.partition.steps import ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.outcomes.anonymized import Partitioned
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, ChooseCuts, SecretSample, Recode, SuppressChosen, ArrangeBoxes)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)
@@ -33,7 +34,7 @@ ORDER = (maybe(KeepRows), one(ChooseCuts), one(SecretSample), one(Recode), one(S
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that other columns are recoded or cut than released, or that the cuts are proved for nobody here."""
-    unit, cuts = statement.grounds.unit, statement.grounds.need(ChooseCuts)
+    unit, cuts = statement.basis.unit, statement.basis.need(ChooseCuts)
     if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
         return Problem("it is proved for units of one row, added or removed, and for no others")
     if cuts.depth < 1 or not cuts.columns or cuts.columns != statement.of_role(Role.QUASI):
@@ -54,7 +55,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
     """Return that some tuple of an output in memory is rare, or None."""
     if not isinstance(output, Partitioned):
         return Problem("it is not a table in boxes")
-    rare = len(output.counts) and int(output.counts.min()) < statement.grounds.need(SuppressChosen).k
+    rare = len(output.counts) and int(output.counts.min()) < statement.basis.need(SuppressChosen).k
     return Problem("some tuple occurs too rarely") if rare else None
 
 

@@ -27,7 +27,7 @@ from incrowd.methods.anonymity.partition.boxes import Box, Growth, leaf_of
 from incrowd.methods.anonymity.partition.steps import DEEPEST, ArrangeBoxes, ChooseCuts
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
-from incrowd.methods.crowds.parameters import Parameters, Target, charged
+from incrowd.methods.crowds.parameters import Parameters, charged
 from incrowd.methods.outcomes.anonymized import Partitioned
 from incrowd.methods.person_rows import row_limits
 
@@ -59,7 +59,8 @@ class PrivatePartition:
     boxes read all rows, never the sample that is released, whose counts would be tied to them.  Labels are a function
     of g and the tuple.  ∎
 
-    >>> partition = PrivatePartition(Fraction(1, 2), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> chosen = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6), "rate": Fraction(1, 10)}
+    >>> partition = PrivatePartition(Fraction(1, 2), **chosen)
     >>> partition.parameters(Unit()).k
     8
     """
@@ -67,7 +68,8 @@ class PrivatePartition:
     name: ClassVar[str] = "partition"
 
     choosing: Fraction
-    target: Target
+    delta: Fraction
+    epsilon: Fraction | None = None
     rate: Fraction | None = None
     k: int | None = None
     depth: int = 6
@@ -145,7 +147,7 @@ class PrivatePartition:
 
     @property
     def _safe(self) -> Safe:
-        return Safe(self.levels, self.target, self.rate, self.k)
+        return Safe(self.levels, self.epsilon, self.delta, self.rate, self.k)
 
 
 def fill_boxes(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int) -> Partitioned:

@@ -18,6 +18,7 @@ from incrowd.core.claims.privacy import (
 )
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
+from incrowd.core.statement import Statement
 from incrowd.core.steps.choices import LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.rows import KeepRows, Order, Recode
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
@@ -27,8 +28,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of, values_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 SAMPLES = (EveryRow, SecretSample, DrawnBefore, DrawnHere)
 STEPS: tuple[type[Step], ...] = (LevelsByLook, KeepRows, *SAMPLES, Recode, Suppress, SuppressAfterLook, Order)
@@ -55,11 +56,11 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that other columns are recoded than released, or that crowds hang on a look that is not told; or None."""
-    grounds = statement.grounds
-    looked, after = grounds.find(LevelsByLook), grounds.find(SuppressAfterLook)
-    if (looked is None) != (after is None) or (looked and grounds.find(SecretSample) is None):
+    basis = statement.basis
+    looked, after = basis.find(LevelsByLook), basis.find(SuppressAfterLook)
+    if (looked is None) != (after is None) or (looked and basis.find(SecretSample) is None):
         return Problem("levels by a private look, and suppression behind it on a secret sample, go together")
-    same = grounds.need(Recode).names == statement.released
+    same = basis.need(Recode).names == statement.released
     return None if same else Problem("the recoded columns are not the released ones")
 
 
@@ -72,7 +73,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
 
 def crowds(statement: Statement, smallest: int | None) -> CheckOutcome:
     """Hold the rarest tuple of a file against k, and against the evidence."""
-    k = statement.grounds.need(Suppress).k
+    k = statement.basis.need(Suppress).k
     size = "there are no rows" if smallest is None else f"the rarest tuple occurs {smallest} times"
     problem = None
     if smallest is not None and smallest < k:
@@ -87,7 +88,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
     if not isinstance(output, Microdata):
         return Problem("it is not microdata")
     counts = output.counts.counts
-    rare = len(counts) and int(counts.min()) < statement.grounds.need(Suppress).k
+    rare = len(counts) and int(counts.min()) < statement.basis.need(Suppress).k
     return Problem("some tuple occurs too rarely") if rare else None
 
 
@@ -99,11 +100,11 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Microdata:
 
 def _columns(statement: Statement, file: Path) -> Problem | None:
     """Return that a file has other columns than the released ones, or weights that are not 1/rate, or None."""
-    weighted = statement.grounds.need(Order).weights
+    weighted = statement.basis.need(Order).weights
     if columns_of(file) != (*statement.released, *([WEIGHT] if weighted else [])):
         return Problem("the file's columns are not those that the certificate says are released")
     if weighted:
-        weight = float(1 / statement.grounds.need(SecretSample).rate)
+        weight = float(1 / statement.basis.need(SecretSample).rate)
         if any(float(each) != weight for each in values_of(file, WEIGHT)):
             return Problem("some weight is not 1/rate: a weight must tell nothing about anyone")
     return None

@@ -45,7 +45,7 @@ class Safe:
 
     Source: Li, Qardaji & Su 2010 (SDGS, Theorem 1); Gehrke, Hay, Lui & Pass 2012 (Example 1, Theorem 1).
 
-    >>> safe = Safe(target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> safe = Safe(epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
     >>> safe.parameters(Unit()).k
     8
     """
@@ -53,7 +53,8 @@ class Safe:
     name: ClassVar[str] = "safe"
 
     levels: Mapping[str, int] = field(default_factory=dict)
-    target: Target | None = None
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
     rate: Fraction | None = None
     k: int | None = None
     weights: bool = False
@@ -67,20 +68,25 @@ class Safe:
             raise InvalidParameter("the rate lies above 0 and at most at 1; below 1 there is a secret sample.")
         if self.target is None and not (self.unsampled and self.k is not None):
             raise InvalidParameter(
-                "method safe needs target: {delta: …}, with epsilon or with both k and rate. "
-                "Only at rate 1, which guarantees no differential privacy, is k enough."
+                "method safe needs delta and two of epsilon, k and rate. Only at rate 1, which guarantees no "
+                "differential privacy, is k enough."
             )
         if self.weights and self.unsampled:
             raise InvalidParameter("at rate 1 every weight is 1: leave weights out.")
         if self.robust is not None and (self.rate is not None or self.weights or self.target is None):
             raise InvalidParameter(
-                "robust says that the rows are a sample already: leave rate and weights out, and give target: {delta}."
+                "robust says that the rows are a sample already: leave rate and weights out, and give delta."
             )
         if self.chosen is not None and (self.unsampled or self.robust is not None):
             raise InvalidParameter(
                 "levels chosen by a private look need a secret sample: without one, or with robust, crowds are "
                 "guaranteed, and who stands in which would hang on the rows. Give a rate below 1, or leave chosen out."
             )
+
+    @property
+    def target(self) -> Target | None:
+        """ε and δ as one value; None without δ."""
+        return Target.of(self.epsilon, self.delta)
 
     @property
     def unsampled(self) -> bool:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.core.schema import Schema
+    from incrowd.core.statement import Statement
     from incrowd.methods.outcomes.microdata import Microdata
-    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "comparison", "description", "picture"]
 
@@ -38,7 +38,7 @@ def picture(statement: Statement, output: Microdata) -> Markup | None:  # noqa: 
 
 def comparison(statement: Statement, output: Microdata, schema: Schema) -> BeforeAndAfter:
     """Return how the released rows are compared with the original ones, recoded to the same levels."""
-    sample, recode = statement.grounds.find(SecretSample), statement.grounds.need(Recode)
+    sample, recode = statement.basis.find(SecretSample), statement.basis.need(Recode)
     levels = {column.column: int(column.level) for column in recode.columns}
     return BeforeAndAfter(output.counts, Cells.of(schema, levels), Fraction(1) if sample is None else sample.rate)
 

@@ -8,13 +8,14 @@ from fractions import Fraction
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Pseudonymity
 from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.statement import Statement
 from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.rows import KeepRows, Recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.methods.anonymity.safe import check as safe
 from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
-from incrowd.verifier.statement import Problem, Statement, maybe, one
+from incrowd.verifier.check import Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (ChooseLevels, KeepRows, SecretSample, Recode, SuppressChosen, OrderChosen)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy, Anonymity, Pseudonymity)
@@ -28,13 +29,13 @@ _MOST_TRIED = 2**12
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that other columns are recoded than released, or that the choice was less sensitive than it can be."""
-    return safe.contradiction(statement) or _insensitive(statement.grounds)
+    return safe.contradiction(statement) or _insensitive(statement.basis)
 
 
-def _insensitive(grounds: ClaimBasis) -> Problem | None:
+def _insensitive(basis: ClaimBasis) -> Problem | None:
     """Return that one person can move the worth of a recoding by more than the step of the choice says."""
-    k, rate = grounds.need(SuppressChosen).k, grounds.need(SecretSample).rate
-    if grounds.need(ChooseLevels).sensitivity < _DETAIL * least_width(k, rate) * grounds.unit.max_rows:
+    k, rate = basis.need(SuppressChosen).k, basis.need(SecretSample).rate
+    if basis.need(ChooseLevels).sensitivity < _DETAIL * least_width(k, rate) * basis.unit.max_rows:
         return Problem("one person can move the worth of a recoding by more than the steps say")
     return None
 

@@ -39,7 +39,7 @@ class Scheme:
     """Safe microdata at levels that were chosen for this table, by a selection that is private itself.
 
     Guarantee: (ε, δ)-differential privacy, ε being what the private choice of levels and the sampled suppression cost
-    together, the target if one is given at most; k-anonymity of the output.  No crowd-blending: the crowds hang on a
+    together, at most `epsilon` where that is given; k-anonymity of the output.  No crowd-blending: the crowds hang on a
     choice that read the rows.
 
     Assumes: the coins stay secret; the candidate levels and all parameters were chosen without looking at the rows; one
@@ -53,7 +53,7 @@ class Scheme:
     a choice made on that sample would be tied to the counts it exposes.  Its score, the worth of a recoding, is moved
     by one row by at most DETAIL·most and by all rows in the same direction (`score`).  ∎
 
-    >>> scheme = Scheme(Fraction(1, 10), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> scheme = Scheme(Fraction(1, 10), epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
     >>> scheme.parameters(Unit()).k
     8
     """
@@ -61,7 +61,8 @@ class Scheme:
     name: ClassVar[str] = "scheme"
 
     choosing: Fraction
-    target: Target
+    delta: Fraction
+    epsilon: Fraction | None = None
     rate: Fraction | None = None
     k: int | None = None
     lowest: Mapping[str, int] = field(default_factory=dict)
@@ -76,8 +77,8 @@ class Scheme:
         self._safe({})
 
     def parameters(self, unit: Unit) -> Parameters:
-        """Return k, rate, ε and δ of the release at the chosen levels; with the choice it costs the target at most."""
-        return solve_behind(self.choosing, self.k, self.rate, self.target, unit)
+        """Return k, rate, ε and δ of the release at the chosen levels; with the choice it costs `epsilon` at most."""
+        return solve_behind(self.choosing, self.k, self.rate, Target(self.delta, self.epsilon), unit)
 
     def choices(self, schema: Schema) -> dict[str, range]:
         """Return for each released column the levels that may be chosen, known from the schema alone."""
@@ -131,7 +132,7 @@ class Scheme:
             ChooseLevels(self.choosing, math.prod(map(len, choices.values())), self._selection(unit).sensitivity),
             *keep_rows(unit),
             SecretSample(found.rate),
-            Recode(tuple(recoded(each, levels[each.column.name]) for each in cells.recodings)),
+            Recode(tuple(recoded(recoding, levels[recoding.column.name]) for recoding in cells.recodings)),
             SuppressChosen(found.k),
             OrderChosen(self.weights),
         )
@@ -153,9 +154,9 @@ class Scheme:
         return pick(self.choosing, sensitivity)
 
     def _safe(self, levels: Mapping[str, int]) -> Safe:
-        return Safe(levels, self.target, self.rate, self.k, self.weights)
+        return Safe(levels, self.epsilon, self.delta, self.rate, self.k, self.weights)
 
     def _solved(self, levels: Mapping[str, int], unit: Unit) -> Safe:
         """Return the release at these levels, with the k and the rate that were solved behind the choice."""
         found = self.parameters(unit)
-        return Safe(levels, Target(found.delta), found.rate, found.k, self.weights)
+        return Safe(levels, None, found.delta, found.rate, found.k, self.weights)

@@ -12,6 +12,7 @@ from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import ApproximatePrivacy, PublishedTheorem, Smooth, ZeroKnowledge
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import ClaimBasis, Step
@@ -33,8 +34,8 @@ from incrowd.methods.anonymity.slicing.steps import (
     SuppressJointly,
 )
 from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 _SAMPLES, _SUPPRESSIONS = (SecretSample, FreshSamples), (SuppressJointly, SuppressEach)
 STEPS: tuple[type[Step], ...] = (
@@ -67,7 +68,7 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that samples, groups or the choice of groups contradict each other or the released columns, or None."""
-    return safe.contradiction(statement) or _samples(statement.grounds) or _groups(statement) or _choice(statement)
+    return safe.contradiction(statement) or _samples(statement.basis) or _groups(statement) or _choice(statement)
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
@@ -100,17 +101,17 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Sliced:
     return Sliced(tuple(map(_table, files)), statement.released)
 
 
-def _samples(grounds: ClaimBasis) -> Problem | None:
+def _samples(basis: ClaimBasis) -> Problem | None:
     """Return that the steps speak of samples for each table in one place and of one sample in another, or None."""
-    fresh = grounds.need(PublishTables).sample is Drawing.FRESH
-    drawn = (type(grounds.need(SecretSample)), type(grounds.need(Suppress)))
+    fresh = basis.need(PublishTables).sample is Drawing.FRESH
+    drawn = (type(basis.need(SecretSample)), type(basis.need(Suppress)))
     same = drawn == ((FreshSamples, SuppressEach) if fresh else (SecretSample, SuppressJointly))
     return None if same else Problem("the steps do not agree on how many samples there are")
 
 
 def _groups(statement: Statement) -> Problem | None:
     """Return that groups which were given do not hold every released column once, or None."""
-    publish, chosen = statement.grounds.need(PublishTables), statement.grounds.find(ChooseGroups)
+    publish, chosen = statement.basis.need(PublishTables), statement.basis.find(ChooseGroups)
     if (publish.groups is None) != (chosen is not None):
         return Problem("the groups were neither given nor chosen, or both")
     if publish.tables < 2:
@@ -129,10 +130,10 @@ def _choice(statement: Statement) -> Problem | None:
     One row moves the association of two columns by less than 2, and a group of s columns has s·(s − 1)/2 pairs: most
     are kept together where as many groups as possible are full.
     """
-    choice, unit, columns = statement.grounds.find(ChooseGroups), statement.grounds.unit, len(statement.released)
+    choice, unit, columns = statement.basis.find(ChooseGroups), statement.basis.unit, len(statement.released)
     if choice is None:
         return None
-    if choice.size < 2 or math.ceil(columns / choice.size) != statement.grounds.need(PublishTables).tables:
+    if choice.size < 2 or math.ceil(columns / choice.size) != statement.basis.need(PublishTables).tables:
         return Problem("there are not as many tables as groups of that size take")
     full, left = divmod(columns, choice.size)
     pairs = full * choice.size * (choice.size - 1) // 2 + left * (left - 1) // 2
@@ -144,26 +145,26 @@ def _choice(statement: Statement) -> Problem | None:
 
 def _strange(statement: Statement, columns: list[tuple[str, ...]]) -> Problem | None:
     """Return that the tables have other columns than the groups that were given, or than groups that can be chosen."""
-    publish, released = statement.grounds.need(PublishTables), statement.released
+    publish, released = statement.basis.need(PublishTables), statement.released
     if publish.groups is not None:
         same = tuple(columns) == publish.groups
         return None if same else Problem("the columns of the tables are not those of the groups")
     once = sorted(name for names in columns for name in names) == sorted(released)
     ordered = all(list(names) == [name for name in released if name in names] for names in columns)
-    small = all(0 < len(names) <= statement.grounds.need(ChooseGroups).size for names in columns)
+    small = all(0 < len(names) <= statement.basis.need(ChooseGroups).size for names in columns)
     fits = once and ordered and small and len(columns) == publish.tables
     return None if fits else Problem("the tables do not hold every released column once")
 
 
 def _split(statement: Statement, rows: list[int]) -> Iterator[CheckOutcome]:
     """Where the steps tell of one release that was split, look whether the tables can be that: all have its rows."""
-    if statement.grounds.need(PublishTables).sample is Drawing.JOINT:
+    if statement.basis.need(PublishTables).sample is Drawing.JOINT:
         unlike = Problem("the tables have different numbers of rows, so they are not parts of one release")
         yield CheckOutcome("rows in the files", unlike if len(set(rows)) > 1 else None, "each table has as many rows")
 
 
 def _k(statement: Statement) -> int:
-    return statement.grounds.need(Suppress).k
+    return statement.basis.need(Suppress).k
 
 
 def _rows(file: Path) -> int:

@@ -197,7 +197,7 @@ class Grouping:
     ) -> tuple[Group, ...]:
         """Return the groups that a private selection chose."""
         candidates = list(self.candidates())
-        scores = [sum(int(associations[pair]) for pair in kept_together(each)) for each in candidates]
+        scores = [sum(int(associations[pair]) for pair in kept_together(candidate)) for candidate in candidates]
         return candidates[NoisyMax(choosing, self.sensitivity(unit)).release(np.array(scores, np.int64), coins)]
 
     def step(self, choosing: Fraction, unit: Unit) -> ChooseGroups:

@@ -72,7 +72,7 @@ class Slicing:
     more part.  Jointly: the tables are marginals of one safe release, hence post-processing, and a sum of counts of at
     least k is at least k.  ∎
 
-    >>> slicing = Slicing((("age",), ("sex", "zip")), Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> slicing = Slicing((("age",), ("sex", "zip")), Fraction(1, 10**6), Fraction(1), rate=Fraction(1, 10))
     >>> slicing.parameters(Unit(), 2).k
     8
     """
@@ -82,7 +82,8 @@ class Slicing:
     """Each released table holds some of the columns only."""
 
     groups: tuple[tuple[str, ...] | str, ...] | str
-    target: Target
+    delta: Fraction
+    epsilon: Fraction | None = None
     rate: Fraction | None = None
     k: int | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class Slicing:
             )
         if self.choosing is not None and self.choosing <= 0:
             raise InvalidParameter("choosing: the groups cost an epsilon above 0, such as 0.1.")
-        Safe(self.levels, self.target, self.rate, self.k)
+        Safe(self.levels, self.epsilon, self.delta, self.rate, self.k)
 
     @property
     def chosen(self) -> bool:
@@ -132,7 +133,7 @@ class Slicing:
 
     def parameters(self, unit: Unit, tables: int) -> Parameters:
         """Return k, rate, ε and δ of so many tables together; a choice of groups costs `choosing` beside them."""
-        return self._slices(unit, tables).solve(self.k, self.rate, self.target)
+        return self._slices(unit, tables).solve(self.k, self.rate, Target(self.delta, self.epsilon))
 
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
@@ -196,4 +197,4 @@ class Slicing:
         found, _ = self._found(schema)
         kept = self.levels if part is None else part.names
         levels = {name: level for name, level in self.levels.items() if name in kept}
-        return Safe(levels, Target(found.delta), found.rate, found.k)
+        return Safe(levels, None, found.delta, found.rate, found.k)

@@ -12,9 +12,9 @@ from incrowd.methods.anonymity import classes
 from incrowd.methods.anonymity.classes import EVIDENCE
 
 if TYPE_CHECKING:
+    from incrowd.core.statement import Statement
     from incrowd.drawing.markup import Description
     from incrowd.methods.anonymity.slicing.output import Sliced
-    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 

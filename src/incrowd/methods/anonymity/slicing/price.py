@@ -51,10 +51,7 @@ class SampledSlices:
         if self.samples == 1:
             return solve(k, rate, target, self.unit)
         if [k, rate, target.epsilon].count(None) != 1:
-            raise InvalidParameter(
-                "slices need delta and exactly two of epsilon, k and rate; the third is solved. Give target: {epsilon, "
-                "delta} with a rate or with k, or give k, rate and target: {delta}."
-            )
+            raise InvalidParameter("slices need delta and exactly two of epsilon, k and rate; the third is solved.")
         return _solved(self, k, rate, target)
 
 

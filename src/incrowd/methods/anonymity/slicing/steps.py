@@ -173,16 +173,16 @@ class SuppressJointly(Suppress):
         crowd = super().around(StepGuarantee(), unit)
         return replace(inner, loss=crowd.loss, because=crowd.because, assumes=crowd.assumes, on_sample=(self.because,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what one release claims if nothing was chosen, else differential privacy of everything together."""
-        return super().claims(grounds) if grounds.find(ChooseGroups) is None else together(self, grounds)
+        return super().claims(basis) if basis.find(ChooseGroups) is None else together(self, basis)
 
-    def anonymity(self, grounds: ClaimBasis) -> Anonymity:
+    def anonymity(self, basis: ClaimBasis) -> Anonymity:
         """Claim that nothing published is rare in its table, which anyone can recount."""
-        whole = super().anonymity(grounds)
+        whole = super().anonymity(basis)
         return replace(
             whole,
-            tables=grounds.need(PublishTables).tables,
+            tables=basis.need(PublishTables).tables,
             theorem=(_COUNTED_TUPLES_EACH_TABLE,),
             not_protected=(*whole.not_protected, _ACROSS, _LINKS),
         )
@@ -203,10 +203,10 @@ class SuppressEach(SuppressJointly):
         """Which columns make a tuple."""
         return "all columns of a table"
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of all tables together, and of each alone its crowds."""
-        alone = grounds.find(ChooseGroups) is None and blends(grounds) and not grounds.guarantee.syntactic
-        return (*together(self, grounds), *([blending_alone(self.k, grounds)] if alone else []))
+        alone = basis.find(ChooseGroups) is None and blends(basis) and not basis.guarantee.syntactic
+        return (*together(self, basis), *([blending_alone(self.k, basis)] if alone else []))
 
 
 @dataclass(frozen=True)
@@ -244,23 +244,23 @@ class PublishTables(Step):
             "another is not told."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - tables are the same for every unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Say how often what is guaranteed of a table will be repeated."""
         return inner if inner.loss is not None else TablesGuarantee(samples=self.samples)
 
 
-def together(suppress: SuppressJointly, grounds: ClaimBasis) -> tuple[Claim, ...]:
+def together(suppress: SuppressJointly, basis: ClaimBasis) -> tuple[Claim, ...]:
     """Claim differential privacy of all tables and of the choice of their columns, and the form of each table."""
-    same = suppress.anonymity(grounds)
-    if grounds.guarantee.syntactic:
+    same = suppress.anonymity(basis)
+    if basis.guarantee.syntactic:
         return (same,)
-    unit, choice, samples = grounds.unit, grounds.find(ChooseGroups), grounds.need(PublishTables).samples
+    unit, choice, samples = basis.unit, basis.find(ChooseGroups), basis.need(PublishTables).samples
     private = ApproximatePrivacy(
         k=suppress.k,
-        rate=grounds.need(SecretSample).rate,
+        rate=basis.need(SecretSample).rate,
         samples=samples,
-        delta=grounds.guarantee.delta,
-        epsilon=grounds.epsilon,
+        delta=basis.guarantee.delta,
+        epsilon=basis.epsilon,
         choosing=None if choice is None else choice.epsilon,
         adjacency=unit.adjacency,
         max_rows=unit.max_rows,
@@ -272,14 +272,14 @@ def together(suppress: SuppressJointly, grounds: ClaimBasis) -> tuple[Claim, ...
     return (private, same)
 
 
-def blending_alone(k: int, grounds: ClaimBasis) -> BlendingAlone:
+def blending_alone(k: int, basis: ClaimBasis) -> BlendingAlone:
     """Claim the crowds of each table; it says nothing about two tables side by side."""
     return BlendingAlone(
         k=k,
         epsilon=Fraction(0),
-        unit=grounds.unit,
+        unit=basis.unit,
         theorem=(_GEHRKE_2012_EXAMPLE_1_ONE_TABLE,),
-        preconditions=(*one_row(grounds.unit), *RARE, *_outside(grounds.unit)),
+        preconditions=(*one_row(basis.unit), *RARE, *_outside(basis.unit)),
         not_protected=(GROUPS, _ACROSS),
     )
 

@@ -14,6 +14,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Anonymity, Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import KeepRows, Recode
 from incrowd.core.steps.step import Step
 from incrowd.engines.readers.sources import open_source
@@ -26,7 +27,7 @@ from incrowd.methods.anonymity.suppression.steps import (
 )
 from incrowd.methods.anonymity.syntactic.check import columns_in, reopen_table, unlike_released
 from incrowd.methods.outcomes.anonymized import Blanked
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, Recode, LeaveOutCells, ArrangeBlanks)
 CLAIMS: tuple[type[Claim], ...] = (Anonymity, WildcardsClaim, SubsetsClaim, WildSubsetsClaim, Pseudonymity)
@@ -35,7 +36,7 @@ ORDER = (maybe(KeepRows), one(Recode), one(LeaveOutCells), one(ArrangeBlanks))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that cells of other columns are left out than people can be looked up by, or None."""
-    if statement.grounds.need(LeaveOutCells).columns != statement.of_role(Role.QUASI):
+    if statement.basis.need(LeaveOutCells).columns != statement.of_role(Role.QUASI):
         return Problem("the columns whose cells are left out are not the quasi-identifiers")
     return unlike_released(statement)
 
@@ -46,7 +47,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
     columns = columns_in(statement, file)
     yield columns
     if columns.problem is None:
-        quasi = list(statement.grounds.need(LeaveOutCells).columns)
+        quasi = list(statement.basis.need(LeaveOutCells).columns)
         yield from agreements(statement, tuples_of(open_source(str(file)).batches(quasi), quasi))
 
 
@@ -70,13 +71,13 @@ def recount(statement: Statement, output: Output) -> Problem | None:
     """Return in which columns too few rows of an output in memory agree, or None."""
     if not isinstance(output, Blanked):
         return Problem("it is not a table with missing cells")
-    tuples = tuples_of(output.batches(), statement.grounds.need(LeaveOutCells).columns)
+    tuples = tuples_of(output.batches(), statement.basis.need(LeaveOutCells).columns)
     return next((look.problem for look in agreements(statement, tuples) if look.problem is not None), None)
 
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Blanked:
     """Count the published file, as anyone can; every column is text."""
-    read = reopen_table(statement, files[0], statement.grounds.need(LeaveOutCells).columns)
+    read = reopen_table(statement, files[0], statement.basis.need(LeaveOutCells).columns)
     return Blanked(read.names, read.values, read.keys, read.counts, read.quasi)
 
 

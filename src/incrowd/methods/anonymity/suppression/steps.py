@@ -159,12 +159,12 @@ class LeaveOutCells(Step):
         terms = tuple((key, str(value)) for key, value in self.terms.items())
         return StepGuarantee(Syntactic(name, terms), (BECAUSE,), form_assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim it of all quasi-identifiers and of each size of subsets; beside these, k of 1 is no claim."""
         wild = (MATCHES, BLANK) if self.wild else ()
-        form = Form(self.columns, grounds.unit, (CHOICE,)).grounds(COUNTED, (*wild, HOMOGENEITY))
-        subsets = (self._subset(size, k, grounds.unit, form) for size, k in self.subsets.items())
-        whole = (self._whole(grounds.unit, form),) if self.k > 1 or not self.subsets else ()
+        form = Form(self.columns, basis.unit, (CHOICE,)).basis(COUNTED, (*wild, HOMOGENEITY))
+        subsets = (self._subset(size, k, basis.unit, form) for size, k in self.subsets.items())
+        whole = (self._whole(basis.unit, form),) if self.k > 1 or not self.subsets else ()
         return (*whole, *subsets)
 
     def _whole(self, unit: Unit, form: Mapping[str, Any]) -> Claim:

@@ -13,6 +13,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.criteria import catalog
 from incrowd.criteria.closeness import DISTANT
@@ -22,8 +23,8 @@ from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.syntactic.steps import Cut
 from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.verifier.check import CheckOutcome, Problem
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement
 
 _HIDDEN = (
     (PEOPLE, "the population is not here to count it again"),
@@ -38,7 +39,7 @@ Reader = Callable[[list[str]], Iterable[pa.RecordBatch]]
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that other columns are recoded than released, or cut than people can be looked up by, or None."""
-    cut = statement.grounds.need(Cut)
+    cut = statement.basis.need(Cut)
     if cut.columns != statement.of_role(Role.QUASI):
         return Problem("the columns that are cut are not the quasi-identifiers")
     if cut.sensitive != tuple(name for name in statement.of_role(Role.SENSITIVE) if name in cut.sensitive):
@@ -48,7 +49,7 @@ def contradiction(statement: Statement) -> Problem | None:
 
 def unlike_released(statement: Statement) -> Problem | None:
     """Return that other columns are recoded than released, or None."""
-    same = statement.grounds.need(Recode).names == statement.released
+    same = statement.basis.need(Recode).names == statement.released
     return None if same else Problem("the recoded columns are not the released ones")
 
 
@@ -64,7 +65,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
     """Count the file: its columns, and every criterion."""
     (file,) = files
     yield columns_in(statement, file)
-    columns = statement.grounds.need(Cut).columns
+    columns = statement.basis.need(Cut).columns
     yield from recounts(statement, open_source(str(file)).batches, partial(smallest_class, file, columns))
 
 
@@ -79,7 +80,7 @@ def recounts(
     statement: Statement, reader: Reader, smallest: Callable[[], int | None] | None = None
 ) -> Iterator[CheckOutcome]:
     """Hold every criterion against an output, each sensitive column of which is counted once."""
-    cut = statement.grounds.need(Cut)
+    cut = statement.basis.need(Cut)
     columns = list(cut.columns)
     classes = cache(lambda column: classes_of(reader([*columns, column]), columns, column))
     sizes = cache(lambda: sizes_of(reader(columns), columns))
@@ -111,7 +112,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Anonymized:
     """Count the published file, as anyone can; every column is text."""
-    return reopen_table(statement, files[0], statement.grounds.need(Cut).columns)
+    return reopen_table(statement, files[0], statement.basis.need(Cut).columns)
 
 
 def reopen_table(statement: Statement, file: Path, quasi: Sequence[str]) -> Anonymized:

@@ -94,14 +94,14 @@ class Cut(Step):
             return inner
         return StepGuarantee(Syntactic(Anonymity.kind, self.form), (BECAUSE,), form_assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim each criterion that is demanded."""
         untold = frozenset(
             each.column
             for each in self.criteria
             if isinstance(each, Closeness) and each.distance != "equal" and not self._told(each.column)
         )
-        form = Form(self.columns, grounds.unit, self.left_open, self.left_out, untold)
+        form = Form(self.columns, basis.unit, self.left_open, self.left_out, untold)
         return tuple(each.claim(form) for each in self.criteria)
 
     def _told(self, column: str) -> bool:

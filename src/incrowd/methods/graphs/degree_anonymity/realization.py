@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from incrowd.core.graph import Degrees, Ends, Graph, keys_of, simple
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.degree_anonymity.fewest import MOST_NODES, fewest
-from incrowd.methods.graphs.degree_anonymity.sequence import graphical, targets
-from incrowd.methods.graphs.matrices import adjacency
+from incrowd.methods.graphs.degree_anonymity.sequence import MOST_NODES, fewest, graphical, targets
+from incrowd.methods.graphs.shared.matrices import adjacency
 
 
 def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
@@ -23,18 +22,20 @@ def anonymized(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
     if graph.size > MOST_NODES:
         return ends
     changed = len(np.setxor1d(keys_of(ends, graph.size), keys_of(graph.ends, graph.size)))
-    found = fewest(graph, classes, k, changed) if changed else None
-    return ends if found is None or not _crowded(graph.with_ends(found), classes, k) else found
+    alternative = fewest(graph, classes, k, changed) if changed else None
+    if alternative is None or not _crowded(graph.with_ends(alternative), classes, k):
+        return ends
+    return alternative
 
 
 def by_additions(graph: Graph, classes: NDArray[np.int64], k: int) -> Ends:
     """Return the same by raising degrees alone, however large the graph is."""
     degrees = graph.degrees
     for least in (0, *(2**power for power in range(graph.size.bit_length())), graph.size - 1):
-        wanted = targets(np.maximum(degrees, least), classes, k)
-        if wanted is None or not graphical(wanted):
+        target = targets(np.maximum(degrees, least), classes, k)
+        if target is None or not graphical(target):
             continue
-        ends = realized(graph, wanted)
+        ends = realized(graph, target)
         if ends is not None:
             return ends
     raise InvalidParameter(f"some class has fewer than {k} nodes.")
@@ -45,10 +46,10 @@ def _crowded(graph: Graph, classes: NDArray[np.int64], k: int) -> bool:
     return int(np.unique(np.stack([classes, graph.degrees]), axis=1, return_counts=True)[1].min()) >= k
 
 
-def realized(graph: Graph, wanted: Degrees) -> Ends | None:
+def realized(graph: Graph, target: Degrees) -> Ends | None:
     """Return edges that give every node the wanted degree, no smaller than its own; None if no swap helps."""
     work = _Edits(graph)
-    left = wanted - graph.degrees
+    left = target - graph.degrees
     stuck: list[int] = []
     open_ = np.flatnonzero(left)
     while len(open_):
@@ -66,7 +67,7 @@ def realized(graph: Graph, wanted: Degrees) -> Ends | None:
         if not work.swap(first, second):
             return None
     ends = work.ends()
-    same = np.array_equal(np.bincount(ends.ravel(), minlength=graph.size), wanted)
+    same = np.array_equal(np.bincount(ends.ravel(), minlength=graph.size), target)
     return ends if same else None
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Degrees
+from incrowd.core.graph import Degrees, Ends, Graph
 
 _NEVER = np.iinfo(np.int64).max // 4
 
@@ -36,24 +37,24 @@ def raised(degrees: Degrees, k: int) -> tuple[Raised | None, Raised | None]:
     """
     order = np.argsort(-degrees, kind="stable")
     ordered = degrees[order]
-    kept = _kept(ordered, k)
-    aside = int(ordered[~kept].sum()) & 1
-    costs, groups = _program(ordered[kept], k)
-    found: list[Raised | None] = []
+    subsequence = _in_program(ordered, k)
+    aside = int(ordered[~subsequence].sum()) & 1
+    costs, groups = _program(ordered[subsequence], k)
+    best: list[Raised | None] = []
     for parity in (0, 1):
-        wanted = parity ^ aside
-        if costs[wanted] >= _NEVER:
-            found.append(None)
+        target = parity ^ aside
+        if costs[target] >= _NEVER:
+            best.append(None)
             continue
         whole = ordered.copy()
-        whole[kept] = groups(wanted)
+        whole[subsequence] = groups(target)
         back = np.empty_like(whole)
         back[order] = whole
-        found.append(Raised(int(costs[wanted]), back))
-    return found[0], found[1]
+        best.append(Raised(int(costs[target]), back))
+    return best[0], best[1]
 
 
-def _kept(ordered: Degrees, k: int) -> NDArray[np.bool_]:
+def _in_program(ordered: Degrees, k: int) -> NDArray[np.bool_]:
     """Return which nodes take part in the program: of each run of one degree fewer than 4k."""
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, np.int64)
     lengths = np.diff(np.append(starts, len(ordered)))
@@ -98,8 +99,8 @@ def _program(ordered: Degrees, k: int) -> tuple[NDArray[np.int64], Callable[[int
 def targets(degrees: Degrees, classes: NDArray[np.int64], k: int) -> Degrees | None:
     """Return the least raise that leaves no rare degree within any class of nodes, with an even sum; None without."""
     states: list[tuple[int, Degrees] | None] = [(0, degrees.copy()), None]
-    for each in np.unique(classes):
-        members = np.flatnonzero(classes == each)
+    for label in np.unique(classes):
+        members = np.flatnonzero(classes == label)
         options = raised(degrees[members], k)
         states = [_cheapest(states, options, members, parity) for parity in (0, 1)]
     return None if states[0] is None else states[0][1]
@@ -111,15 +112,15 @@ def _cheapest(
     members: NDArray[np.int64],
     parity: int,
 ) -> tuple[int, Degrees] | None:
-    found: tuple[int, Degrees] | None = None
+    best: tuple[int, Degrees] | None = None
     for before in (0, 1):
         state, option = states[before], options[parity ^ before]
-        if state is None or option is None or (found is not None and state[0] + option.cost >= found[0]):
+        if state is None or option is None or (best is not None and state[0] + option.cost >= best[0]):
             continue
         whole = state[1].copy()
         whole[members] = option.degrees
-        found = state[0] + option.cost, whole
-    return found
+        best = state[0] + option.cost, whole
+    return best
 
 
 def graphical(degrees: Degrees) -> bool:
@@ -140,3 +141,63 @@ def graphical(degrees: Degrees) -> bool:
     larger = np.maximum(np.searchsorted(-ordered, -first, side="left"), first)
     capped = first * (larger - first) + totals[-1] - totals[larger]
     return bool(np.all(totals[1:] <= first * (first - 1) + capped))
+
+
+MOST_NODES = 40
+"""Larger graphs have too many pairs for a search that proves that nothing smaller will do."""
+_BRANCHES = 200
+
+
+def fewest(graph: Graph, classes: NDArray[np.int64], k: int, enough: int) -> Ends | None:
+    """Return the edges of the nearest graph in which each degree is shared by k nodes of a class; None if not proved.
+
+    A variable for each pair says whether it changes, one for each node and degree whether the node gets it, and one
+    for each class and degree whether any node of the class has it: then at least k must.  So many changes are known
+    to be enough, and no degree moves further.
+
+    >>> fewest(Graph.of(4, [(0, 1), (1, 2)]), np.zeros(4, np.int64), 2, 6).tolist()
+    [[0, 1]]
+    """
+    from scipy.optimize import Bounds, milp
+
+    low, high = np.triu_indices(graph.size, 1)
+    there = np.isin(low * graph.size + high, graph.ends[:, 0] * graph.size + graph.ends[:, 1])
+    rules = _rules(graph, np.where(there, -1, 1), classes, k)
+    variables = rules.A.shape[1]
+    largest = np.ones(variables)
+    near = np.abs(np.subtract.outer(graph.degrees, np.arange(graph.size))) <= enough
+    largest[len(low) : len(low) + near.size] = near.ravel()
+    best = milp(
+        (np.arange(variables) < len(low)).astype(np.float64),
+        constraints=rules,
+        integrality=np.ones(variables),
+        bounds=Bounds(0, largest),
+        options={"node_limit": _BRANCHES},
+    )
+    if best.status != 0:
+        return None
+    retained = there ^ (best.x[: len(low)] > 0.5)
+    return np.stack([low[retained], high[retained]], axis=1).astype(np.int64)
+
+
+def _rules(graph: Graph, moved: NDArray[np.int64], classes: NDArray[np.int64], k: int) -> Any:
+    """Return what changed pairs, degrees of nodes and degrees of classes owe each other."""
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import block_array, coo_array, eye_array, kron
+
+    size, low, high = graph.size, *np.triu_indices(graph.size, 1)
+    pairs = np.tile(np.arange(len(low)), 2)
+    change = coo_array((np.tile(moved, 2), (np.concatenate([low, high]), pairs)), shape=(size, len(low)))
+    one, degrees = np.ones((1, size)), np.arange(size)[None, :]
+    member = np.equal.outer(np.unique(classes), classes).astype(np.float64)
+    shared, used = kron(member, eye_array(size)), eye_array(len(member) * size)
+    table = [
+        [change, -kron(eye_array(size), degrees), None],
+        [None, kron(eye_array(size), one), None],
+        [None, shared, -k * used],
+        [None, shared, -size * used],
+    ]
+    none, any_ = np.zeros(used.shape[0]), np.full(used.shape[0], np.inf)
+    least = np.concatenate([-graph.degrees, one[0], none, -any_])
+    most = np.concatenate([-graph.degrees, one[0], any_, none])
+    return LinearConstraint(block_array(table).tocsr(), least, most)

@@ -11,6 +11,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import KeepRows
@@ -18,7 +19,7 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -44,7 +45,7 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
-    if statement.grounds.need(Count).size is None:
+    if statement.basis.need(Count).size is None:
         return Problem("empty bins that are not known cannot have got noise")
     return contents.contradiction(statement, (ListedBins.ALL, ListedBins.ABOVE_ZERO))
 
@@ -62,7 +63,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def _impossible(statement: Statement, counts: Numbers, exact: Flags | None) -> bool:
     """Return whether some count lies outside of where noise is held, or is marked as what it cannot be."""
-    small, base = statement.grounds.need(NoiseWhenSmall), statement.grounds.need(PublishCounts).round
+    small, base = statement.basis.need(NoiseWhenSmall), statement.basis.need(PublishCounts).round
     if small.clamp and np.any(counts < 0):
         return True
     if exact is None:

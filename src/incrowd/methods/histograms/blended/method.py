@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class BlendedHistogram(CrowdHistogram):
     """Counts of bins, exact from k on and noisy below: crowds lose nothing, small groups are still seen.
 
-    Guarantee: (k, `epsilon`)-crowd-blending, and no ε of differential privacy.  On a secret sample, which `target` asks
-    for: (ε, δ)-differential privacy, where from ε = ln(1 + rate·(e^epsilon − 1)) on the noise costs nothing and δ is
-    that of sampled suppression; and zero-knowledge with respect to the sample.
+    Guarantee: (k, `noise_epsilon`)-crowd-blending, and no ε of differential privacy.  On a secret sample, which `delta`
+    asks for: (ε, δ)-differential privacy, where from ε = ln(1 + rate·(e^noise_epsilon − 1)) on the noise costs nothing
+    and δ is that of sampled suppression; and zero-knowledge with respect to the sample.
 
     Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
     says whose it is; no second table is made from these rows, or from the same sample; the coins stay secret.
@@ -39,9 +39,8 @@ class BlendedHistogram(CrowdHistogram):
     Source: Gehrke, Hay, Lui & Pass 2012, Example 2 and Theorem 1.
 
     >>> from incrowd.core.unit import Unit
-    >>> from incrowd.methods.crowds.parameters import Target
     >>> asked = BlendedHistogram(
-    ...     epsilon=Fraction(1), target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10)
+    ...     noise_epsilon=Fraction(1), epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10)
     ... )
     >>> asked.parameters(Unit()).k
     8
@@ -49,21 +48,21 @@ class BlendedHistogram(CrowdHistogram):
 
     name: ClassVar[str] = "blended-histogram"
 
-    epsilon: Fraction
+    noise_epsilon: Fraction
     clamp: bool = True
     flag: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.epsilon <= 0:
+        if self.noise_epsilon <= 0:
             raise InvalidParameter(
-                "epsilon is that of the noise on small counts and lies above 0; method suppressed-histogram has none."
+                "noise_epsilon, of the noise on small counts, lies above 0; method suppressed-histogram has none."
             )
 
     @property
     def noise(self) -> Fraction:
         """The ε of the noise on counts below k."""
-        return self.epsilon
+        return self.noise_epsilon
 
     def partition(self, schema: Schema) -> BinPartition:
         """Return the bins; each must be known, since the empty ones get noise too."""
@@ -76,11 +75,11 @@ class BlendedHistogram(CrowdHistogram):
                 f"{size:,} bins are too many to list them all, and without clamping every one has noise that shows. "
                 "Leave clamp at true, or choose higher levels or fewer columns."
             )
-        filled = float(size) / (1.0 + math.exp(min(float(self.epsilon), 700.0)))
+        filled = float(size) / (1.0 + math.exp(min(float(self.noise_epsilon), 700.0)))
         if filled > LISTED:
             raise InvalidParameter(
                 f"of {size:,} bins about {filled:.2g} would come out above zero by their noise alone. Choose higher "
-                "levels, fewer columns or a larger epsilon, or use method suppressed-histogram."
+                "levels, fewer columns or a larger noise_epsilon, or use method suppressed-histogram."
             )
         return partition
 
@@ -90,7 +89,7 @@ class BlendedHistogram(CrowdHistogram):
 
     def protected(self, k: int) -> tuple[Step, ...]:
         """Return the steps that give counts below k noise and publish all."""
-        return NoiseWhenSmall(k, self.epsilon, self.clamp), PublishCounts(self.round, exact=self.flag)
+        return NoiseWhenSmall(k, self.noise_epsilon, self.clamp), PublishCounts(self.round, exact=self.flag)
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass, give every one below k noise, the empty ones too, and mark the exact ones."""
@@ -99,10 +98,10 @@ class BlendedHistogram(CrowdHistogram):
         if partition.listed:
             counts = bins.dense()
             kind = ClampedSmallCounts if self.clamp else NoisySmallCounts
-            noisy, exact = kind(k, self.epsilon).release(counts, coins), counts >= k
+            noisy, exact = kind(k, self.noise_epsilon).release(counts, coins), counts >= k
             found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
-            above = blend(ClampedSmallCounts(k, self.epsilon), bins, coins)
+            above = blend(ClampedSmallCounts(k, self.noise_epsilon), bins, coins)
             exact = above.counts >= k
             found = partition.labeled(above.places, rounded(above.counts, self.round))
         return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)

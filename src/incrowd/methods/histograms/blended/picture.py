@@ -14,9 +14,9 @@ from incrowd.methods.histograms.bins import EVIDENCE, EXACT, NOISY
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 
@@ -30,13 +30,13 @@ _UNKNOWN = "Large counts are exact and small ones noisy; the release does not te
 
 def description(statement: Statement) -> Description:
     """Return that counts from k on are exact."""
-    k = statement.grounds.need(NoiseWhenSmall).k
+    k = statement.basis.need(NoiseWhenSmall).k
     return bins.description(statement, f"Counts of {k} or more are exact, smaller ones carry noise.")
 
 
 def picture(statement: Statement, output: Histogram) -> Markup | None:
     """Return the bars; where noise is held below k, or counts are marked, it is known which are exact."""
-    small, published = statement.grounds.need(NoiseWhenSmall), statement.grounds.need(PublishCounts)
+    small, published = statement.basis.need(NoiseWhenSmall), statement.basis.need(PublishCounts)
     exact = output.exact
     if exact is None and small.clamp and published.round == 1:
         exact = output.counts >= small.k

@@ -11,6 +11,7 @@ import pyarrow as pa
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
@@ -20,7 +21,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.laws import strays
 from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
 from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, EveryRow, RecodeToBins, Count, ReadOff, PermuteAndFlip, PublishRanking)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy,)
@@ -36,11 +37,11 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
-    grounds = statement.grounds
-    size, chosen, noisy = grounds.need(Count).size, grounds.need(Winners), grounds.find(ReadOff)
+    basis = statement.basis
+    size, chosen, noisy = basis.need(Count).size, basis.need(Winners), basis.find(ReadOff)
     if size is None or not 1 <= chosen.top <= size:
         return Problem("as many winners cannot be chosen among these bins, or the bins are not known")
-    if noisy is None and (chosen.top > 1 or grounds.need(PublishRanking).counts):
+    if noisy is None and (chosen.top > 1 or basis.need(PublishRanking).counts):
         return Problem("permute-and-flip chooses one winner, without its count")
     if noisy is not None and strays(Law.LAPLACE, noisy.scale, noisy.within):
         return Problem("more than 5 % of counts lie further from the truth than the steps say")
@@ -66,7 +67,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Selection:  # noqa:
 
 
 def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
-    counts = [COUNT] if statement.grounds.need(PublishRanking).counts else []
+    counts = [COUNT] if statement.basis.need(PublishRanking).counts else []
     strange = table.column_names != [RANK, *statement.released, *counts]
     problem = Problem("the columns are not those that the certificate says are released") if strange else None
     yield CheckOutcome("columns in the file", problem, "they are the released ones and the ranks, and no others")
@@ -78,12 +79,12 @@ def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
 
 def _ranks(statement: Statement, table: pa.Table) -> Problem | None:
     """Return that ranks, bins or counts are not such as a selection has, or None."""
-    top = statement.grounds.need(Winners).top
+    top = statement.basis.need(Winners).top
     ranks = [str(rank) for rank in table[RANK].to_pylist()]
     if len(ranks) != top or ranks != [str(rank) for rank in range(1, top + 1)]:
         return Problem("the ranks are not those that were asked for")
     places = []
-    for bins in statement.grounds.need(Count).columns:
+    for bins in statement.basis.need(Count).columns:
         found = contents.places_of(table[bins.column], bins, in_order=False)
         if found is None:
             return Problem(contents.STRANGE)

@@ -10,8 +10,8 @@ from incrowd.drawing.markup import Description, table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.methods.outcomes.histogram import Selection
-    from incrowd.verifier.statement import Statement
 
 EVIDENCE = {"ranks": "Bins chosen"}
 

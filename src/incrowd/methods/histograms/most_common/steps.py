@@ -51,13 +51,13 @@ class ReadOff(Winners):
         """The law of the noise."""
         return str(Law.LAPLACE)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee what noise on all counts costs a row."""
         return StepGuarantee(Law.LAPLACE.loss(self.scale), (Law.LAPLACE.source, _READ_OFF), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        return (noise_claim(Law.LAPLACE.kind, self.scale, grounds.epsilon, grounds),)
+        return (noise_claim(Law.LAPLACE.kind, self.scale, basis.epsilon, basis),)
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class PermuteAndFlip(Winners):
         """Return what the choice costs: a unit moves the winner's lead by so many rows, replaced by twice as many."""
         return unit.max_rows * moved(unit) / self.scale
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee what the choice costs a unit: counts rise together where people are added, not where replaced."""
         law = MonotoneNoisyMax if unit.adjacency is Adjacency.ADD_REMOVE else NoisyMax
         return StepGuarantee(Pure(self.epsilon(unit)), (law.because,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy, with an ε that follows from the scale."""
-        return (noise_claim(FLIP, self.scale, self.epsilon(grounds.unit), grounds),)
+        return (noise_claim(FLIP, self.scale, self.epsilon(basis.unit), basis),)
 
 
 @dataclass(frozen=True)

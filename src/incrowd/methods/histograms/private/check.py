@@ -11,6 +11,7 @@ import numpy as np
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
@@ -21,7 +22,7 @@ from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
 from incrowd.methods.histograms.laws import TOLERANCE, WIDEST, noise_delta, strays, tail
 from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown, ListFrom
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -50,11 +51,11 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or what noise and threshold cannot do; or None."""
-    grounds = statement.grounds
-    hidden, fewer = grounds.find(HideUnknown), grounds.find(ListFrom)
-    if (grounds.need(Count).size is None) != (hidden is not None):
+    basis = statement.basis
+    hidden, fewer = basis.find(HideUnknown), basis.find(ListFrom)
+    if (basis.need(Count).size is None) != (hidden is not None):
         return Problem("bins that nobody listed, and only those, are hidden by a threshold with a delta")
-    if grounds.need(PublishCounts).exact:
+    if basis.need(PublishCounts).exact:
         return Problem("exact counts are marked, and none is exact")
     listed = ListedBins.ALL if hidden is None and fewer is None else ListedBins.FROM_THRESHOLD
     return contents.contradiction(statement, (listed,)) or _noise(statement)
@@ -62,9 +63,9 @@ def contradiction(statement: Statement) -> Problem | None:
 
 def _noise(statement: Statement) -> Problem | None:
     """Return that noise strays further than stated, or is sampled where no sample saves anything, or None."""
-    grounds = statement.grounds
-    noise, hidden = grounds.need(AddNoise), grounds.find(HideUnknown)
-    if grounds.find(SecretSample) and (hidden is not None or grounds.unit.adjacency is Adjacency.REPLACE):
+    basis = statement.basis
+    noise, hidden = basis.need(AddNoise), basis.find(HideUnknown)
+    if basis.find(SecretSample) and (hidden is not None or basis.unit.adjacency is Adjacency.REPLACE):
         return Problem("a secret sample needs known bins, and rows that are added or removed")
     if noise.noise is Law.GAUSSIAN and noise.scale > WIDEST:
         return Problem("the noise is too wide to write out its law", undecided=True)
@@ -75,7 +76,7 @@ def _noise(statement: Statement) -> Problem | None:
 
 def _threshold(statement: Statement, noise: AddNoise, hidden: HideUnknown) -> Problem | None:
     """Return that a threshold could show a bin that one person is alone in, or that its noise costs more, or None."""
-    unit, whole = statement.grounds.unit, statement.grounds.guarantee.delta
+    unit, whole = statement.basis.unit, statement.basis.guarantee.delta
     passed = unit.max_rows * moved(unit) * tail(noise.noise, noise.scale, hidden.least - unit.max_rows)
     if passed > float(hidden.delta) * TOLERANCE:
         return Problem("the threshold is too low for its delta: it could show a bin that one person is alone in")
@@ -100,8 +101,8 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def _impossible(statement: Statement, counts: Numbers, exact: Flags | None) -> bool:  # noqa: ARG001 - nothing is marked
     """Return whether some count lies below the threshold, or below zero where counts are held."""
-    grounds = statement.grounds
-    threshold = grounds.find(HideUnknown) or grounds.find(ListFrom)
+    basis = statement.basis
+    threshold = basis.find(HideUnknown) or basis.find(ListFrom)
     if threshold is not None:
-        return bool(np.any(counts < contents.rounded(threshold.least, grounds.need(PublishCounts).round)))
-    return grounds.need(AddNoise).clamp and bool(np.any(counts < 0))
+        return bool(np.any(counts < contents.rounded(threshold.least, basis.need(PublishCounts).round)))
+    return basis.need(AddNoise).clamp and bool(np.any(counts < 0))

@@ -10,9 +10,9 @@ from incrowd.methods.histograms.bins import EVIDENCE, NOISY
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 

@@ -59,10 +59,10 @@ class AddNoise(Step):
         loss = replace(inner.loss, delta=inner.loss.delta + own)
         return replace(inner, loss=loss, because=(self.noise.source, *inner.because))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        conditions = (EVERY_BIN, DECLARED) if grounds.find(HideUnknown) is None else (_HIDDEN, _REACHED)
-        return (noise_claim(self.noise.kind, self.scale, grounds.epsilon, grounds, conditions),)
+        conditions = (EVERY_BIN, DECLARED) if basis.find(HideUnknown) is None else (_HIDDEN, _REACHED)
+        return (noise_claim(self.noise.kind, self.scale, basis.epsilon, basis, conditions),)
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,6 @@ class HideUnknown(Step):
         """What happens, for people."""
         return f"Bins whose noisy count is below {self.least} are not listed. {NEAR_THRESHOLD}"
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - it is the first to guarantee something
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee that bins of one person alone stay hidden, but for δ, at the ε of the noise."""
         return StepGuarantee(Approximate(Fraction(self.epsilon), self.delta), (_UNKNOWN,), assumptions(unit))

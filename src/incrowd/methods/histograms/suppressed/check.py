@@ -11,6 +11,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import ApproximatePrivacy, RobustTheorem, RobustZeroKnowledge, ZeroKnowledge
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import SuppressCounts
 from incrowd.core.steps.rows import KeepRows
@@ -18,7 +19,7 @@ from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretS
 from incrowd.core.steps.step import Step
 from incrowd.methods.histograms import contents
 from incrowd.methods.histograms.contents import Flags, Numbers, reopen
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -37,7 +38,7 @@ ORDER = (
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
-    if statement.grounds.need(PublishCounts).exact:
+    if statement.basis.need(PublishCounts).exact:
         return Problem("exact counts are marked, and every count that is not zero is exact")
     return contents.contradiction(statement, (ListedBins.ALL, ListedBins.FROM_K))
 
@@ -55,7 +56,7 @@ def recount(statement: Statement, output: Output) -> Problem | None:
 
 def _impossible(statement: Statement, counts: Numbers, exact: Flags | None) -> bool:  # noqa: ARG001 - nothing is marked
     """Return whether some count lies below k and is not zero, or is zero where only counts from k on are listed."""
-    grounds = statement.grounds
-    small = counts < contents.rounded(grounds.need(SuppressCounts).k, grounds.need(PublishCounts).round)
-    hidden = counts == 0 if grounds.need(Count).listed is ListedBins.ALL else np.zeros(len(counts), bool)
+    basis = statement.basis
+    small = counts < contents.rounded(basis.need(SuppressCounts).k, basis.need(PublishCounts).round)
+    hidden = counts == 0 if basis.need(Count).listed is ListedBins.ALL else np.zeros(len(counts), bool)
     return bool(np.any(small & ~hidden))

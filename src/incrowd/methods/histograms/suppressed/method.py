@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class SuppressedHistogram(CrowdHistogram):
     """Counts of bins, exact from k on and zero below: what statistical offices publish, with its guarantee.
 
-    Guarantee: (k, 0)-crowd-blending, and no ε.  On a secret sample, which `target` asks for: (ε, δ)-differential
+    Guarantee: (k, 0)-crowd-blending, and no ε.  On a secret sample, which `delta` asks for: (ε, δ)-differential
     privacy by the tight curve of sampled suppression, and zero-knowledge with respect to the sample.
 
     Assumes: levels and parameters were chosen without looking at the rows; one row is one person, or the person column
@@ -39,8 +39,7 @@ class SuppressedHistogram(CrowdHistogram):
     Source: Gehrke, Hay, Lui & Pass 2012, Example 1; Li, Qardaji & Su 2010, Theorem 1.
 
     >>> from incrowd.core.unit import Unit
-    >>> from incrowd.methods.crowds.parameters import Target
-    >>> asked = SuppressedHistogram(target=Target(Fraction(1, 10**6), Fraction(1)), rate=Fraction(1, 10))
+    >>> asked = SuppressedHistogram(epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
     >>> asked.parameters(Unit()).k
     8
     """
@@ -52,7 +51,7 @@ class SuppressedHistogram(CrowdHistogram):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.robust is not None and (self.rate is not None or self.target is None):
-            raise InvalidParameter("robust describes a biased sample: leave rate out, and give target: {delta}.")
+            raise InvalidParameter("robust describes a biased sample: leave rate out, and give delta.")
 
     @property
     def noise(self) -> None:

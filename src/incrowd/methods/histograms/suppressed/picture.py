@@ -13,16 +13,16 @@ from incrowd.methods.histograms.bins import EVIDENCE, EXACT
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from incrowd.core.statement import Statement
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.histogram import Histogram
-    from incrowd.verifier.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 
 
 def description(statement: Statement) -> Description:
     """Return that counts from k on are exact."""
-    k = statement.grounds.need(SuppressCounts).k
+    k = statement.basis.need(SuppressCounts).k
     return bins.description(statement, f"Counts of {k} or more are exact, smaller ones are 0 or left out.")
 
 

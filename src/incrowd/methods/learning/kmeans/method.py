@@ -132,7 +132,7 @@ class PrivateClusters:
 def grid_parts(space: VectorSpace, parts: int) -> tuple[Integers, ...]:
     """Return for each column in which part of the grid each code lies: numbers that are missing in the middle."""
     units = [table[:, 0] for table in space.vectors.features]
-    return tuple(np.minimum((each + UNIT) * parts // (2 * UNIT), parts - 1) for each in units)
+    return tuple(np.minimum((unit + UNIT) * parts // (2 * UNIT), parts - 1) for unit in units)
 
 
 def _on_grid(records: Records, space: VectorSpace, step: CountGrid, wanted: tuple[int, Coins]) -> tuple[Floats, float]:

@@ -56,8 +56,8 @@ class FittedNumbers:
 
     def scaled(self, scale: NumberScale) -> FittedNumbers:
         """Return the same in the units of the target."""
-        trees = tuple(DecisionTree(each.cuts, rounded(each.leaves * scale.half)) for each in self.trees)
-        tables = tuple(rounded(each * scale.half) for each in self.tables)
+        trees = tuple(DecisionTree(tree.cuts, rounded(tree.leaves * scale.half)) for tree in self.trees)
+        tables = tuple(rounded(table * scale.half) for table in self.tables)
         return FittedNumbers(scale.center + scale.half * self.offset, tables, self.rows, trees)
 
 
@@ -177,7 +177,7 @@ def leaf_means(counts: Floats, sums: Floats, doubt: float) -> Floats:
     """Return means in the leaves of a tree from noisy counts and sums, each drawn to that of the node above it."""
     levels = [(counts, sums)]
     while len(levels[0][0]) > 1:
-        levels.insert(0, tuple(each[0::2] + each[1::2] for each in levels[0]))  # type: ignore[arg-type]
+        levels.insert(0, tuple(level[0::2] + level[1::2] for level in levels[0]))  # type: ignore[arg-type]
     means: Floats = np.zeros(1)
     for place, (rows, total) in enumerate(levels):
         noise = doubt * math.sqrt(2.0 ** (len(levels) - 1 - place)) + 1.0

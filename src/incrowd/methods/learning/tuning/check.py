@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
@@ -11,7 +12,7 @@ from incrowd.methods.learning import check
 from incrowd.methods.learning.check import CLAIMS, looks, recount, reopen
 from incrowd.methods.learning.steps import LearnFrom, PublishModel
 from incrowd.methods.learning.tuning.steps import TryModels
-from incrowd.verifier.statement import Problem, Statement, in_order, maybe, one
+from incrowd.verifier.check import Problem, in_order, maybe, one
 
 __all__ = ["CLAIMS", "ORDER", "STEPS", "contradiction", "looks", "recount", "reopen"]
 
@@ -22,15 +23,15 @@ _CANDIDATE = tuple(place for place in check.ORDER if not {KeepRows, PublishModel
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that a candidate contradicts itself, or predicts something else than the others, or None."""
-    tried = statement.grounds.need(TryModels)
+    tried = statement.basis.need(TryModels)
     predicted = set()
     for steps in tried.candidates:
         if not in_order(steps, _CANDIDATE):
             return Problem("the steps of a candidate are not those of a model")
-        one_alone = replace(statement, grounds=replace(statement.grounds, steps=steps))
+        one_alone = replace(statement, basis=replace(statement.basis, steps=steps))
         problem = check.contradiction(one_alone)
         if problem is not None:
             return problem
-        learn, recode = one_alone.grounds.need(LearnFrom), one_alone.grounds.need(RecodeToBins)
+        learn, recode = one_alone.basis.need(LearnFrom), one_alone.basis.need(RecodeToBins)
         predicted.add((learn.target, learn.outputs, recode.names[-1]))
     return None if len(predicted) == 1 else Problem("candidates predict different things")

@@ -141,7 +141,7 @@ class TunedClassifier:
             recipe, _ = classifier.recipe(task)
             candidates.append(CandidateModel(task, recipe, recipe.sums(task, budget, unit)))
         law, scale = self._score_noise(run * _FOR_SCORE, unit)
-        steps = tuple(each.steps(schema) for each in candidates)
+        steps = tuple(candidate.steps(schema) for candidate in candidates)
         return tuple(candidates), TryModels(self.gamma, law, scale, steps, self.folds)
 
     def _score_noise(self, budget: Fraction, unit: Unit) -> tuple[Law, Fraction]:
@@ -168,10 +168,10 @@ class TunedClassifier:
         limits = row_limits(table, coins)
         records = [
             Records(
-                table.engine.count(table.rows, Cells(tuple(one.recoding for one in each.task.classes)), *limits),
-                tuple(map(len, each.task.classes)),
+                table.engine.count(table.rows, Cells(tuple(one.recoding for one in candidate.task.classes)), *limits),
+                tuple(map(len, candidate.task.classes)),
             )
-            for each in candidates
+            for candidate in candidates
         ]
 
         def run(fresh: Coins) -> tuple[int, tuple[CandidateModel, FittedScores]]:

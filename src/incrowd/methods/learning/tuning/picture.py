@@ -11,7 +11,7 @@ from incrowd.methods.learning.steps import LearnFrom
 from incrowd.methods.learning.tuning.steps import TryModels
 
 if TYPE_CHECKING:
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 __all__ = ["EVIDENCE", "description", "picture"]
 
@@ -21,7 +21,7 @@ def description(statement: Statement) -> Description:
     numbers = int(statement.evidence["coefficients"])
     if numbers == 0:
         return EMPTY
-    tried, learn = statement.grounds.need(TryModels), statement.grounds.need(LearnFrom)
+    tried, learn = statement.basis.need(TryModels), statement.basis.need(LearnFrom)
     text = (
         f"A model that predicts {learn.target}, the best of a secret random number of runs among "
         f"{counted(len(tried.candidates), 'candidate')}: {counted(numbers, 'number')}. It is made and chosen from "

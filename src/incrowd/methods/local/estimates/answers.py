@@ -56,7 +56,7 @@ class QuestionEstimates:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        told = [each.to_json() for each in self.estimates]
+        told = [estimate.to_json() for estimate in self.estimates]
         return {**vars(self), "confidence": float(self.confidence), "estimates": told}
 
 
@@ -137,7 +137,7 @@ def _ranges(question: OrderedQuestion, reports: Any, alpha: Fraction) -> tuple[L
     step, size = question.randomizer.steps[0], question.randomizer.size
     starts = range(0, size, step)
     ends = [(question.first + at, question.first + min(at + step, size) - 1) for at in starts]
-    return tuple(range_estimate(question, reports, *each, alpha) for each in ends)
+    return tuple(range_estimate(question, reports, *end, alpha) for end in ends)
 
 
 def common_words(
@@ -160,7 +160,7 @@ def common_words(
         shares, (low, high) = support.estimates(counts), support.rates(counts, alpha / len(candidates))
         best = np.argsort(-shares, kind="stable")[:kept]
         candidates, shares, low, high = candidates[best], shares[best], low[best], high[best]
-    words = [question.word(int(each), question.length) for each in candidates]
+    words = [question.word(int(candidate), question.length) for candidate in candidates]
     told = zip(words, shares, low, high, strict=True)
     return tuple(LocalEstimate(word, *map(float, rest)) for word, *rest in told if rest[1] > 0.0)
 

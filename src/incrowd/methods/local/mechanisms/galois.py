@@ -75,7 +75,7 @@ class Galois:
     @cached_property
     def product(self) -> Table:
         """The products of all pairs of elements."""
-        reducer = [int(each) for each in _digits(np.array([self.modulus]), self.prime, self.degree + 1)[0]]
+        reducer = [int(digit) for digit in _digits(np.array([self.modulus]), self.prime, self.degree + 1)[0]]
         pairs = product(range(self.size), repeat=2)
         found = [_times(x, y, self.prime, reducer) for x, y in pairs]
         return np.array(found, np.int64).reshape(self.size, self.size)

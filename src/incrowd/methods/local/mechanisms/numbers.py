@@ -134,7 +134,7 @@ class Numeric:
 
     def plain(self, reports: Reports) -> list[Any]:
         """Return reports as JSON has them."""
-        return [int(each) for each in reports]
+        return [int(report) for report in reports]
 
     def read(self, plain: Sequence[Any]) -> Reports:
         """Read reports, or refuse what no such report can be."""
@@ -189,7 +189,7 @@ class Duchi(Numeric):
         own, other = self.weights.own, self.weights.other
         return Fraction(report * (own + other), own - other)
 
-    def mean_square(self, value: int) -> Fraction:  # noqa: ARG002 - it is the same for all
+    def mean_square(self, value: int) -> Fraction:
         """Return the square of that factor."""
         return self.worth(1) ** 2
 

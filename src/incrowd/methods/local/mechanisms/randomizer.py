@@ -119,7 +119,7 @@ class Categorical:
 
     def plain(self, reports: Reports) -> list[Any]:
         """Return reports as JSON has them."""
-        return [int(each) for each in reports]
+        return [int(report) for report in reports]
 
     def read(self, plain: Sequence[Any]) -> Reports:
         """Read reports, or refuse what no such report can be."""

@@ -74,7 +74,7 @@ class SetReports(Categorical):
 
     def plain(self, reports: Reports) -> list[Any]:
         """Return each set as hexadecimal digits, the first value in the lowest bit of the first byte."""
-        return [each.tobytes().hex() for each in reports]
+        return [report.tobytes().hex() for report in reports]
 
     def read(self, plain: Sequence[Any]) -> Reports:
         """Read sets, or refuse what no such set can be."""
@@ -239,7 +239,10 @@ class SubsetSelection(SetReports):
         number = Fraction(math.comb(self.size - 1, self.width - 1))
         own = self.p / number
         other = (1 - self.p) / math.comb(self.size - 1, self.width)
-        return {each: own if value in each else other for each in combinations(range(self.size), self.width)}
+        return {
+            combination: own if value in combination else other
+            for combination in combinations(range(self.size), self.width)
+        }
 
 
 def _fill(others: Bits, rows: NDArray[np.intp], width: int, coins: Coins) -> None:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from incrowd.core.claims.claim import Claim
 from incrowd.core.codec import digest
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.methods.local.survey.output import COLUMNS, NONE, SurveyTable, rows_of
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (CollectReports, ShuffleReports)
 CLAIMS: tuple[type[Claim], ...] = (LocalPrivacy, ShuffledPrivacy)
@@ -37,7 +38,7 @@ def contradiction(statement: Statement) -> Problem | None:
     """Return that a column is said to be released, or that the unit is another one, or None."""
     if statement.released:
         return Problem("a survey releases no column of a table")
-    unit = statement.grounds.unit
+    unit = statement.basis.unit
     if unit.kind is not Kind.REPORT or unit.adjacency is not Adjacency.REPLACE:
         return Problem("local privacy is guaranteed to one report of one person, replaced")
     return None
@@ -46,7 +47,7 @@ def contradiction(statement: Statement) -> Problem | None:
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Look whether the table holds the weights of the steps, and nothing else."""
     file, definition = files
-    step = statement.grounds.need(CollectReports)
+    step = statement.basis.need(CollectReports)
     wrong = None if _read(file) == rows_of(step) else Problem("the table holds other weights than the steps")
     yield CheckOutcome("weights in the file", wrong, "they are those of the steps, whose ratios are at most e^epsilon")
     yield CheckOutcome("definition", _another(definition, step), "its digest is the one that reports and steps name")
@@ -55,7 +56,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
 def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold a table in memory against the steps."""
     rows = [row for batch in output.batches() for row in batch.to_pylist()]
-    same = rows == rows_of(statement.grounds.need(CollectReports))
+    same = rows == rows_of(statement.basis.need(CollectReports))
     return None if same else Problem("the table holds other weights than the steps")
 
 
@@ -79,13 +80,13 @@ def _another(definition: Path, step: CollectReports) -> Problem | None:
     return Problem("the published definition is not the one that the steps name")
 
 
-def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
+def recompute(claim: Claim, basis: ClaimBasis) -> Problem | None:
     """Sum up δ of a shuffled batch again, by the counts of both kinds of clones, one by one."""
     if not isinstance(claim, ShuffledPrivacy):
         return None
     if claim.people > (_MOST if claim.values is None else _MOST_OF_RESPONSE):
         return Problem("a batch of so many people is not summed up again", undecided=True)
-    ratio, epsilon = float(grounds.need(CollectReports).ratio), float(claim.epsilon)
+    ratio, epsilon = float(basis.need(CollectReports).ratio), float(claim.epsilon)
 
     def derived(at: float) -> float:
         if claim.values is None:

@@ -107,7 +107,7 @@ class LocalSurvey:
         return Plan(NAME, steps, guarantee, numbers, self._table)
 
     def _steps(self) -> tuple[Step, ...]:
-        asked = tuple(AskedQuestion(each.name, str(each.asks), each.told) for each in self.questions)
+        asked = tuple(AskedQuestion(question.name, str(question.asks), question.told) for question in self.questions)
         collect = CollectReports(self.id, tuple(self.scripts.items()), asked, self.epsilon, self.purpose)
         if self.batches is None:
             return (collect,)
@@ -132,7 +132,7 @@ class LocalSurvey:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the questions."""
-        return tuple(each.name for each in self.questions)
+        return tuple(question.name for question in self.questions)
 
     def randomize(self, answers: Mapping[str, Sequence[str]], coins: Coins) -> list[dict[str, Any]]:
         """Return one report for each person, given all answers of all people, in the order of people."""
@@ -150,10 +150,10 @@ class LocalSurvey:
 
     def read(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
         """Return for each question which reports are about it, and the reports; refuse what is none of this survey."""
-        for each in reports:
-            if not isinstance(each, dict) or set(each) != {"survey", "question", "report"}:
+        for report in reports:
+            if not isinstance(report, dict) or set(report) != {"survey", "question", "report"}:
                 raise InvalidParameter("a report names its survey and question and holds one report: it is refused.")
-            if each["survey"] != self.id:
+            if report["survey"] != self.id:
                 raise InvalidParameter("a report belongs to another survey, or another version of it: it is refused.")
         asked = [each["question"] for each in reports]
         if not all(isinstance(name, str) and name in self.names for name in asked):

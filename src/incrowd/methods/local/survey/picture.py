@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.core.plan import Output
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {"questions": "Questions asked", "randomizers": "Randomizers"}
 

@@ -61,7 +61,7 @@ class SurveyQuestion:
     @property
     def told(self) -> tuple[Randomness, ...]:
         """The weights of the randomizers."""
-        return tuple(each.randomness for each in self.randomizers)
+        return tuple(randomizer.randomness for randomizer in self.randomizers)
 
     def codes(self, answers: Sequence[str]) -> Values:
         """Return answers as whole numbers, or refuse one that is none without repeating it."""
@@ -82,7 +82,7 @@ class SurveyQuestion:
 
     def public(self) -> dict[str, Any]:
         """Return what a page needs to ask and to randomize; whole numbers are text, since they can be large."""
-        told = [_public(each) for each in self.randomizers]
+        told = [_public(randomizer) for randomizer in self.randomizers]
         return {"name": self.name, "text": self.text, "asks": str(self.asks), "randomizers": told, **self._domain()}
 
     def _domain(self) -> dict[str, Any]:

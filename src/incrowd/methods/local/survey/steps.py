@@ -185,23 +185,23 @@ class CollectReports(Step):
             f"{invited}"
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - whatever follows reads reports alone
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee ε to each report."""
         return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim local differential privacy."""
-        unit = grounds.unit
+        unit = basis.unit
         consent = () if self.purpose is None else (INVITED, SENT)
         open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._drawn else ()), *consent)
         return (
             LocalPrivacy(
-                epsilon=grounds.epsilon,
+                epsilon=basis.epsilon,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
                 unit=unit,
                 theorem=(SOURCE,),
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.guarantee.assumes)),
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(basis.guarantee.assumes)),
                 not_protected=open_,
             ),
         )
@@ -235,18 +235,18 @@ class ShuffleReports(Step):
             "entry; which token was used is stored apart from them, without order or time."
         )
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what shuffling adds, to those who trust the collector to shuffle."""
-        collect = grounds.need(CollectReports)
+        collect = basis.need(CollectReports)
         return (
             ShuffledPrivacy(
-                epsilon=Decimal(grounds.numbers["shuffled epsilon"]),
+                epsilon=Decimal(basis.numbers["shuffled epsilon"]),
                 delta=self.delta,
                 people=self.honest,
                 values=values_of_response(collect),
-                unit=grounds.unit,
+                unit=basis.unit,
                 theorem=(SHUFFLED,),
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(grounds.guarantee.assumes | _TRUST)),
+                preconditions=(*proved(_EXACT, _ALONE), *assumed(basis.guarantee.assumes | _TRUST)),
                 not_protected=(
                     GROUPS,
                     TAKING_PART,

@@ -16,6 +16,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.domain import Type
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
@@ -30,8 +31,8 @@ from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn,
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
 from incrowd.methods.synthesis.marginals.workload import table_names
 from incrowd.methods.synthesis.marginals.zeros import zeros_of
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, MeasureTables, DrawRows)
 CLAIMS: tuple[type[Claim], ...] = (ApproximatePrivacy,)
@@ -44,13 +45,13 @@ _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that columns differ, were drafted from rows, or that more was spent than guaranteed, or None."""
-    recode, measure = statement.grounds.need(RecodeToBins), statement.grounds.need(MeasureTables)
+    recode, measure = statement.basis.need(RecodeToBins), statement.basis.need(MeasureTables)
     names = measure.names
     if not recode.names == names == statement.released:
         return Problem("the columns of the model are not the released ones")
     if recode.drafted:
         return Problem("labels were drafted from rows, and no guarantee holds for those")
-    if not {each.column for each in statement.grounds.need(DrawRows).numbers} <= set(names):
+    if not {number.column for number in statement.basis.need(DrawRows).numbers} <= set(names):
         return Problem("numbers are drawn in a column that is not released")
     return _overspent(statement, measure)
 
@@ -66,7 +67,7 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
         told = [each["columns"] for each in statement.evidence.get("errors of tables", [])]
         if told != table_names(measure.told, measure.names):
             return Problem("errors are told of other tables than the steps say")
-        cost = spent(statement.evidence, Sensitivity.of(statement.grounds.unit))
+        cost = spent(statement.evidence, Sensitivity.of(statement.basis.unit))
         if cost > measure.rho:
             return Problem("the tables that were measured cost more than was guaranteed")
         return _misstated(statement, measure)
@@ -76,7 +77,7 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
 
 def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
     """Return that rows, errors or their margins are not what noise and steps make of them, or None."""
-    told, asked = statement.evidence, statement.grounds.need(DrawRows).rows
+    told, asked = statement.evidence, statement.basis.need(DrawRows).rows
     total = told["rows estimated"] if measure.total is None else told["rows declared"]
     if measure.total not in (None, total) or told["rows"] != (min(_MOST_ROWS, total) if asked is None else asked):
         return Problem("there are other rows than the steps and the estimate say")
@@ -129,7 +130,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> SyntheticRows:
 
 
 def _strange(statement: Statement, table: pa.Table, model: SyntheticModel) -> Problem | None:
-    drawn = {each.column: each for each in statement.grounds.need(DrawRows).numbers}
+    drawn = {number.column: number for number in statement.basis.need(DrawRows).numbers}
     for column in model.columns:
         values = _texts(table[column.name])
         if column.name in drawn:
@@ -139,7 +140,7 @@ def _strange(statement: Statement, table: pa.Table, model: SyntheticModel) -> Pr
         known = pc.is_in(values, value_set=pa.array(column.labels, pa.string()))
         if not pc.all(known).as_py() and len(values):
             return Problem(f"column {column.name!r} shows a label that is not declared")
-    for zero in statement.grounds.need(MeasureTables).zeros or ():
+    for zero in statement.basis.need(MeasureTables).zeros or ():
         if not set(zero.columns) & set(drawn) and _occurs(zero, table):
             return Problem("rows show what is declared never to occur")
     return None
@@ -156,9 +157,9 @@ def _occurs(zero: DeclaredZero, table: pa.Table) -> bool:
 
 def _deviant(statement: Statement, model: SyntheticModel) -> Problem | None:
     """Return where a model differs from what was declared and measured, or None."""
-    measure = statement.grounds.need(MeasureTables)
+    measure = statement.basis.need(MeasureTables)
     names = [column.name for column in model.columns]
-    drawn = {each.column: each for each in statement.grounds.need(DrawRows).numbers}
+    drawn = {number.column: number for number in statement.basis.need(DrawRows).numbers}
     if names != [column.column for column in measure.columns]:
         return Problem("the columns of the model are not the released ones")
     for column, declared in zip(model.columns, measure.columns, strict=True):

@@ -19,7 +19,7 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.parameters import Target, charged
+from incrowd.methods.crowds.parameters import charged
 from incrowd.methods.labels import bin_column
 from incrowd.methods.person_rows import row_limits
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, Shares
@@ -55,14 +55,15 @@ class Marginals:
     Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM); McKenna, Sheldon & Miklau 2019 (private-PGM); Feldman & Zrnic
     2021 (the filter).
 
-    >>> Marginals(Target(Fraction(1, 10**9), Fraction(1))).rounds_at(Fraction(1), 9)
+    >>> Marginals(Fraction(1), Fraction(1, 10**9)).rounds_at(Fraction(1), 9)
     16
     """
 
     name: ClassVar[str] = "marginals"
     strategy: ClassVar[Strategy] = Strategy.ADAPTIVE
 
-    target: Target
+    epsilon: Fraction
+    delta: Fraction
     rows: int | None = None
     workload: tuple[tuple[str, ...], ...] | None = None
     rounds: int | None = None
@@ -73,8 +74,8 @@ class Marginals:
     errors: Literal["pairs", "tables"] = "pairs"
 
     def __post_init__(self) -> None:
-        if self.target.epsilon is None or self.target.epsilon <= 0:
-            raise InvalidParameter("a model needs a target with an epsilon above 0 and a delta.")
+        if self.epsilon <= 0 or not 0 < self.delta < 1:
+            raise InvalidParameter("a model needs an epsilon above 0, and a delta strictly between 0 and 1.")
         if self.rows is not None and not 0 <= self.rows <= _MOST_ROWS:
             raise InvalidParameter(f"from 0 to {_MOST_ROWS:,} rows are drawn.")
         if self.total is not None and not 1 <= self.total <= _MOST_ROWS:
@@ -95,8 +96,8 @@ class Marginals:
 
     @property
     def rho(self) -> Fraction:
-        """The concentrated budget that the target allows."""
-        return largest_rho(self.target.epsilon or 0, self.target.delta)
+        """The concentrated budget that ε and δ allow."""
+        return largest_rho(self.epsilon, self.delta)
 
     @property
     def spendable(self) -> Fraction:
@@ -140,7 +141,7 @@ class Marginals:
         """Guarantee from the schema alone."""
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
         self.limits(classes, names)
-        rho, epsilon = self.rho, self.target.epsilon or Fraction(0)
+        rho, epsilon = self.rho, self.epsilon
         steps: tuple[Step, ...] = (
             *keep_rows(schema.unit),
             RecodeToBins(tuple(recoded(each.recoding) for each in classes)),
@@ -157,9 +158,9 @@ class Marginals:
             ),
             DrawRows(self.rows, tuple(_numbers(each) for each in classes if drawn_number(each))),
         )
-        guarantee = fold(steps, schema.unit, self.target.delta)
-        spent = charged(guarantee.loss, self.target.delta, schema.unit.adjacency)
-        settings = {"epsilon": spent, "delta": self.target.delta, "rho": rho, "levels": _levels(classes)}
+        guarantee = fold(steps, schema.unit, self.delta)
+        spent = charged(guarantee.loss, self.delta, schema.unit.adjacency)
+        settings = {"epsilon": spent, "delta": self.delta, "rho": rho, "levels": _levels(classes)}
         return Plan(self.name, steps, guarantee, {"epsilon": spent}, self.release, None, settings)
 
     def release(self, table: Table, coins: Coins) -> SyntheticRows:
@@ -198,7 +199,7 @@ class Marginals:
                 " take columns with many classes at a coarser level, or allow more cells."
             )
         require_possible(sizes, zeros)
-        rounds = self.rounds_at(self.target.epsilon or Fraction(0), len(names))
+        rounds = self.rounds_at(self.epsilon, len(names))
         return WorkLimits(workload_tables(self.workload, names), rounds, self.cells, zeros=zeros, total=self.total)
 
     def search(self, search: Search) -> Found:
@@ -208,7 +209,7 @@ class Marginals:
 
     def shares(self, columns: int, reach: Sensitivity) -> Shares:
         """Return how the budget is divided: where it is small, more of it goes to single columns."""
-        epsilon = self.target.epsilon or Fraction(0)
+        epsilon = self.epsilon
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)
         return Shares.of(self.spendable, columns, self.rounds_at(epsilon, columns), reach, one)
 

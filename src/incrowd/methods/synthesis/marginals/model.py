@@ -130,13 +130,13 @@ class Fit:
         zeros: Sequence[Zero] = (),
     ) -> Fit:
         """Fit a first model, from even weights; what never occurs is a table that nobody measured, with no chance."""
-        never = [each.table(sizes) for each in zeros]
+        never = [zero.table(sizes) for zero in zeros]
         tables = (*measured, *map(_unmeasured, zeros, never))
         weights = (
             *(np.zeros(each.counts.shape) for each in measured),
             *(np.where(cells, _NEVER, 0.0) for cells in never),
         )
-        tree = JunctionTree.of(sizes, [each.columns for each in tables])
+        tree = JunctionTree.of(sizes, [table.columns for table in tables])
         return _descended(tree, tables, weights, total, (2.0 / max(1.0, total) ** 2, steps))
 
     def further(self, measured: Sequence[NoisyTable], steps: int) -> Fit:

@@ -13,7 +13,7 @@ from incrowd.drawing.markup import EMPTY, Description, figure, joined, table
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE: Mapping[str, str] = {
     "rows": "Rows drawn",

@@ -193,7 +193,7 @@ class Search:
 
 def estimated_total(tables: Sequence[NoisyTable]) -> float:
     """Return how many rows there are, from the sums of noisy tables; the fewer cells, the more a sum counts."""
-    sums = np.array([float(each.counts.sum()) for each in tables])
+    sums = np.array([float(table.counts.sum()) for table in tables])
     precision = np.array([1.0 / (each.counts.size * each.scale**2) for each in tables])
     return max(1.0, float((sums * precision).sum() / precision.sum()))
 

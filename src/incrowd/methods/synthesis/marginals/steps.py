@@ -161,22 +161,22 @@ class MeasureTables(Step):
             raise InvalidParameter("nothing else is released from the rows beside the tables of a model.")
         return StepGuarantee(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy."""
-        unit = grounds.unit
+        unit = basis.unit
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
         open_ = (GROUPS, *several, *number, *self.public)
         return (
             ApproximatePrivacy(
-                epsilon=grounds.epsilon,
-                delta=grounds.guarantee.delta,
+                epsilon=basis.epsilon,
+                delta=basis.guarantee.delta,
                 rho=self.rho,
                 adjacency=unit.adjacency,
                 max_rows=unit.max_rows,
                 unit=unit,
                 theorem=(_TABLES, _CHOICES, _FILTER, _CONVERTED),
-                preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(grounds.guarantee.assumes)),
+                preconditions=(*proved(_INSIDE, _DRAWN), *checked(_SHOWN), *assumed(basis.guarantee.assumes)),
                 not_protected=open_,
             ),
         )
@@ -227,4 +227,4 @@ def spent(evidence: Mapping[str, Any], reach: Sensitivity) -> Fraction:
     mean = table_rho(Fraction(evidence["error scale"]), Sensitivity((pairs * reach.score) ** 2, 1))
     scale = Fraction(evidence["scale of each table"]) if told else Fraction(1)
     each_one = table_rho(scale, Sensitivity(reach.score**2, 1), len(told))
-    return sum((each.rho(reach) for each in tables), mean + each_one)
+    return sum((table.rho(reach) for table in tables), mean + each_one)

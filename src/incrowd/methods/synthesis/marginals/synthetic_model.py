@@ -133,7 +133,7 @@ class SyntheticModel:
             _encoded(each.values, code[order]) if numbers is None else numbers.take(pa.array(order))
             for each, code, numbers in zip(self.columns, codes, drawn, strict=True)
         ]
-        return pa.table(arrays, names=[each.name for each in self.columns])
+        return pa.table(arrays, names=[column.name for column in self.columns])
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as plain JSON; probabilities have nine digits."""

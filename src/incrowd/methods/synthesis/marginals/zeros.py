@@ -38,7 +38,7 @@ def declared_zeros(
 def _labels(name: str, told: str | tuple[str, ...], known: Sequence[str | None]) -> tuple[str | None, ...]:
     asked = [told] if isinstance(told, str) else list(told)
     labels = [None if each == _MISSING and each not in known else each for each in asked]
-    strange = [each for each in labels if each not in known]
+    strange = [label for label in labels if label not in known]
     if strange or not labels:
         raise InvalidParameter(
             f"a zero names {_MISSING if strange and strange[0] is None else (strange or [''])[0]!r} of {name!r}, which "

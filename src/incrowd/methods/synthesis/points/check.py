@@ -14,6 +14,7 @@ from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.samples import EveryRow
@@ -24,7 +25,7 @@ from incrowd.methods.synthesis.points.contents import Contents, changed, content
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.output import MEAN_ERROR, Points
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, PlacePoints, SampleOfCells
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (
     KeepRows,
@@ -48,8 +49,8 @@ _TOLERANCE = 1 + 1e-6  # the second route computes with floats
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
-    grounds, unit = statement.grounds, statement.grounds.unit
-    kept, grid, noise = grounds.find(KeepRows), grounds.need(IntoCells), grounds.find(NoiseWhenSmall)
+    basis, unit = statement.basis, statement.basis.unit
+    kept, grid, noise = basis.find(KeepRows), basis.need(IntoCells), basis.find(NoiseWhenSmall)
     if not keeps_rows_of(kept, unit):
         return Problem("the rows kept of each person are not those of the guarantee's unit")
     if grid.names != statement.released:
@@ -64,7 +65,7 @@ def contradiction(statement: Statement) -> Problem | None:
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the points of the file: their columns, their places and order, and how many are in each cell."""
     (file,) = files
-    source, names = open_source(str(file)), statement.grounds.need(IntoCells).names
+    source, names = open_source(str(file)), statement.basis.need(IntoCells).names
     strange = None if tuple(source.names) == names else Problem("the columns are not the coordinates of the grid")
     yield CheckOutcome("columns in the file", strange, "they are the coordinates, and no others")
     if strange is None:
@@ -75,25 +76,25 @@ def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold points in memory against the statement."""
     if not isinstance(output, Points):
         return Problem("it is not a table of points")
-    if tuple(output.schema.names) != statement.grounds.need(IntoCells).names:
+    if tuple(output.schema.names) != statement.basis.need(IntoCells).names:
         return Problem("the columns are not the coordinates of the grid")
     return next((look.problem for look in _looks(statement, output.batches()) if look.problem is not None), None)
 
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Points:
     """Read what was published, as anyone can: each point stands for its cell."""
-    step = statement.grounds.need(IntoCells)
+    step = statement.basis.need(IntoCells)
     found = _contents(statement, open_source(str(files[0])).batches(step.names))
     grid = PointGrid.laid(step.columns)
     keys = grid.cells.layout.pack([column.astype("int32") for column in found.cells.T])
     return Points(grid, *grouped(keys, found.counts), _accuracy(statement))
 
 
-def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
+def recompute(claim: Claim, basis: ClaimBasis) -> Problem | None:
     """Derive again how far points move and how many noise adds or takes away; nothing else is the method's own."""
     if not isinstance(claim, LipschitzError):
         return Problem("the claim is none of this method's own", undecided=True)
-    grid, place, noise = grounds.need(IntoCells), grounds.need(PlacePoints).at, grounds.find(NoiseWhenSmall)
+    grid, place, noise = basis.need(IntoCells), basis.need(PlacePoints).at, basis.find(NoiseWhenSmall)
     reach = reach_squared(grid.columns, place)
     if not reach <= Fraction(claim.moves) ** 2 <= reach * Fraction(_TOLERANCE) ** 2:
         return Problem("points lie further from what they stand for than it says, or nearer")
@@ -119,8 +120,8 @@ def _looks(statement: Statement, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _contents(statement: Statement, batches: Iterable[pa.RecordBatch]) -> Contents:
-    grounds = statement.grounds
-    return contents(grounds.need(IntoCells).columns, grounds.need(PlacePoints).at, batches)
+    basis = statement.basis
+    return contents(basis.need(IntoCells).columns, basis.need(PlacePoints).at, batches)
 
 
 def _places(found: Contents) -> Problem | None:
@@ -131,7 +132,7 @@ def _places(found: Contents) -> Problem | None:
 
 def _crowds(statement: Statement, found: Contents) -> Problem | None:
     """Return that a cell has too few points, or that the evidence says otherwise; below k noise gives any number."""
-    suppressed, evidence = statement.grounds.find(SuppressCounts), statement.evidence
+    suppressed, evidence = statement.basis.find(SuppressCounts), statement.evidence
     if suppressed is not None and (found.counts < suppressed.k).any():
         return Problem("some cell has fewer points than k")
     if (evidence.get("rows"), evidence.get("cells with points")) != (found.total, len(found.counts)):

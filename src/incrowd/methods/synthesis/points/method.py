@@ -47,8 +47,8 @@ class SyntheticPoints:
 
     Source: Gehrke, Hay, Lui & Pass 2012, Example 4 (points), Examples 1 and 2 (cells), Theorem 1 (sampling).
 
-    >>> wanted = Target(Fraction(1, 10**6), Fraction(1))
-    >>> SyntheticPoints(s=10, epsilon=Fraction(1), rate=Fraction(1, 10), target=wanted).parameters(Unit()).k
+    >>> points = SyntheticPoints(s=10, epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
+    >>> points.parameters(Unit()).k
     8
     """
 
@@ -57,11 +57,12 @@ class SyntheticPoints:
     columns: tuple[str, ...] = ()
     s: int | None = None
     error: Fraction | None = None
-    k: int | None = None
     epsilon: Fraction | None = None
-    place: Literal["centers", "uniform"] = "centers"
+    delta: Fraction | None = None
     rate: Fraction | None = None
-    target: Target | None = None
+    k: int | None = None
+    noise_epsilon: Fraction | None = None
+    place: Literal["centers", "uniform"] = "centers"
 
     def __post_init__(self) -> None:
         if (self.s is None) == (self.error is None):
@@ -72,8 +73,8 @@ class SyntheticPoints:
             raise InvalidParameter("the wanted error lies above 0, such as 0.01: a share of the sides of the box.")
         if self.k is not None and self.k < 1:
             raise InvalidParameter("a crowd needs k of at least 1.")
-        if self.epsilon is not None and self.epsilon < 0:
-            raise InvalidParameter("the epsilon of the noise is above 0; left out, cells below k are suppressed.")
+        if self.noise_epsilon is not None and self.noise_epsilon < 0:
+            raise InvalidParameter("noise_epsilon lies above 0; left out, cells below k are suppressed.")
         if self.rate is not None and not 0 < self.rate <= 1:
             raise InvalidParameter("the rate lies above 0 and at most at 1; below 1 there is a secret sample.")
         if self.place not in tuple(Placement):
@@ -81,11 +82,16 @@ class SyntheticPoints:
         if len(set(self.columns)) < len(self.columns):
             raise InvalidParameter("name each column once; left out, all released ones are taken.")
         if self.target is None and self.rate not in (None, 1):
-            raise InvalidParameter("a secret sample needs target: {delta: …}, with epsilon or with both k and rate.")
+            raise InvalidParameter("a secret sample needs delta and two of epsilon, k and rate.")
         if self.unsampled and self.k is None:
             raise InvalidParameter(
-                "without a secret sample, which is what target asks for, k must be given; then there is no epsilon."
+                "without a secret sample, which delta asks for, k must be given; then there is no epsilon."
             )
+
+    @property
+    def target(self) -> Target | None:
+        """ε and δ as one value; None without δ."""
+        return Target.of(self.epsilon, self.delta)
 
     @property
     def unsampled(self) -> bool:
@@ -95,12 +101,12 @@ class SyntheticPoints:
     @property
     def noise(self) -> Fraction | None:
         """The ε of the noise on small cells; None where they are suppressed."""
-        return self.epsilon or None
+        return self.noise_epsilon or None
 
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
         if self.target is None or self.unsampled:
-            raise InvalidParameter("without a secret sample there is no epsilon: give a target and a rate below 1.")
+            raise InvalidParameter("without a secret sample there is no epsilon: give delta and a rate below 1.")
         return solve(self.k, self.rate, self.target, unit, self.noise)
 
     def crowd(self, unit: Unit) -> int:

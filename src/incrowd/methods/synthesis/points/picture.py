@@ -21,7 +21,7 @@ from incrowd.methods.synthesis.points.output import Points
 
 if TYPE_CHECKING:
     from incrowd.core.schema import Schema
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"rows": "Rows published"}
 _FINEST = 64

@@ -194,8 +194,8 @@ class PlacePoints(Step):
         """What happens, for people."""
         return f"Every cell gets as many new points as its count says: {self.rule}. No row is published."
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what is known about slowly changing functions before a row is read."""
-        stated = (MOVES, EXPECTED, LIKELY) if grounds.find(NoiseWhenSmall) is not None else (MOVES,)
-        numbers = {name: grounds.numbers[name] for name in stated}
-        return (slowly_changing(numbers, str(self.at), grounds.need(IntoCells).names, grounds.unit),)
+        stated = (MOVES, EXPECTED, LIKELY) if basis.find(NoiseWhenSmall) is not None else (MOVES,)
+        numbers = {name: basis.numbers[name] for name in stated}
+        return (slowly_changing(numbers, str(self.at), basis.need(IntoCells).names, basis.unit),)

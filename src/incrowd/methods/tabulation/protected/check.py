@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import ClaimBasis, Step
@@ -22,7 +23,7 @@ from incrowd.methods.tabulation.narrowing import narrowed
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.output import ProtectedCells
 from incrowd.methods.tabulation.protected.steps import PerturbCells, RoundCells, SuppressCells, Tabulate
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 STEPS: tuple[type[Step], ...] = (KeepRows, RecodeToBins, Tabulate, SuppressCells, RoundCells, PerturbCells)
 CLAIMS: tuple[type[Claim], ...] = (OpenCells, RoundedCells, KeyedNoise)
@@ -39,8 +40,8 @@ _TOLERANCE = 1 + 1e-6  # the second route computes with floats
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return where steps, unit and columns contradict each other, or None."""
-    grounds = statement.grounds
-    made, recoded, keyed = grounds.need(Tabulate), grounds.find(RecodeToBins), grounds.find(PerturbCells)
+    basis = statement.basis
+    made, recoded, keyed = basis.need(Tabulate), basis.find(RecodeToBins), basis.find(PerturbCells)
     if made.given != (recoded is None):
         return Problem("the rows are cells already, or are recoded into cells: not both, and not neither")
     if recoded is not None and recoded.names != made.names:
@@ -48,7 +49,7 @@ def contradiction(statement: Statement) -> Problem | None:
     numbers = [made.number] if made.value or made.given else []  # a count of rows is no column of theirs
     if statement.released != (*made.names, *numbers):
         return Problem("the columns of the table are not the released ones")
-    if keyed is not None and (keyed.record != grounds.unit.column or made.value is not None):
+    if keyed is not None and (keyed.record != basis.unit.column or made.value is not None):
         return Problem("the records that have keys are not those of the guarantee's unit")
     return None
 
@@ -63,11 +64,11 @@ def hidden(claim: Claim) -> Problem | None:
     return None
 
 
-def recompute(claim: Claim, grounds: ClaimBasis) -> Problem | None:
+def recompute(claim: Claim, basis: ClaimBasis) -> Problem | None:
     """Derive the δ between nobody and one person again, by halving intervals."""
     if not isinstance(claim, KeyedNoise):
         return Problem("the claim is none of this method's own", undecided=True)
-    step = grounds.need(PerturbCells)
+    step = basis.need(PerturbCells)
     derived = 1 - _vanishing(step.noise.allowed(1), step.variance)
     stated = float(claim.zero_to_one)
     if max(stated, derived) > min(stated, derived) * _TOLERANCE:
@@ -130,7 +131,7 @@ def _read(file: Path) -> pa.Table:
 
 
 def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
-    made = statement.grounds.need(Tabulate)
+    made = statement.basis.need(Tabulate)
     strange = table.column_names != [*made.names, made.number]
     columns = Problem("the columns are not those that the certificate says are released") if strange else None
     yield CheckOutcome("columns in the file", columns, "they are the released ones and the numbers, and no others")
@@ -146,13 +147,13 @@ def _looks(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
     yield CheckOutcome(
         "numbers in the file", _numbers(statement, values, known), "all are such as these steps can give"
     )
-    if statement.grounds.find(SuppressCells) is not None:
+    if statement.basis.find(SuppressCells) is not None:
         text = "every empty cell could have numbers that lie far enough apart"
         yield CheckOutcome("empty cells in the file", _empty(statement, values, known), text)
 
 
 def _cells(statement: Statement, table: pa.Table) -> Problem | None:
-    frame = statement.grounds.need(Tabulate).frame
+    frame = statement.basis.need(Tabulate).frame
     if table.num_rows != frame.size:
         return Problem("there are not as many cells as the certificate lists")
     for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):
@@ -166,9 +167,9 @@ def _cells(statement: Statement, table: pa.Table) -> Problem | None:
 
 
 def _numbers(statement: Statement, values: Whole, known: Flags) -> Problem | None:
-    grounds = statement.grounds
-    made, rounds, keyed = grounds.need(Tabulate), grounds.find(RoundCells), grounds.find(PerturbCells)
-    suppressed = grounds.find(SuppressCells)
+    basis = statement.basis
+    made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
+    suppressed = basis.find(SuppressCells)
     if np.any(values < 0):
         return Problem("some number is negative")
     if suppressed is None and not known.all():
@@ -188,11 +189,11 @@ def _numbers(statement: Statement, values: Whole, known: Flags) -> Problem | Non
 
 def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
     """Return that an empty cell can be inferred too closely, or that there are too many to try; or None."""
-    frame, width = statement.grounds.need(Tabulate).frame, statement.grounds.need(SuppressCells).width
+    frame, width = statement.basis.need(Tabulate).frame, statement.basis.need(SuppressCells).width
     empty = np.flatnonzero(~known.ravel())
     if not len(empty):
         return None
-    least = _least(statement.grounds)
+    least = _least(statement.basis)
     low, high = narrowed(frame, values, known, least)
     if np.any(low > high):
         return Problem("no numbers in the empty cells agree with all totals")
@@ -212,6 +213,6 @@ def _empty(statement: Statement, values: Whole, known: Flags) -> Problem | None:
     return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None
 
 
-def _least(grounds: ClaimBasis) -> int:
+def _least(basis: ClaimBasis) -> int:
     """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
-    return int(grounds.need(Tabulate).value is None or grounds.need(SuppressCells).minimum is None)
+    return int(basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None)

@@ -304,7 +304,7 @@ class ProtectedTable:
         self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole
     ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
         """Return what is to be protected, and how far each sensitive cell must stay open."""
-        down, up = (each.ravel() for each in self.rules.demands(facts, frame, counts=self.value is None))
+        down, up = (demand.ravel() for demand in self.rules.demands(facts, frame, counts=self.value is None))
         cells, sensitive = facts.values.ravel(), np.flatnonzero(up)
         weights = np.maximum(cells, 1).astype(np.float64) if self.weigh == "values" else np.ones(frame.size)
         weights[(cells == 0) & (up == 0)] = NEVER

@@ -13,7 +13,7 @@ from incrowd.methods.tabulation.protected.steps import PerturbCells, RoundCells,
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
 
 EVIDENCE = {"cells": "Cells, totals among them", "empty cells": "Cells left empty"}
 _LINES, _COLUMNS = 16, 8
@@ -21,10 +21,10 @@ _LINES, _COLUMNS = 16, 8
 
 def description(statement: Statement) -> Description:
     """Return what the table counts or sums, and how it is protected."""
-    grounds, cells, empty = statement.grounds, int(statement.evidence["cells"]), int(statement.evidence["empty cells"])
-    made, rounds, keyed = grounds.need(Tabulate), grounds.find(RoundCells), grounds.find(PerturbCells)
+    basis, cells, empty = statement.basis, int(statement.evidence["cells"]), int(statement.evidence["empty cells"])
+    made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
     what = f"Sums of {made.value}" if made.value else "Counts"
-    how = f"{counted(empty, 'cell')} left empty; every other number is exact." if grounds.find(SuppressCells) else ""
+    how = f"{counted(empty, 'cell')} left empty; every other number is exact." if basis.find(SuppressCells) else ""
     if rounds is not None:
         how = f"Every number is a multiple of {rounds.base}, and totals add up."
     if keyed is not None:
@@ -37,7 +37,7 @@ def description(statement: Statement) -> Description:
 
 def picture(statement: Statement, output: Any) -> Markup | None:
     """Return the first lines of the table: the first column downward, the second across, of others the total."""
-    made = statement.grounds.need(Tabulate)
+    made = statement.basis.need(Tabulate)
     numbers = np.array(output.table.column(made.number).to_pylist(), object).reshape(made.frame.shape)
     corner = numbers[(slice(_LINES), slice(_COLUMNS), 0)[: numbers.ndim]]
     corner = corner[:, None] if corner.ndim == 1 else corner

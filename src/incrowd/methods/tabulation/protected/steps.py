@@ -146,7 +146,7 @@ class SuppressCells(Step):
             f"{before} This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
@@ -154,9 +154,9 @@ class SuppressCells(Step):
         before = (("tables before", str(len(self.earlier))),) if self.earlier else ()
         return StepGuarantee(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that every empty cell stays open."""
-        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), grounds.unit),)
+        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), basis.unit),)
 
 
 @dataclass(frozen=True)
@@ -180,15 +180,15 @@ class RoundCells(Step):
             "the finest ones change as little as possible. This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
         return StepGuarantee(Syntactic("controlled rounding", (("base", str(self.base)),)), (NOT_PRIVATE,))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that numbers are near the truth, and add up."""
-        return (rounded_cells(self.base, grounds.unit),)
+        return (rounded_cells(self.base, basis.unit),)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class PerturbCells(Step):
         told = (("largest", str(self.largest)), ("variance", str(self.variance)), ("gap", str(self.gap)))
         return StepGuarantee(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the noise is, and say that it is no differential privacy."""
-        delta = grounds.numbers["zero to one"]
-        return (keyed_noise(self.largest, self.variance, self.gap, delta, grounds.unit),)
+        delta = basis.numbers["zero to one"]
+        return (keyed_noise(self.largest, self.variance, self.gap, delta, basis.unit),)

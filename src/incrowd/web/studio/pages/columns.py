@@ -87,7 +87,7 @@ def _dataset(file: PolicyFile) -> dict[str, Any]:
 
 
 def _subsets(found: TableProfile) -> list[dict[str, Any]]:
-    most = [each for each in found.subsets if each.spread.unique][:_SUBSETS]
+    most = [subset for subset in found.subsets if subset.spread.unique][:_SUBSETS]
     return [{"columns": list(each.columns), "share": each.spread.unique_share} for each in most]
 
 

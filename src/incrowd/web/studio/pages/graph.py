@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.methods.graphs.pictures import graph_figure
+from incrowd.methods.graphs.shared.picture import graph_figure
 from incrowd.verifier.files import REPORT
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result

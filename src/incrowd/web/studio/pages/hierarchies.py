@@ -188,11 +188,11 @@ def _faults(asked: PageRequest) -> list[dict[str, Any]] | None:
         return None
     path = asked.folder.file(asked.value("file"))
     report = check_file(path, delimiter_of(path.read_bytes()), None, None)
-    return [{"what": each.what, "value": each.value, "fix": each.fix} for each in report.problems[:_NAMED]]
+    return [{"what": problem.what, "value": problem.value, "fix": problem.fix} for problem in report.problems[:_NAMED]]
 
 
 def _outside(report: Report, name: str) -> dict[str, Any]:
-    found = [each for each in report.problems if each.column == name]
+    found = [problem for problem in report.problems if problem.column == name]
     named = [{"value": each.value, "rows": each.rows, "fix": each.fix} for each in found[:_NAMED]]
     return {"named": named, "values": len(found), "rows": sum(each.rows or 0 for each in found)}
 

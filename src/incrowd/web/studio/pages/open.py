@@ -76,7 +76,7 @@ def _reading(asked: PageRequest) -> PageContent | Redirect:
     target = _free(asked, path).name
     reading = {
         "name": name,
-        "told": {each: asked.value(each) for each in _OPTIONS},
+        "told": {option: asked.value(option) for option in _OPTIONS},
         "guesses": list(read.guesses),
         "notes": list(rows.notes),
         "keys": {key: str(value) for key, value in policy_keys(read).items()},

@@ -54,7 +54,7 @@ GOALS = {
         ("full-domain", "mondrian"),
     ),
 }
-_TARGET = {"epsilon": "1", "delta": "1e-6"}
+_LOSS = {"epsilon": "1", "delta": "1e-6"}
 _SURVEY = "People can also randomize their answers themselves, before anything is collected: incrowd collect."
 
 
@@ -100,7 +100,7 @@ def choose(asked: PageRequest) -> Redirect:
             )
         changes["budget",] = {"unbounded": reason}
     elif file.at("budget", "unbounded") is not None or file.at("budget") is None:
-        changes["budget",] = dict(_TARGET)
+        changes["budget",] = dict(_LOSS)
     if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
     file.save(
@@ -110,13 +110,13 @@ def choose(asked: PageRequest) -> Redirect:
 
 
 def route(asked: PageRequest) -> Redirect:
-    """Write another method at the same target, where the comparison says that it can be used."""
+    """Write another method at the same ε and δ, where the comparison says that it can be used."""
     file, name = asked.policy_file(), asked.value("method")
     found = next((each for each in compare(file.policy).routes if each.method == name and each.refusal is None), None)
     if found is None:
         raise InvalidParameter("this route cannot be taken for this table.")
-    target = file.at("release", "target") or dict(_TARGET)
-    section: dict[str, Any] = {"method": name, "target": target}
+    loss = _loss(file)
+    section: dict[str, Any] = {"method": name, **loss}
     levels = getattr(file.policy.step, "levels", None)
     match name:
         case "safe":
@@ -125,7 +125,7 @@ def route(asked: PageRequest) -> Redirect:
             raise InvalidParameter(f"{name} has settings of its own: write them into the policy.")
         case "private-histogram":
             columns = [column.name for column in file.policy.schema.released]
-            section = {"method": name, "columns": columns, "epsilon": str(target.get("epsilon", "1"))}
+            section = {"method": name, "columns": columns, "epsilon": loss["epsilon"]}
             section["levels"] = {each: str(level) for each, level in (levels or {}).items()}
         case _:
             section |= {} if not levels else {"levels": {each: str(level) for each, level in levels.items()}}
@@ -134,25 +134,28 @@ def route(asked: PageRequest) -> Redirect:
 
 
 def _sections(asked: PageRequest, file: PolicyFile, goal: str) -> dict[str, Any]:
-    """Return release and queries of a goal, with the target that the policy has already."""
-    target = file.at("release", "target")
-    target = target if isinstance(target, dict) and "epsilon" in target else dict(_TARGET)
+    """Return release and queries of a goal, with the ε and δ that the policy has already."""
+    loss = _loss(file)
     if goal == "synthetic":
-        return {"release": {"method": "marginals", "target": target}}
+        return {"release": {"method": "marginals", **loss}}
     if goal == "model":
         column = asked.value("column")
         if column not in [each.name for each in file.policy.schema.released]:
             raise InvalidParameter("say which column the model predicts.")
-        return {"release": {"method": "classifier", "target_column": column, **target}}
+        return {"release": {"method": "classifier", "target_column": column, **loss}}
     columns = [
         DraftColumn(name, {"role": "quasi"} | (dict(section) if isinstance(section, dict) else {}), "declared")
         for name, section in (file.at("columns") or {}).items()
     ]
     text, _ = release_text(columns, DraftGoal(goal), Path(file.path.parent))
     found = read_document(text).content
-    if "target" in (found.get("release") or {}):
-        found["release"]["target"] = target
+    release = found.get("release") or {}
+    release |= {name: value for name, value in loss.items() if name in release}
     return {name: found[name] for name in ("release", "queries") if name in found}
+
+
+def _loss(file: PolicyFile) -> dict[str, str]:
+    return {name: str(file.at("release", name) or usual) for name, usual in _LOSS.items()}
 
 
 PAGE = Page(

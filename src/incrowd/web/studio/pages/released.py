@@ -12,10 +12,8 @@ from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.label import label_of
-from incrowd.workflows.report.page import assumptions, gaps
-from incrowd.workflows.report.picture import describe
+from incrowd.workflows.report.page import assumptions, describe, gaps
 from incrowd.workflows.verify.signing import sign_release
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
 
@@ -27,7 +25,7 @@ def show(asked: PageRequest) -> PageContent:
     policy_name = asked.value("policy") or policy_of(asked, certificate)
     public = _public_keys(asked)
     job = _verification(asked, folder, policy_name, public)
-    label = label_of(certificate, describe(certificate, picture_of(certificate.method.name)))
+    label = label_of(certificate, describe(certificate))
     content = {
         "release": name,
         "policy_name": policy_name,
@@ -37,11 +35,13 @@ def show(asked: PageRequest) -> PageContent:
         "method": certificate.method.name,
         "numbers": label.numbers,
         "guesses": [[words, share] for words, share in label.guesses],
-        "alarms": [{"title": each.title, "text": each.text} for each in label.alarms],
-        "answers": [{"question": each.question, "short": each.short, "full": each.full} for each in label.answers],
-        "gaps": [each.sentence for each in gaps(certificate.claims)],
+        "alerts": [{"title": alert.title, "text": alert.text} for alert in label.alerts],
+        "answers": [
+            {"question": answer.question, "short": answer.short, "full": answer.full} for answer in label.answers
+        ],
+        "gaps": [gap.sentence for gap in gaps(certificate.claims)],
         "assumptions": assumptions(certificate.claims),
-        "files": [{"name": each.name, "bytes": each.bytes} for each in certificate.outputs],
+        "files": [{"name": output.name, "bytes": output.bytes} for output in certificate.outputs],
         "tables": [each.name for each in tables_of(certificate)],
         "signature": None if certificate.signature is None else certificate.signature.public_key,
         "report": REPORT if (folder / REPORT).is_file() else None,
@@ -80,7 +80,9 @@ def _verification(asked: PageRequest, folder: Path, policy_name: str, public: li
 
 
 def _plain(found: Verification) -> dict[str, Any]:
-    listed = [{"about": each.about, "verdict": str(each.verdict), "why": each.why} for each in found.findings]
+    listed = [
+        {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+    ]
     return {"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed}
 
 

@@ -52,7 +52,7 @@ def _shown(asked: PageRequest, survey: LocalSurvey, found: tuple[QuestionEstimat
         "id": survey.id,
         "epsilon": asked.value("epsilon"),
         "guarantee": guarantee(survey),
-        "odds": [_odds(each) for each in survey.questions if isinstance(each, ChoiceQuestion)],
+        "odds": [_odds(question) for question in survey.questions if isinstance(question, ChoiceQuestion)],
         "crowd": _choices(survey),
         "scripts": script_hashes(),
         "estimates": [_plain(each) for each in found],
@@ -61,7 +61,7 @@ def _shown(asked: PageRequest, survey: LocalSurvey, found: tuple[QuestionEstimat
 
 
 def _choices(survey: LocalSurvey) -> bool:
-    return all(isinstance(each, ChoiceQuestion) for each in survey.questions)
+    return all(isinstance(question, ChoiceQuestion) for question in survey.questions)
 
 
 def _odds(question: ChoiceQuestion) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.verifier.statement import CheckResult, Verdict
+from incrowd.verifier.check import CheckOutcome, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.jobs import Job, Work
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
@@ -116,8 +116,8 @@ def _state(folder: Path) -> str:
 def _plain(found: Verification) -> dict[str, Any]:
     certificate = found.certificate
     groups: dict[str, list[dict[str, str]]] = {name: [] for name in _ORDER}
-    for each in found.findings:
-        groups[_group(each)].append({"about": each.about, "why": each.why})
+    for finding in found.findings:
+        groups[_group(finding)].append({"about": finding.about, "why": finding.why})
     return {
         "verdict": found.verdict,
         "passed": found.passed,
@@ -136,7 +136,7 @@ def _plain(found: Verification) -> dict[str, Any]:
     }
 
 
-def _group(found: CheckResult) -> str:
+def _group(found: CheckOutcome) -> str:
     if found.verdict is Verdict.UNKNOWN:
         return "assumed" if found.about == "assumption" else "not known here"
     return str(found.verdict)

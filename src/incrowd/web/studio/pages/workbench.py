@@ -18,7 +18,6 @@ from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.methods.crowds.parameters import Target
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
@@ -34,14 +33,13 @@ from incrowd.workflows.plan.preview.preview import PreviewResult, look, require_
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.policy import Policy
 
-SLIDERS: dict[Place, tuple[str, str]] = {
-    ("target", "epsilon"): ("ε, what one person may lose", "0.1 0.2 0.3 0.5 0.7 0.8 1 1.2 1.5 2 3 5"),
-    ("epsilon",): ("ε, what one person may lose", "0.1 0.2 0.3 0.5 0.7 0.8 1 1.2 1.5 2 3 5"),
-    ("target", "delta"): ("δ, the chance beyond", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
-    ("delta",): ("δ, the chance beyond", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
-    ("rate",): ("rate, the chance to be in the sample", "1/20 1/10 1/5 1/4 1/3 2/5 1/2 3/5 2/3 3/4 4/5 9/10"),
-    ("k",): ("k, who must look alike", "2 3 5 7 10 15 20 25 30 40 50 75 100 150 200"),
-    ("choosing",): ("ε for choosing levels, of the above", "0.01 0.02 0.05 0.1 0.15 0.2 0.3 0.5"),
+SLIDERS: dict[str, tuple[str, str]] = {
+    "epsilon": ("ε, what one person may lose", "0.1 0.2 0.3 0.5 0.7 0.8 1 1.2 1.5 2 3 5"),
+    "delta": ("δ, the chance beyond", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
+    "rate": ("rate, the chance to be in the sample", "1/20 1/10 1/5 1/4 1/3 2/5 1/2 3/5 2/3 3/4 4/5 9/10"),
+    "k": ("k, who must look alike", "2 3 5 7 10 15 20 25 30 40 50 75 100 150 200"),
+    "noise_epsilon": ("ε of the noise on small counts", "0.1 0.2 0.5 1 1.5 2 3 5"),
+    "choosing": ("ε for choosing levels, of the above", "0.01 0.02 0.05 0.1 0.15 0.2 0.3 0.5"),
 }
 """Every number of a release that can be moved here, with the values of its slider."""
 _SUGGESTED = ("1/5", "1/2", "1", "2", "5")
@@ -83,10 +81,9 @@ def show(asked: PageRequest) -> PageContent:
 def _sliders(asked: PageRequest, file: PolicyFile) -> list[dict[str, str]]:
     release = file.at("release")
     found = []
-    for place, (label, values) in SLIDERS.items():
-        now = file.at("release", *place) if isinstance(release, dict) else None
+    for name, (label, values) in SLIDERS.items():
+        now = file.at("release", name) if isinstance(release, dict) else None
         if now is not None:
-            name = ".".join(place)
             found.append({"name": name, "label": label, "values": values, "value": asked.value(name, str(now))})
     return found
 
@@ -109,7 +106,7 @@ def _levels(asked: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
         labels = [] if members is None else hierarchy.names(members.slice(0, 3), level).to_pylist()
         found.append(
             {"name": f"level-{place}", "column": column.name, "height": hierarchy.height, "value": level}
-            | {"classes": None if members is None else len(members), "labels": [str(each) for each in labels]}
+            | {"classes": None if members is None else len(members), "labels": [str(label) for label in labels]}
         )
     return found
 
@@ -121,10 +118,10 @@ def _levels_key(file: PolicyFile) -> str | None:
 def _changes(asked: PageRequest, file: PolicyFile) -> dict[Place, Value]:
     """Return what the form would write; levels chosen after a look at the rows are marked at their columns."""
     changes: dict[Place, Value] = {}
-    for place in SLIDERS:
-        wanted, now = asked.value(".".join(place)), file.at("release", *place)
+    for name in SLIDERS:
+        wanted, now = asked.value(name), file.at("release", name)
         if now is not None and wanted and wanted != str(now):
-            changes["release", *place] = wanted
+            changes["release", name] = wanted
     key = _levels_key(file)
     told = {} if key is None else dict(file.at("release", key))
     moved = {}
@@ -191,23 +188,23 @@ def _band(found: Expectation) -> Markup:
 
 
 def _suggestions(policy: Policy) -> list[dict[str, Any]]:
-    """Return what other losses would keep by public numbers, for a method with a target: accuracy first."""
+    """Return what other losses would keep by public numbers, for a method whose k is solved: accuracy first."""
     method, rows = policy.step, declared_rows(policy)
-    target = getattr(method, "target", None)
+    delta = getattr(method, "delta", None)
     slow = hasattr(method, "choosing")  # levels that are chosen privately: each loss takes a second to solve
-    solved = isinstance(target, Target) and getattr(method, "k", None) is None
-    if rows is None or slow or not solved or target is None:
+    solved = hasattr(method, "k") and getattr(method, "k", None) is None
+    if rows is None or slow or not solved or delta is None:
         return []
     found = []
     for text in _SUGGESTED:
         try:
-            plan = replace(cast(Any, method), target=replace(target, epsilon=Fraction(text))).plan(policy.schema)
+            plan = replace(cast(Any, method), epsilon=Fraction(text)).plan(policy.schema)
         except IncrowdError:
             continue
         expected = expectation(plan, policy.schema, rows)
         if expected is None:
             return []
-        odds = Odds(Decimal(str(float(Fraction(text)))), Decimal(str(float(target.delta))))
+        odds = Odds(Decimal(str(float(Fraction(text)))), Decimal(str(float(delta))))
         found.append(
             {"epsilon": f"{float(Fraction(text)):g}", "k": expected.k, "guess": odds.guess}
             | {name: getattr(expected, name) for name in ("even", "skewed", "low", "high")}
@@ -266,7 +263,7 @@ def _looked(job: Job | None) -> dict[str, Any] | None:
         "epsilon": str(looked.chosen.epsilon),
         "entry": looked.chosen.entry,
         "best": looked.result.place,
-        "choices": [_choice(each) for each in looked.result.estimates],
+        "choices": [_choice(estimate) for estimate in looked.result.estimates],
     }
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Output
+from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.methods.anonymity.scheme.check import least_width
-from incrowd.verifier.statement import CheckOutcome, Problem, Statement, maybe, one
+from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.workflows.plan.preview.output import KeptChoices
 from incrowd.workflows.plan.preview.steps import FINENESS, MeasureKept, RecodeAtSeveral
 
@@ -22,7 +23,7 @@ ORDER = (maybe(KeepRows), one(RecodeAtSeveral), one(MeasureKept))
 
 def contradiction(statement: Statement) -> Problem | None:
     """Return that a row can move some choice further than the noise is made for, or that levels do not fit; or None."""
-    recode, measured = statement.grounds.need(RecodeAtSeveral), statement.grounds.need(MeasureKept)
+    recode, measured = statement.basis.need(RecodeAtSeveral), statement.basis.need(MeasureKept)
     if any(len(choice.levels) != len(recode.columns) for choice in measured.choices):
         return Problem("some choice has levels of other columns than those that are recoded")
     if any(choice.width < least_width(choice.k, choice.rate, FINENESS) for choice in measured.choices):
@@ -40,7 +41,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
 
 def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold what was shown against the statement."""
-    if not isinstance(output, KeptChoices) or output.choices != statement.grounds.need(MeasureKept).choices:
+    if not isinstance(output, KeptChoices) or output.choices != statement.basis.need(MeasureKept).choices:
         return Problem("it shows other choices than those that were measured")
     return None if list(output.sums) == statement.evidence.get("sums") else Problem("it shows other numbers")
 

@@ -55,8 +55,12 @@ class SampledSuppression(Protocol):
         """How the rows were drawn before, if they are a sample already."""
 
     @property
-    def target(self) -> Target | None:
-        """What is wanted of ε and δ."""
+    def epsilon(self) -> Fraction | None:
+        """The ε of the guarantee; None where it is solved."""
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The δ of the guarantee."""
 
     def parameters(self, unit: Unit) -> Parameters:
         """Return k, rate, ε and δ for a unit."""
@@ -99,7 +103,7 @@ def details_at(schema: Schema, choices: Sequence[Levels]) -> tuple[float, ...]:
 
 def path(columns: tuple[LevelLadder, ...]) -> tuple[Levels, ...]:
     """Return combinations of levels, each coarser than the one before, without the one in which everything is `*`."""
-    levels = [min(each.classes) for each in columns]
+    levels = [min(column.classes) for column in columns]
     found: list[Levels] = []
     while any(level < max(each.classes) for each, level in zip(columns, levels, strict=True)):
         found.append(tuple(levels))
@@ -113,7 +117,7 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
     columns = ladders(schema)
     own = method.parameters(schema.unit)
     cells = method.cells(schema)
-    found = {(tuple(each.level for each in cells.recodings), own.rate): own.k}
+    found = {(tuple(recoding.level for recoding in cells.recodings), own.rate): own.k}
     solved = _solved(method, own, schema)
     for each in solved:
         for levels in _taken(path(columns), columns, each, rows)[: MOST // len(solved)]:
@@ -126,9 +130,9 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
 
 def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list[Parameters]:
     """Return the policy's own parameters, and those at other rates for the same ε and δ where there are such."""
-    if method.target is None:
+    if method.delta is None:
         raise InvalidParameter("a private look weighs releases from a secret sample: give a rate below 1.")
-    target = Target(own.delta, method.target.epsilon or Fraction(own.epsilon))
+    target = Target(own.delta, method.epsilon or Fraction(own.epsilon))
     found = [own]
     for rate in _RATES:
         if max(rate, own.rate) >= _NEAR * min(rate, own.rate):
@@ -149,7 +153,7 @@ def _taken(
         places = [round(part * (len(levels) - 1) / (len(_CROWDS) - 1)) for part in range(len(_CROWDS))]
         return list(dict.fromkeys(levels[place] for place in places))
     sampled = math.log2(rows) + math.log2(parameters.rate) - math.log2(parameters.k)
-    crowds = {each: sampled - _cells(each, columns) for each in levels}
+    crowds = {level: sampled - _cells(level, columns) for level in levels}
     return list(dict.fromkeys(min(levels, key=lambda each: abs(crowds[each] - wanted)) for wanted in _CROWDS))
 
 

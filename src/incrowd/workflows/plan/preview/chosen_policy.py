@@ -72,7 +72,7 @@ def chosen_section(release: Mapping[str, Any], choice: KeptEstimate, chosen: Lev
         "levels": {name: str(level) for name, level in choice.levels.items()},
         "k": str(choice.k),
         "rate": str(choice.rate),
-        "target": {"delta": str(release["target"]["delta"])},
+        "delta": str(release["delta"]),
         "chosen": {
             "epsilon": str(chosen.epsilon),
             "ledger": chosen.ledger,

@@ -63,7 +63,7 @@ class PrivatePreview:
     @cached_property
     def mechanism(self) -> AddCube:
         """The noise for all choices together."""
-        return AddCube(self.epsilon, tuple(each.width for each in self.choices), self.schema.unit.max_rows)
+        return AddCube(self.epsilon, tuple(choice.width for choice in self.choices), self.schema.unit.max_rows)
 
     @cached_property
     def within(self) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class PrivatePreview:
     @cached_property
     def details(self) -> tuple[float, ...]:
         """What a kept row keeps of its details at each choice, as the declaration says."""
-        return details_at(self.schema, [each.levels for each in self.choices])
+        return details_at(self.schema, [choice.levels for choice in self.choices])
 
     def reach(self, place: int) -> float:
         """Return the half-width of a choice's interval, in rows."""
@@ -106,11 +106,14 @@ class PrivatePreview:
         """Return what each choice keeps in expectation, exactly, in steps of 1/FINENESS row: nothing to be shown."""
         finest = table.engine.count(table.rows, self._cells, *row_limits(table, coins))
         counts = {levels: finest.rollup(dict(zip(self.names, levels, strict=True))).counts for levels in self._levels}
-        return [int(expected_rows(each.k, each.rate, FINENESS).of(counts[each.levels]).sum()) for each in self.choices]
+        return [
+            int(expected_rows(choice.k, choice.rate, FINENESS).of(counts[choice.levels]).sum())
+            for choice in self.choices
+        ]
 
     @property
     def _levels(self) -> set[tuple[int, ...]]:
-        return {each.levels for each in self.choices}
+        return {choice.levels for choice in self.choices}
 
     @property
     def _cells(self) -> Cells:

@@ -112,15 +112,15 @@ class KeptChoices(Outcome):
         """Return the estimates in the order of the choices."""
         rows = [
             {
-                **vars(each),
-                "rate": str(each.rate),
-                "levels": ", ".join(f"{n} {level}" for n, level in each.levels.items()),
+                **vars(estimate),
+                "rate": str(estimate.rate),
+                "levels": ", ".join(f"{n} {level}" for n, level in estimate.levels.items()),
             }
-            for each in self.estimates
+            for estimate in self.estimates
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - all of it is noisy already
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return the noisy numbers themselves: all that the look shows follows from them and from the steps."""
         return {"sums": list(self.sums), "within": list(self.within), "steps a row": FINENESS, "best": self.place}
 

@@ -12,7 +12,7 @@ from incrowd.workflows.plan.preview.steps import MeasureKept
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from incrowd.verifier.statement import Statement
+    from incrowd.core.statement import Statement
     from incrowd.workflows.plan.preview.output import KeptChoices, KeptEstimate
 
 EVIDENCE: Mapping[str, str] = {}
@@ -20,7 +20,7 @@ EVIDENCE: Mapping[str, str] = {}
 
 def description(statement: Statement) -> Description:
     """Return that numbers of rows carry noise."""
-    choices = counted(len(statement.grounds.need(MeasureKept).choices), "choice")
+    choices = counted(len(statement.basis.need(MeasureKept).choices), "choice")
     full = f"How many rows {choices} of levels, k and rate would keep, with noise; nobody's row."
     return Description("Noisy numbers", full, "noisy numbers of rows that choices would keep")
 
@@ -28,8 +28,13 @@ def description(statement: Statement) -> Description:
 def picture(statement: Statement, output: KeptChoices) -> Markup | None:  # noqa: ARG001 - the shape of every picture
     """Return the table of choices."""
     rows = (
-        (" ".join(map(str, each.levels.values())), each.k, str(each.rate), *(f"{n:,.0f}" for n in _numbers(each)))
-        for each in output.estimates
+        (
+            " ".join(map(str, estimate.levels.values())),
+            estimate.k,
+            str(estimate.rate),
+            *(f"{n:,.0f}" for n in _numbers(estimate)),
+        )
+        for estimate in output.estimates
     )
     return table("Rows that each choice is expected to keep", ("levels", "k", "rate", "kept", "from", "to"), rows)
 

@@ -66,7 +66,7 @@ class PreviewResult(Release[KeptChoices]):
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
         return {
-            "choices": [each.to_json() for each in self.result.estimates],
+            "choices": [estimate.to_json() for estimate in self.result.estimates],
             "best": self.result.place,
             "useless": self.result.useless,
             "sentence": self.sentence,
@@ -110,10 +110,10 @@ def require_narrow(policy: Policy, planned: PrivatePreview) -> None:
 
 def require_room(policy: Policy, guarantee: Guarantee) -> None:
     """Refuse a look after which the budget would not hold the release that it is for."""
-    release, target = policy.plan.guarantee, getattr(policy.method, "target", None)
+    release, epsilon = policy.plan.guarantee, getattr(policy.method, "epsilon", None)
     cost = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     spend = charge_of(release.loss, release.delta, release.unit.adjacency)
-    dearest = max(spend.epsilon, Decimal(0) if target is None or target.epsilon is None else _decimal(target.epsilon))
+    dearest = max(spend.epsilon, Decimal(0) if epsilon is None else _decimal(epsilon))
     need = Amount.up(Fraction(cost.epsilon) + Fraction(dearest), Fraction(cost.delta) + Fraction(spend.delta))
     left = _left(policy)
     if left is None:
@@ -127,7 +127,7 @@ def require_room(policy: Policy, guarantee: Guarantee) -> None:
             f"look and release together cost up to epsilon {short_up(need.epsilon, 6)} and delta "
             f"{short_up(need.delta, 6)}, and epsilon {short_down(left.epsilon, 6)} and delta "
             f"{short_down(left.delta, 6)} are left. Nothing was charged. "
-            "Lower the target's epsilon or that of the look, or raise the budget."
+            "Lower the release's epsilon or that of the look, or raise the budget."
         )
 
 

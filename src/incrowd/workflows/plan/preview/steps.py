@@ -55,13 +55,13 @@ class RecodeAtSeveral(Recode):
         """What happens, for people."""
         return f"{counted(len(self.columns), 'column')} are recoded row by row, by declared rules, for each choice."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules bind no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let the noise guarantee what it does; rules drafted from rows would tell of them before any noise."""
         if self.drafted:
             raise InvalidParameter("rules that were drafted from rows leave a private look nothing to guarantee.")
         return inner
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - no row of anyone is published
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim nothing: no label is published."""
         return ()
 
@@ -101,17 +101,17 @@ class MeasureKept(Step):
             raise InvalidParameter("the noise of these steps, and what one unit moves, contradict each other.")
         return StepGuarantee(Pure(self.epsilon), (LOOKED,), assumptions(unit))
 
-    def claims(self, grounds: ClaimBasis) -> tuple[Claim, ...]:
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim differential privacy of all that is shown."""
-        unit = grounds.unit
+        unit = basis.unit
         private = PurePrivacy(
-            epsilon=grounds.epsilon,
+            epsilon=basis.epsilon,
             adjacency=unit.adjacency,
             max_rows=unit.max_rows,
             noise=self.noise,
             unit=unit,
             theorem=(LOOKED,),
-            preconditions=(*_MOVED, *assumed(grounds.guarantee.assumes)),
+            preconditions=(*_MOVED, *assumed(basis.guarantee.assumes)),
             not_protected=(GROUPS,),
         )
         return (private,)

@@ -1,0 +1,36 @@
+"""Statement: what a certificate says about its release, without who made it and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.steps.step import ClaimBasis, Step
+
+if TYPE_CHECKING:
+    from incrowd.core.schema import Role
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is said about a release: the basis of its claims, the claims, the released columns, and the evidence.
+
+    `roles` are those of the declared columns.
+    """
+
+    basis: ClaimBasis
+    claims: tuple[Claim, ...]
+    released: tuple[str, ...]
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What happened to the rows."""
+        return self.basis.steps
+
+    def of_role(self, role: Role) -> tuple[str, ...]:
+        """Return the released columns that count as a role, in order."""
+        return tuple(name for name in self.released if role.covers(self.roles.get(name)))

@@ -1,1 +1,0 @@
-"""Random add and delete: edges are removed and added by coins."""

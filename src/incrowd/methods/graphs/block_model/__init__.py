@@ -1,1 +1,0 @@
-"""Graphs drawn from a block model of noisy counts."""

@@ -1,1 +1,0 @@
-"""The clustering coefficient, with noise."""

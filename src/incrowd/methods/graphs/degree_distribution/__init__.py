@@ -1,1 +1,0 @@
-"""The distribution of degrees, with noise."""

@@ -1,1 +1,0 @@
-"""Synthetic graphs by degree sequence."""

@@ -1,1 +1,0 @@
-"""Randomized response on pairs of nodes."""

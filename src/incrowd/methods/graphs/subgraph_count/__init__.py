@@ -1,1 +1,0 @@
-"""Numbers of edges, triangles and stars, with noise."""

@@ -1,1 +1,0 @@
-"""Super-nodes: nodes are told only in groups."""

@@ -1,1 +1,0 @@
-"""Switching: edges exchange ends, and degrees stay."""

@@ -1,1 +1,0 @@
-"""Chain: several masks, one after the other, in one policy."""

@@ -1,1 +1,0 @@
-"""Coding: values beyond a bound become the bound."""

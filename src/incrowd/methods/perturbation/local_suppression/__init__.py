@@ -1,1 +1,0 @@
-"""Local suppression: values of rows at risk are left empty, or the rows left out."""

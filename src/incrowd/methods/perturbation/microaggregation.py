@@ -1,0 +1,380 @@
+"""Microaggregation: rows are put into groups of at least k, and every row gets the means of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.claims.claim import Claim
+from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.schema import Role, Schema
+from incrowd.core.statement import Statement
+from incrowd.core.steps.step import ClaimBasis, StepGuarantee
+from incrowd.core.terms import Theorem
+from incrowd.core.unit import Unit
+from incrowd.criteria.demand import form_assumptions
+from incrowd.errors import Infeasible, InvalidParameter
+from incrowd.methods.perturbation.shared.frame import Numbers, Places, RowFrame, weight_of, weights_of
+from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput, need_numbers
+from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
+from incrowd.methods.perturbation.shared.steps import (
+    ColumnMasking,
+    Exactness,
+    KeptStatistic,
+    Masking,
+    Statistics,
+    anonymity,
+    column_list,
+    unchanged_after,
+)
+from incrowd.verifier.check import Problem
+
+_ROUNDING = 1e-9
+_BLOCK = 1024
+"""Rows that are grouped at once: the work grows with the square of the rows of a block."""
+Distance = Callable[[Numbers, Numbers], Numbers]
+"""The distance of each row from one row."""
+
+
+class GroupingRule(StrEnum):
+    """How rows are put into groups."""
+
+    MDAV = "mdav"
+    UNIVARIATE = "univariate"
+    GOWER = "gower"
+
+
+_WORDS = {
+    GroupingRule.MDAV: "all named columns together, around the rows that lie farthest out",
+    GroupingRule.UNIVARIATE: "each column by itself, with the least squared differences",
+    GroupingRule.GOWER: "numbers and categories together, by Gower's distance, around the rows that lie farthest out",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateRows(ColumnMasking):
+    """Rows are put into groups of at least k; numbers become the mean of their group, categories the most common one.
+
+    `quasi`: all quasi-identifiers, if they are grouped together or within groups of rows that agree in them.  Only then
+    every combination of them occurs at least k times.
+    """
+
+    kind: ClassVar[str] = "aggregate"
+    title: ClassVar[str] = "Means of groups"
+    source: ClassVar[Theorem] = Theorem(
+        "mean-of-group-means", "the mean of group means, weighted by the sizes of groups, is the mean of all"
+    )
+
+    categories: tuple[str, ...]
+    grouping: GroupingRule
+    k: int
+    quasi: tuple[str, ...] | None = None
+    weight: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k < 2:
+            raise InvalidParameter("groups have at least two rows: let k be 2 or more.")
+        if not set(self.categories) <= set(self.columns) or set(self.within) & set(self.columns):
+            raise InvalidParameter("categories are among the columns, and groups are made within other ones.")
+        if self.quasi is not None:
+            covered = set(self.quasi) <= {*self.columns, *self.within}
+            if not covered or self.grouping is GroupingRule.UNIVARIATE:
+                raise InvalidParameter("not all quasi-identifiers are grouped together.")
+
+    @property
+    def statistics(self) -> Statistics:
+        means = KeptStatistic.MEANS if self.weight is None else KeptStatistic.WEIGHTED_MEANS
+        return () if self.categories else ((means, Exactness.ROUNDED),)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.within if self.weight is None else (*self.within, self.weight)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if name not in self.categories)
+
+    def depends_on(self, statistic: KeptStatistic) -> frozenset[str] | None:
+        return frozenset((*self.changes, *self.reads))
+
+    def stays_among(self, name: str, labels: frozenset[str | None]) -> bool:
+        return name in self.categories
+
+    @property
+    def sentence(self) -> str:
+        inside = f" within rows that agree in {column_list(self.within)}" if self.within else ""
+        common = ", categories the most common one" if self.categories else ""
+        weighted = "" if self.weight is None else f" by the weights in {column_list((self.weight,))}"
+        return (
+            f"In {column_list(self.columns)}, groups of at least {self.k} rows{inside} are made "
+            f"({_WORDS[self.grouping]}); every number becomes the mean of its group{weighted}{common}. The groups "
+            "depend on all rows."
+        )
+
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        around = super().around(inner, unit)
+        if self.quasi is None or not around.syntactic:
+            return around
+        return replace(around, assumes=around.assumes | form_assumptions(unit))
+
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
+        """Claim also k-anonymity, where all quasi-identifiers are grouped and no later step changes them."""
+        preserved = super().claims(basis)
+        if self.quasi is None or not unchanged_after(self, basis.steps, self.quasi):
+            return preserved
+        return (anonymity(self.k, self.quasi, basis), *preserved)
+
+
+@dataclass(frozen=True)
+class Microaggregation(GroupedMask):
+    """Groups of at least k rows that differ little: numbers become the mean of their group, categories its mode.
+
+    `mdav` groups all columns together, standardized; `univariate` each column by itself, optimally; `gower` numbers and
+    categories together.  More than 1,024 rows are first cut into blocks at medians, so that the work grows with the
+    rows and not with their square.  With `weighted`, means of groups are those by the survey weights.
+
+    Guarantee: none to people; where all quasi-identifiers are grouped together, k-anonymity of the output's form.
+    Means of numbers are kept.
+
+    Assumes: people can be looked up by the quasi-identifiers and by no other column, where k-anonymity is claimed.
+
+    Source: Domingo-Ferrer & Torra 2005 (MDAV); Hansen & Mukherjee 2003 (univariate); Gower 1971.
+
+    >>> Microaggregation(("income", "rent"), k=5).settings()
+    {'microaggregation': 'income, rent', 'k': 5, 'grouping': 'mdav'}
+    """
+
+    name: ClassVar[str] = "microaggregation"
+    handles_groups: ClassVar[bool] = True
+
+    columns: tuple[str, ...]
+    k: int = 3
+    grouping: Literal["mdav", "univariate", "gower"] = "mdav"
+    weighted: bool = False
+
+    def step(self, schema: Schema) -> AggregateRows:
+        categories = self._categories(schema)
+        need_numbers(schema, [name for name in self.columns if name not in categories] or self.columns, whole=True)
+        if categories and self.grouping != "gower":
+            raise InvalidParameter(f"{categories[0]!r} is not a number, and has no mean: let grouping be gower.")
+        weight = weight_of(schema) if self.weighted else None
+        scope = self.scope(schema, self.columns, () if weight is None else (weight,))
+        together = bool(schema.quasi) and set(schema.quasi) <= {*self.columns, *scope["within"]}
+        return AggregateRows(
+            columns=self.columns,
+            categories=categories,
+            grouping=GroupingRule(self.grouping),
+            k=self.k,
+            quasi=schema.quasi if together and self.grouping != "univariate" else None,
+            weight=weight,
+            **scope,
+        )
+
+    def examine(self, rows: MaskInput) -> None:
+        """Refuse groups to work within that have fewer than k rows, and invalid weights."""
+        within, frame = self.groups(rows.schema), rows.frame
+        smallest = int(np.bincount(frame.groups(within)).min()) if len(frame) else 0
+        if self.weighted:
+            weights_of(frame, weight_of(rows.schema))
+        if smallest < self.k:
+            where = "the table" if not within else f"some group of rows alike in {', '.join(within)}"
+            raise Infeasible(f"{where} has fewer rows than k = {self.k}: let k be smaller, or make larger groups.")
+
+    def masked(self, rows: MaskInput) -> RowFrame:
+        """Return the rows with the means and modes of their groups."""
+        frame, categories = rows.frame, self._categories(rows.schema)
+        outer = frame.groups(self.groups(rows.schema))
+        weights = weights_of(frame, weight_of(rows.schema)) if self.weighted else np.ones(len(frame))
+        columns: dict[str, Numbers | pa.Array] = {}
+        if self.grouping == "univariate":
+            for name in self.columns:
+                values = frame.numbers(name)
+                columns[name] = _means(values, self._numbered(outer, values[:, None]), weights)
+            return frame.replaced(**columns)
+        scaled = np.column_stack([_scaled(frame, name, categories, self.grouping) for name in self.columns])
+        group = self._numbered(outer, scaled, tuple(name in categories for name in self.columns))
+        for name in self.columns:
+            is_category = name in categories
+            columns[name] = (
+                _modes(frame.values(name), group) if is_category else _means(frame.numbers(name), group, weights)
+            )
+        return frame.replaced(**columns)
+
+    def _numbered(self, outer: Places, rows: Numbers, categories: tuple[bool, ...] = ()) -> Places:
+        """Return for each row the number of its group, made within the outer groups."""
+        number, groups = np.empty(len(rows), np.int64), 0
+        order = np.argsort(outer, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(outer[order])) + 1):
+            for block in blocks(rows[members], max(_BLOCK, 4 * self.k)):
+                places = members[block]
+                for group in self._grouped(rows[places], categories):
+                    number[places[group]] = groups
+                    groups += 1
+        return number
+
+    def _grouped(self, rows: Numbers, categories: tuple[bool, ...]) -> list[Places]:
+        if self.grouping == "univariate":
+            return optimal(rows[:, 0], self.k)
+        return mdav(rows, self.k, squared if self.grouping == "mdav" else _gower(np.array(categories)))
+
+    def _categories(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(
+            name for name in self.columns if name in self.levels or schema[name].type not in ("integer", "decimal")
+        )
+
+    def broken(self, rows: MaskInput, after: RowFrame) -> str | None:
+        frame = rows.frame
+        weights = weights_of(frame, weight_of(rows.schema)) if self.weighted else None
+        for name in self.columns:
+            if pa.types.is_floating(after.values(name).type) and len(frame):
+                old, new = frame.numbers(name), after.numbers(name)
+                difference = np.average(old, weights=weights) - np.average(new, weights=weights)
+                if abs(difference) > _ROUNDING * (1.0 + np.abs(old).max()):
+                    return "the mean of a column"
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        return {"microaggregation": ", ".join(self.columns), "k": self.k, "grouping": self.grouping}
+
+
+def _scaled(frame: RowFrame, name: str, categories: tuple[str, ...], grouping: str) -> Numbers:
+    """Return a column in units of its spread: its range for Gower's distance, else its standard deviation."""
+    if name in categories:
+        codes: Numbers = frame.groups([name]).astype(np.float64)
+        return codes
+    values = frame.numbers(name)
+    spread = float(np.ptp(values) if grouping == "gower" else values.std())
+    scaled: Numbers = (values - values.mean()) / (spread or 1.0)
+    return scaled
+
+
+def _gower(categories: np.ndarray) -> Distance:
+    """Return Gower's distance: for numbers how far apart they are, for categories whether they differ."""
+
+    def distance(rows: Numbers, center: Numbers) -> Numbers:
+        away = np.abs(rows - center)
+        distances: Numbers = np.where(categories, away > 0, away).sum(axis=1)
+        return distances
+
+    return distance
+
+
+def _means(values: Numbers, group: Places, weights: Numbers) -> Numbers:
+    means: Numbers = (np.bincount(group, values * weights) / np.bincount(group, weights))[group]
+    return means
+
+
+def _modes(values: pa.Array, group: Places) -> pa.Array:
+    """Return for each row the most common value of its group, of equally common ones the first in order."""
+    encoded = values.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    width = len(encoded.dictionary)
+    pairs, times = np.unique(group * width + codes, return_counts=True)
+    order = np.lexsort((pairs % width, -times, pairs // width))
+    first = np.flatnonzero(np.diff(pairs[order] // width, prepend=-1))
+    modes = (pairs[order] % width)[first]
+    return encoded.dictionary.take(pa.array(modes[group]))
+
+
+def squared(rows: Numbers, center: Numbers) -> Numbers:
+    """Return the squared distances of rows from one row.
+
+    >>> squared(np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros(2)).tolist()
+    [0.0, 25.0]
+    """
+    away = rows - center
+    distances: Numbers = np.einsum("ij,ij->i", away, away)
+    return distances
+
+
+def mdav(rows: Numbers, k: int, distance: Distance = squared) -> list[Places]:
+    """Return groups of k to 2k − 1 rows around the rows that lie farthest out; fewer than 2k rows are one group.
+
+    Source: Domingo-Ferrer & Torra 2005.
+
+    >>> [group.tolist() for group in mdav(np.array([[1.0], [9.0], [2.0], [8.0]]), 2)]
+    [[0, 2], [1, 3]]
+    """
+    remaining = np.arange(len(rows), dtype=np.int64)
+    groups = []
+    while len(remaining) >= 2 * k:
+        candidates = rows[remaining]
+        first = int(np.argmax(distance(candidates, candidates.mean(axis=0))))
+        farthest = int(np.argmax(distance(candidates, candidates[first])))
+        for end in [first, farthest] if len(remaining) >= 3 * k else [first]:
+            near = _nearest(distance(rows[remaining], candidates[end]), k)
+            groups.append(remaining[near])
+            remaining = np.delete(remaining, near)
+    return [*groups, remaining] if len(remaining) else groups
+
+
+def blocks(rows: Numbers, most: int) -> Iterator[Places]:
+    """Yield blocks of at most `most` rows, halved repeatedly at the median of the widest column."""
+    waiting = [np.arange(len(rows), dtype=np.int64)]
+    while waiting:
+        block = waiting.pop()
+        if len(block) <= most:
+            yield block
+            continue
+        values = rows[block]
+        widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
+        order = np.argsort(values[:, widest], kind="stable")
+        waiting += [block[order[len(order) // 2 :]], block[order[: len(order) // 2]]]
+
+
+def optimal(values: Numbers, k: int) -> list[Places]:
+    """Return the groups of at least k values with the least squared differences from their means.
+
+    The shortest path over the sorted values, whose groups have k to 2k − 1 of them (Hansen & Mukherjee 2003).
+
+    >>> [group.tolist() for group in optimal(np.array([1.0, 9.0, 2.0, 8.0, 10.0]), 2)]
+    [[0, 2], [3, 1, 4]]
+    """
+    order = np.argsort(values, kind="stable").astype(np.int64)
+    number = len(order)
+    if number < 2 * k:
+        return [order] if number else []
+    ascending = values[order] - values.mean()
+    sums, squares = (np.concatenate(([0.0], np.cumsum(ascending**power))) for power in (1, 2))
+    cost, start = np.full(number + 1, np.inf), np.zeros(number + 1, np.int64)
+    cost[0] = 0.0
+    sizes = np.arange(k, 2 * k)
+    for end in range(k, number + 1):
+        starts = end - sizes[: max(0, end - k + 1)] if end < 2 * k else end - sizes
+        within = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
+        total = cost[starts] + within
+        best = int(np.argmin(total))
+        cost[end], start[end] = total[best], starts[best]
+    groups, end = [], number
+    while end:
+        groups.append(order[start[end] : end])
+        end = int(start[end])
+    return groups[::-1]
+
+
+def _nearest(distances: Numbers, k: int) -> Places:
+    """Return the places of the k smallest distances, of equal ones the first."""
+    edge = np.partition(distances, k - 1)[k - 1]
+    below = np.flatnonzero(distances < edge)
+    equal = np.flatnonzero(distances == edge)[: k - len(below)]
+    return np.sort(np.concatenate([below, equal]))
+
+
+class AggregateCheck(MaskCheck):
+    """Masked tables whose groups may cover the quasi-identifiers."""
+
+    def step_contradiction(self, step: Masking, statement: Statement) -> Problem | None:
+        if isinstance(step, AggregateRows) and step.quasi not in (None, statement.of_role(Role.QUASI)):
+            return Problem("the columns that are grouped together are not the quasi-identifiers")
+        return None
+
+
+CHECK = AggregateCheck(AggregateRows, claims=(Anonymity,))
+PICTURE = MaskPicture()
+METHOD = Microaggregation

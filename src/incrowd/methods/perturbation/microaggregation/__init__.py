@@ -1,1 +1,0 @@
-"""Microaggregation: rows stand in groups of at least k, and every row shows the means of its group."""

@@ -1,1 +1,0 @@
-"""Noise: numbers get noise in proportion to how much they vary."""

@@ -1,1 +1,0 @@
-"""Orthogonal: rows are rotated among each other, which keeps means and covariances."""

@@ -1,1 +1,0 @@
-"""Record swap: households that stand out change places with like ones of another area."""

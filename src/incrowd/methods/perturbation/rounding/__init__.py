@@ -1,1 +1,0 @@
-"""Rounding: numbers become multiples of a base."""

@@ -1,1 +1,0 @@
-"""A whole method in a hundred lines: how many rows there are, with noise."""
