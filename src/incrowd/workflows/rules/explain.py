@@ -24,7 +24,7 @@ ADVICE = (
 _HEAD = """\
 incrowd: 1
 dataset:
-  name: my-table                 # the budget is stored under this name, permanently
+  name: my-table                 # the budget is stored under this name
 columns:                         # your columns, with all their possible values
   region: {role: quasi, categories: [north, south, east, west]}
   sex: {role: quasi, categories: [F, M]}
