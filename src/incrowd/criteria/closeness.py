@@ -63,6 +63,7 @@ class Closeness(ColumnDemand):
     """t-closeness; each distance between values is a class of its own."""
 
     option: ClassVar[str] = "t"
+    parameter: ClassVar[str] = "t"
     keys: ClassVar[tuple[str, ...]] = ("t",)
     options: ClassVar[tuple[str, ...]] = ("distance",)
     claimed: ClassVar[type[Claim]] = ClosenessClaim
@@ -112,16 +113,8 @@ class Closeness(ColumnDemand):
         bounds[far] = np.minimum(rows[far], largest)
         return bounds
 
-    @property
-    def bound(self) -> Fraction:
-        return exact(self.t)
-
     def measured(self, groups: Groups) -> PerGroup:
         return self._distance(groups)
-
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        return (str(exact(self.t)),)
 
     def claim(self, form: Form) -> ClosenessClaim:
         condition = ALL_ROWS if form.left_out else DISTANT if self.column in form.untold else COUNTED

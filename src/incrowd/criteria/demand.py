@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
 from incrowd.core.claims.crowds import FEWER_PEOPLE, RECOUNTED
+from incrowd.core.rounding import exact
 from incrowd.core.steps.step import whose
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion
@@ -172,10 +173,17 @@ class ColumnDemand(Demand):
     column: str
     harmless: frozenset[str]
 
+    parameter: ClassVar[str] = ""
+    """The field with its one parameter, where it has one."""
+
     @property
-    @abstractmethod
     def bound(self) -> int | Fraction:
         """The number that the measured value is compared with."""
+        return exact(vars(self)[self.parameter])
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        return (str(self.bound),)
 
     @abstractmethod
     def measured(self, groups: Groups) -> PerGroup | NDArray[np.int64]:

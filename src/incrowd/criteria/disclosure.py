@@ -59,6 +59,7 @@ class DeltaDisclosure(ColumnDemand):
     """
 
     option: ClassVar[str] = "disclosure"
+    parameter: ClassVar[str] = "delta"
     keys: ClassVar[tuple[str, ...]] = ("disclosure",)
     claimed: ClassVar[type[Claim]] = DisclosureClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -90,16 +91,8 @@ class DeltaDisclosure(ColumnDemand):
         far = self._logs(groups) >= float(exact(self.delta, "delta")) - SLACK
         return np.asarray(among & none(groups, far) & ~self._lacking(groups))
 
-    @property
-    def bound(self) -> Fraction:
-        return exact(self.delta)
-
     def measured(self, groups: Groups) -> PerGroup:
         return np.where(self._lacking(groups), np.inf, greatest(groups, self._logs(groups)))
-
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        return (str(exact(self.delta)),)
 
     def claim(self, form: Form) -> DisclosureClaim:
         return DisclosureClaim(disclosure=exact(self.delta), **self.compared(form))

@@ -135,6 +135,7 @@ class EntropyDiversity(ColumnDemand):
     """
 
     option: ClassVar[str] = "entropy_l"
+    parameter: ClassVar[str] = "l"
     keys: ClassVar[tuple[str, ...]] = ("entropy l",)
     claimed: ClassVar[type[Claim]] = EntropyDiversityClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -167,16 +168,8 @@ class EntropyDiversity(ColumnDemand):
         diverse = (entropies >= math.log(least) - SLACK) & (distinct(groups) >= least)
         return np.asarray(among & (diverse | _spared(groups, self.harmless)))
 
-    @property
-    def bound(self) -> Fraction:
-        return exact(self.l)
-
     def measured(self, groups: Groups) -> PerGroup:
         return entropy(groups)
-
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        return (str(exact(self.l)),)
 
     def claim(self, form: Form) -> EntropyDiversityClaim:
         return EntropyDiversityClaim(l=exact(self.l), **self.stated(form))

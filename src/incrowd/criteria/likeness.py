@@ -56,6 +56,7 @@ class BasicLikeness(ColumnDemand):
     """
 
     option: ClassVar[str] = "beta"
+    parameter: ClassVar[str] = "beta"
     keys: ClassVar[tuple[str, ...]] = ("beta",)
     claimed: ClassVar[type[Claim]] = LikenessClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -86,16 +87,8 @@ class BasicLikeness(ColumnDemand):
         allowed = np.where(harmful(groups, self.harmless), self._allowed(groups), math.inf)
         return np.asarray(among & none(groups, gains > allowed[groups.values] + SLACK))
 
-    @property
-    def bound(self) -> Fraction:
-        return exact(self.beta)
-
     def measured(self, groups: Groups) -> PerGroup:
         return greatest(groups, self._gains(groups))
-
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        return (str(exact(self.beta)),)
 
     def claim(self, form: Form) -> LikenessClaim:
         return LikenessClaim(beta=exact(self.beta), **self.compared(form))

@@ -1,4 +1,4 @@
-"""Attack a release of a graph: every adversary beside a blind guess and a control; internal."""
+"""Attack a release of a graph: every adversary with a baseline and a control; internal."""
 
 from __future__ import annotations
 

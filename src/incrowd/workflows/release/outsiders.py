@@ -40,7 +40,7 @@ def held_out_of(policy: Policy, release: str) -> HeldOut:
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidParameter(
             f"nobody is known to be held out of release {release}: release with --hold-out 10%, and keep "
-            ".incrowd/internal beside the policy; or name outsiders with --control."
+            ".incrowd/internal beside the policy; or name a control group with --control."
         ) from None
 
 
