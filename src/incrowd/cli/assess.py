@@ -261,7 +261,7 @@ def _show_attacks(lab: AttackReport) -> None:
     header = ("attack", "success", "baseline", "control group", "verdict")
     rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.runs]
     told = dict.fromkeys(note for each in lab.runs for note in each.finding.notes)
-    words = f"Confidence intervals are simultaneous, with confidence {lab.confidence:g}. An attack that fails proves nothing."
+    words = f"Intervals are simultaneous, with confidence {lab.confidence:g}. An attack that fails proves nothing."
     note = "\n".join([*told, words])
     print_table("Attacks, beside people who are not in the data", rows, note, header=header)
 

@@ -86,7 +86,7 @@ class AttackOptions:
     ] = None
     trials: Annotated[int, typer.Option(metavar="COUNT", help="At most so many people are attacked.")] = 2000
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="With which all intervals of a run hold together.")
+        float, typer.Option(metavar="SHARE", help="Confidence of all intervals of a run, simultaneously.")
     ] = 0.95
     threshold: Annotated[
         list[str],
@@ -206,7 +206,7 @@ def _show(lab: AttackReport, over: tuple[AttackRun, ...], given: AttackInput) ->
     notes += ["✗: not shown to stay at or below its threshold."] if over else []
     notes += [note for each in lab.runs for note in each.finding.notes]
     notes += [each.finding.sentence for each in lab.runs]
-    notes.append(f"Intervals hold together with confidence {lab.confidence:g}. {given.look_sentence}")
+    notes.append(f"Confidence intervals are simultaneous, with confidence {lab.confidence:g}. {given.look_sentence}")
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])
 
 
