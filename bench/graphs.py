@@ -65,7 +65,7 @@ def floor(folder: Path) -> None:
 
 def release(folder: Path, name: str) -> None:
     from incrowd.workflows.graph.release import release_graph
-    from incrowd.workflows.release.publish import Destination
+    from incrowd.workflows.release.deliver import Destination
 
     unit = "node" if name.endswith("nodes") else "edge"
     place = Path(tempfile.mkdtemp(dir=folder))

@@ -30,10 +30,10 @@ from incrowd.core.coins import Sample
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.partition import BinPartition
-from incrowd.methods.histograms.private.method import PrivateHistogram
-from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
+from incrowd.methods.histograms.blended import BlendedHistogram
+from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.shared.partition import BinPartition
+from incrowd.methods.histograms.suppressed import SuppressedHistogram
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from incrowd.methods.perturbation.shared.masks import MaskInput, PlannedMask
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 
 COLUMNS: dict[str, Any] = {
     "household": {"role": "identifier"},

@@ -22,7 +22,7 @@ def main() -> None:
     import incrowd.cli.main
     import incrowd.workflows.policy.policy
     import incrowd.workflows.query.service
-    import incrowd.workflows.release.publish  # noqa: F401 - what a file that charges imports at its top, it has then
+    import incrowd.workflows.release.tables  # noqa: F401 - what a file that charges imports at its top, it has then
 
     gc.disable()  # each fork ends soon
     for folder, words in json.load(sys.stdin):

@@ -3,60 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
-from incrowd.core.claims.claim import Claim, claim_of
+from incrowd.core.claims.claim import claim_of
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.check import Place, in_order
+from incrowd.verifier.check import Check, in_order
+from incrowd.workflows.registry import check_of
 from tests.released import leaves, other
 from tests.statements import numbers_of
 
 
-class Known(Protocol):
-    """The part of a check that says what it knows."""
-
-    STEPS: tuple[type[Step], ...]
-    CLAIMS: tuple[type[Claim], ...]
-    ORDER: tuple[Place, ...]
-
-
-def assert_read_back(plan: Plan, check: Any) -> None:
+def assert_read_back(plan: Plan) -> None:
     """Steps and claims are read back as they were, and guarantee and claims follow from them again."""
-    known: Known = check
-    steps = tuple(step_of(step.to_json(), known.STEPS) for step in plan.steps)
-    claims = tuple(claim_of(claim.to_json(), known.CLAIMS) for claim in plan.claims)
+    check = check_of(plan.method)
+    steps = tuple(step_of(step.to_json(), check.steps) for step in plan.steps)
+    claims = tuple(claim_of(claim.to_json(), check.claims) for claim in plan.claims)
     assert steps == plan.steps
     assert claims == plan.claims
-    assert in_order(steps, known.ORDER)
+    assert in_order(steps, check.order)
     guarantee = fold(steps, plan.unit, plan.guarantee.delta)
     assert guarantee == plan.guarantee
     assert claims_of(ClaimBasis(guarantee, steps, numbers_of(claims))) == plan.claims
 
 
-def assert_changes_refused(plan: Plan, check: Any) -> None:
+def assert_changes_refused(plan: Plan) -> None:
     """A step with a key too many is refused, and one with a changed word says something else or is refused."""
-    known: Known = check
+    check = check_of(plan.method)
     for step in plan.steps:
         assert step.title
         assert step.sentence.endswith(".")
         with pytest.raises(InvalidParameter):
-            step_of(step.to_json() | {"note": "x"}, known.STEPS)
+            step_of(step.to_json() | {"note": "x"}, check.steps)
         for plain in _changed(step.to_json()):
-            assert _read(plain, known) != step
+            assert _read(plain, check) != step
     for claim in plan.claims:
         assert claim.sentence
         with pytest.raises(InvalidParameter):
-            claim_of(claim.to_json() | {"note": "x"}, known.CLAIMS)
+            claim_of(claim.to_json() | {"note": "x"}, check.claims)
 
 
-def _read(plain: dict[str, Any], known: Known) -> Step | None:
+def _read(plain: dict[str, Any], check: Check) -> Step | None:
     try:
-        return step_of(plain, known.STEPS)
+        return step_of(plain, check.steps)
     except InvalidParameter:
         return None
 

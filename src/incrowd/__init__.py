@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from incrowd.workflows.plan.forecast import plan
     from incrowd.workflows.plan.preview.preview import look
     from incrowd.workflows.policy.policy import Policy, load_policy
+    from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.learn import learn_model, predict
-    from incrowd.workflows.release.publish import Destination, release, release_to
-    from incrowd.workflows.release.synthesize import synthesize
+    from incrowd.workflows.release.tables import release, release_to, synthesize
     from incrowd.workflows.verbs import assess, check, price, profile, query, verify
 
 __version__ = "0.1.0"
@@ -50,7 +50,7 @@ __all__ = [
 
 _HOMES = {
     "Certificate": "core.certificate",
-    "Destination": "workflows.release.publish",
+    "Destination": "workflows.release.deliver",
     "IncrowdError": "errors",
     "Ledger": "accounting.ledger",
     "Policy": "workflows.policy.policy",
@@ -66,9 +66,9 @@ _HOMES = {
     "price": "workflows.verbs",
     "profile": "workflows.verbs",
     "query": "workflows.verbs",
-    "release": "workflows.release.publish",
-    "release_to": "workflows.release.publish",
-    "synthesize": "workflows.release.synthesize",
+    "release": "workflows.release.tables",
+    "release_to": "workflows.release.tables",
+    "synthesize": "workflows.release.tables",
     "verify": "workflows.verbs",
 }
 

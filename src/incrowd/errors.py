@@ -114,11 +114,11 @@ class JobFailed(IncrowdError):
 
 
 class QuestionFailed(IncrowdError):
-    """A question could not be answered to its end; what it cost stays spent."""
+    """A question could not be answered to its end; its cost is not refunded."""
 
 
 class QuestionStopped(QuestionFailed):
-    """A question took longer than it may and was stopped; what it cost stays spent."""
+    """A question took longer than it may and was stopped; its cost is not refunded."""
 
 
 class OutputUnavailable(IncrowdError):
@@ -126,12 +126,22 @@ class OutputUnavailable(IncrowdError):
 
 
 class Interrupted(IncrowdError):
-    """A command was stopped by Ctrl-C or a signal; the message names what stays spent, if something was charged."""
+    """A command was stopped by Ctrl-C or a signal; the message says what was charged and is not refunded."""
 
     exit_code: ClassVar[int] = 130
 
 
 class GuaranteeBroken(IncrowdError):
-    """What was about to be published does not keep its guarantee; nothing appears, and the charge stays spent."""
+    """What was about to be published does not keep its guarantee; nothing appears, and the charge is not refunded."""
 
     exit_code: ClassVar[int] = 1
+
+
+class NotRefunded(str):
+    """The sentence that an error after a charge carries: nothing was released, and the charge is not refunded.
+
+    As a note of an error that is not ours it is known by its class, so that it alone is shown: other notes may hold
+    data.
+    """
+
+    __slots__ = ()

@@ -55,7 +55,7 @@ def crowd(rows: int, seed: int) -> pa.Table:
 
 def table_of(policy: incrowd.Policy, rows: pa.Table, seed: int) -> pa.Table:
     """Return what the plan of a policy makes of rows, by the real samplers on words that are always the same."""
-    shown: pa.Table = policy.plan.release(open_table(rows, policy.schema, policy.options), SeededCoins(seed)).to_arrow()
+    shown: pa.Table = policy.plan.draw(open_table(rows, policy.schema, policy.options), SeededCoins(seed)).to_arrow()
     return shown
 
 

@@ -19,9 +19,9 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.private.method import PrivateHistogram
-from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
+from incrowd.methods.histograms.blended import BlendedHistogram
+from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.suppressed import SuppressedHistogram
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Events, shifted

@@ -60,7 +60,7 @@ def read(columns: dict[str, Any], release: dict[str, Any]) -> Policy:
 
 def fitted(policy: Policy, table: pa.Table, coins: SystemCoins) -> LearnedModel:
     opened = choose.open_table(table, policy.schema, policy.options)
-    model: LearnedModel = policy.plan.release(opened, coins).model
+    model: LearnedModel = policy.plan.draw(opened, coins).model
     return model
 
 

@@ -24,7 +24,7 @@ from scipy.stats import binom
 import incrowd
 from incrowd.attacks.audit import one_run
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.release.synthesize import Synthesized
+from incrowd.workflows.release.tables import Synthesized
 from tests.audit.auditing import Trials, proved_epsilon, sure_epsilon
 from tests.statistics.alarm import FALSE_ALARM
 

@@ -37,8 +37,8 @@ from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.anonymity.slicing.steps import BlendingAlone
 from incrowd.methods.crowds.robust import Robust
-from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
+from incrowd.methods.histograms.blended import BlendedHistogram
+from incrowd.methods.histograms.suppressed import SuppressedHistogram
 from incrowd.methods.synthesis.points.method import SyntheticPoints
 from incrowd.methods.synthesis.points.steps import LipschitzError
 from tests.audit.people_laws import (

@@ -89,7 +89,7 @@ def outputs(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[
     policy, found = read(WAYS[way]), []
     for rows in (with_canary(OTHERS), OTHERS):
         table = choose.open_table(pa.table(rows), policy.schema, policy.options)
-        found.append(np.array([_said(policy.plan.release(table, coins).model) for _ in range(FITS)]))
+        found.append(np.array([_said(policy.plan.draw(table, coins).model) for _ in range(FITS)]))
     return found[0], found[1], float(policy.plan.guarantee.delta)
 
 
@@ -101,7 +101,7 @@ def spread(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[n
     rows: Rows = {"a": [*values, *values[::2]], "b": ["u"] * (VALUES + canaries)}
     rows |= {"n": [-8] * VALUES + [8] * canaries, "t": ["no"] * VALUES + ["yes"] * canaries}
     opened = choose.open_table(pa.table(rows), policy.schema, policy.options)
-    shape = policy.plan.release(opened, coins).model.tables[0][:, -1]
+    shape = policy.plan.draw(opened, coins).model.tables[0][:, -1]
     return shape[::2], shape[1::2], float(policy.plan.guarantee.delta)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyarrow import csv
 
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.cli.running import Runner
 from tests.contract.examples import POLICIES, rows
 from tests.policies import written

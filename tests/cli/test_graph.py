@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.cli.main import main
 from incrowd.workflows.graph.release import release_graph
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
 from tests.graphs import graph_files, graph_policy, karate
 
 

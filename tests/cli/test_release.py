@@ -111,13 +111,13 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     script = (
         "import sys, time\n"
         "from incrowd.cli.main import main\n"
-        "from incrowd.workflows.release import publish as protect\n"
-        "write = protect.write_table\n"
+        "from incrowd.workflows.release import deliver\n"
+        "write = deliver.write_table\n"
         "def slowly(*told):\n"
         "    write(*told)\n"
         "    print('writing', file=sys.stderr, flush=True)\n"
         "    time.sleep(300)\n"
-        "protect.write_table = slowly\n"
+        "deliver.write_table = slowly\n"
         "sys.exit(main(['release', 'people.csv', '--policy', 'policy.yaml', '--out', 'out']))\n"
     )
     running = subprocess.Popen(
@@ -129,7 +129,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     _, errors = running.communicate(timeout=300)
     assert running.returncode == 130
     assert errors.startswith(
-        "incrowd: stopped before the end. Nothing was released; the charge stays spent: epsilon 0.94"
+        "incrowd: stopped before the end. Nothing was released; the charge is not refunded: epsilon 0.94"
     )
     assert errors.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]

@@ -293,7 +293,7 @@ def test_a_full_disk_is_said_and_nothing_appears(folder: Path, form: str) -> Non
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("incrowd: ")
     assert "File too large" in done.stderr
-    assert "the charge stays spent: epsilon" in done.stderr
+    assert "the charge is not refunded: epsilon" in done.stderr
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
     assert {path.name for path in (folder / ".incrowd").iterdir()} == {
         ".sources.lock",

@@ -70,7 +70,8 @@ def test_one_changed_parameter_is_named(run: Runner, copy: Folder) -> None:
 def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_path: Path) -> None:
     from incrowd.accounting.budget import Budget
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.workflows.release.publish import Destination, release_to
+    from incrowd.workflows.release.deliver import Destination
+    from incrowd.workflows.release.tables import release_to
     from tests.policies import people
 
     file = copy.path / ".incrowd" / "ledger.sqlite"

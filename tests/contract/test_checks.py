@@ -12,7 +12,8 @@ from incrowd.methods import GRAPHS, METHODS
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of, method_class, picture_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows
 from tests.graphs import EXAMPLES as GRAPH_EXAMPLES

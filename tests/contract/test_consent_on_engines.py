@@ -30,7 +30,8 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_desk
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests import spark
 from tests.consents import FORM, QUESTIONS, Consented, consented, known_people
 from tests.contract import kinds

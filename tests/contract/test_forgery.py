@@ -17,7 +17,8 @@ from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, file_of
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import References, certificate_of, verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import Forgery, caught, fitting, forgeries, placed

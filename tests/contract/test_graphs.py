@@ -21,7 +21,7 @@ from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.graphs import EXAMPLES, example_graph, graph_files, graph_policy
 

@@ -37,7 +37,7 @@ from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from incrowd.workflows.verify.verify import certificate_of
 from tests.coins import ScriptedCoins
 from tests.contract.agreed import AgreedCoins
@@ -89,7 +89,7 @@ def _packed(table: pa.Table) -> pa.Table:
 
 
 def outcome_of(policy: Policy, rows_: Rows, engine: LocalEngine | None = None) -> Outcome:
-    outcome: Outcome = policy.plan.release(Table(policy.schema, rows_, engine or LocalEngine()), Coins(5))
+    outcome: Outcome = policy.plan.draw(Table(policy.schema, rows_, engine or LocalEngine()), Coins(5))
     return outcome
 
 

@@ -21,7 +21,7 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Spark
 from incrowd.methods import METHODS
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.contract import kinds
 from tests.contract.agreed import CoinsApart
 from tests.contract.examples import EXAMPLES, POLICIES, rows
@@ -38,7 +38,7 @@ def people_apart() -> pa.Table:
 
 
 def released(policy: Policy, table: Table) -> Counter[tuple[object, ...]]:
-    return tuples(policy.plan.release(table, CoinsApart(11)).to_arrow())
+    return tuples(policy.plan.draw(table, CoinsApart(11)).to_arrow())
 
 
 @dataclass(frozen=True)

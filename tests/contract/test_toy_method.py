@@ -16,7 +16,8 @@ from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import method_class
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify
 from tests.contract import test_forgery, test_methods

@@ -58,7 +58,7 @@ def policy(method: str, case: dict[str, Any]) -> Policy:
 def test_no_method_publishes_a_label_that_is_false_of_a_row(method: str, case: dict[str, Any]) -> None:
     read = policy(method, case)
     opened = choose.open_table(ROWS, read.schema, read.options)
-    table = read.plan.release(opened, SeededCoins(5)).to_arrow()
+    table = read.plan.draw(opened, SeededCoins(5)).to_arrow()
     counts = table["count"].to_pylist() if "count" in table.column_names else itertools.repeat(1)
     shown = [row for row, count in zip(table.to_pylist(), counts, strict=False) if count]
     assert shown

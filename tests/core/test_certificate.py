@@ -28,7 +28,7 @@ def test_a_certificate_survives_its_canonical_text() -> None:
 def test_the_signature_is_not_part_of_what_is_signed() -> None:
     signed = read(CERTIFICATE.signed(SIGNATURE).to_json())
     assert signed.signature == SIGNATURE
-    assert signed.signed_part() == CERTIFICATE.signed_part()
+    assert signed.signed_part == CERTIFICATE.signed_part
     assert signed.digest() == CERTIFICATE.digest()
     assert signed.to_text() != CERTIFICATE.to_text()
 

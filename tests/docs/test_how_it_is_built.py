@@ -8,7 +8,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, people, written
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from incrowd.core.counts import Counts
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.policies import tuples
 from tests.tables import as_counter
 

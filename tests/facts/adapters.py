@@ -51,7 +51,8 @@ from incrowd.workflows.local.survey_file import survey_of
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.classical import _Classical
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.consents import consented
 from tests.contract.agreed import AgreedCoins
 from tests.contract.forging import fitting
@@ -339,7 +340,7 @@ def _of_arrow(released: pa.Table) -> Record:
 
 
 def _of_answers(plan: Plan) -> list[Record]:
-    answers = plan.release(_hospital(), AgreedCoins(SEED)).answers
+    answers = plan.draw(_hospital(), AgreedCoins(SEED)).answers
     return [_of_arrow(answer.to_arrow()) for answer in answers]
 
 

@@ -132,7 +132,7 @@ def test_every_check_passes_but_for_reasons_of_privacy(kind: str, monkeypatch: p
 
     def learned(table: Any, policy: Policy) -> Found:
         opened = choose.open_table(table, policy.schema, policy.options)
-        return Found(policy.plan.release(opened, SeededCoins(next(seeds))).model)
+        return Found(policy.plan.draw(opened, SeededCoins(next(seeds))).model)
 
     monkeypatch.setattr(estimators, "learn_model", learned)
     found = check_estimator(CLASSES[kind](), on_fail=None, on_skip=None)

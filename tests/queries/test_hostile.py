@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,7 +30,8 @@ from incrowd.queries.question import QueryTerms, Question
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query import service as desks
 from incrowd.workflows.query.service import open_desk
-from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, perform
+from incrowd.workflows.release import run as road
+from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, performing
 from tests.queries.hostile.growing import GROWING
 from tests.queries.hostile.judging import glimpsed, judged, look, planned
 from tests.queries.hostile.worlds import Worlds, worlds
@@ -179,11 +181,15 @@ def test_the_suite_sees_values_and_faults_in_errors(
 def test_the_suite_sees_rows_that_are_read_before_they_are_paid_for(
     people: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def eager(plan: Plan, warehouse: Warehouse, ledger: Ledger, payer: ChargeTarget) -> ExecutedPlan:
-        plan.release(warehouse, SystemCoins())
-        return perform(plan, warehouse, ledger, payer)
+    @contextmanager
+    def eager(
+        plan: Plan, rows: Warehouse, ledger: Ledger, target: ChargeTarget, appeared: Callable[[], bool]
+    ) -> Iterator[ExecutedPlan]:
+        plan.release(rows, SystemCoins())
+        with performing(plan, rows, ledger, target, appeared) as executed:
+            yield executed
 
-    monkeypatch.setattr(desks, "perform", eager)
+    monkeypatch.setattr(road, "performing", eager)
     found = judged(people, "SELECT COUNT(*) FROM people WHERE age > 8").complaints
     assert any("before the charge" in complaint for complaint in found)
 

@@ -138,7 +138,7 @@ def _column_law(example: Policy, call: int, column: str, value: str | None) -> M
 
 def _masked(example: Policy, column: str, value: str | None, coins: OneCoin) -> Any:
     row = {name: pa.array([value if name == column else values[0]], pa.string()) for name, values in VALUES.items()}
-    output = example.plan.release(Table(example.schema, Batches(pa.table(row)), LocalEngine()), coins)  # type: ignore[arg-type]
+    output = example.plan.draw(Table(example.schema, Batches(pa.table(row)), LocalEngine()), coins)  # type: ignore[arg-type]
     return output.to_arrow()[column][0].as_py()
 
 

@@ -24,7 +24,8 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.workflows.consent.changes import ConsentChanges
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.consents import FORM, GATED, consented
 from tests.policies import changed
 

@@ -15,8 +15,8 @@ from incrowd.core.coins import Coins
 from incrowd.core.loss import Crowd
 from incrowd.errors import DoesNotCompose
 from incrowd.mechanisms.partition import ClampedSmallCounts
-from incrowd.methods.histograms.partition import rounded
-from incrowd.workflows.release.publish import release
+from incrowd.methods.histograms.shared.partition import rounded
+from incrowd.workflows.release.tables import release
 from tests.coins import law_of
 from tests.policies import PEOPLE, changed, people, with_ledger
 from tests.theorems.crowd_laws import (

@@ -67,7 +67,7 @@ def test_clustering_is_two_numbers_at_half_of_epsilon_and_what_they_come_to() ->
     assert plan.steps[0].noise == noise  # type: ignore[attr-defined]
     assert plan.guarantee.loss.epsilon == 1  # type: ignore[union-attr]
     both = [noise.draw(smooth(karate(), noise.ratio), SeededCoins(3)) for smooth in (smooth_sensitivity, smooth_wedges)]
-    row = plan.release(karate(), SeededCoins(3)).table.to_pylist()[0]
+    row = plan.draw(karate(), SeededCoins(3)).table.to_pylist()[0]
     assert row["triangles"] == triangles(karate()) + both[0]
     assert row["clustering"] == coefficient(row["triangles"], row["pairs of edges"])
     assert coefficient(45, 528) == pytest.approx(0.2556818, abs=1e-6)
@@ -80,7 +80,7 @@ def test_a_synthetic_graph_pays_for_sorted_degrees_and_is_drawn_from_nothing_els
     paid = DegreeDistribution(epsilon=Fraction(1)).plan(schema())
     assert method.plan(schema()).guarantee.loss == paid.guarantee.loss
     path, star = Graph.of(4, [(0, 1), (1, 2), (2, 3)]), Graph.of(4, [(3, 0), (0, 2), (2, 1)])
-    made = [method.plan(schema()).release(graph, SeededCoins(5)) for graph in (path, star)]
+    made = [method.plan(schema()).draw(graph, SeededCoins(5)) for graph in (path, star)]
     assert made[0].edges.equals(made[1].edges), "two graphs with the same degrees give the same"
     assert made[0].origin is None
 
@@ -103,7 +103,7 @@ def test_isotonic_inference_of_the_karate_club_through_a_release() -> None:
     )
     errors, raw = [], []
     for _ in range(400):
-        table = plan.release(karate(), coins).table
+        table = plan.draw(karate(), coins).table
         found = np.repeat(table["degree"].to_numpy(), table["count"].to_numpy())
         errors.append(((found - degrees) ** 2).sum())
         raw.append((coins.laplace(Fraction(2), 34) ** 2).sum())

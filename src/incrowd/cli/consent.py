@@ -135,7 +135,7 @@ class WithdrawOptions:
 def withdraw(options: WithdrawOptions) -> None:
     """Record that somebody withdraws: no release that asks for this consent uses their rows from now on.
 
-    What is out stays out, and what was charged stays spent. Exit 1 if nobody with this id consented to the purpose: the
+    What is out stays out, and a charge is not refunded. Exit 1 if nobody with this id consented to the purpose: the
     withdrawal is recorded all the same. It counts for ids in another case or with other leading zeros, too.
     """
     from incrowd.governance.consent.event import Decided

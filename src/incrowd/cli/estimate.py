@@ -27,7 +27,7 @@ def estimate(options: EstimateOptions) -> None:
     Everything is computed from what was published: the counts of the table, and the probabilities in the certificate.
     The estimates are unbiased, so a rare category can come out below zero.
     """
-    from incrowd.workflows.estimate.frequencies import estimate_frequencies
+    from incrowd.workflows.estimate import estimate_frequencies
 
     found = estimate_frequencies(options.release)
     if options.json:

@@ -68,7 +68,7 @@ def release(options: GraphReleaseOptions) -> None:
     """
     from incrowd.verifier.files import tables_of
     from incrowd.workflows.graph.release import release_graph
-    from incrowd.workflows.release.publish import Destination
+    from incrowd.workflows.release.deliver import Destination
 
     published = release_graph(options.policy, Destination(options.out, options.form, options.sign))
     certificate = published.release.certificate
@@ -111,7 +111,7 @@ def assess(options: GraphAssessOptions) -> None:
     if options.json:
         print_json(found.to_json())
         return
-    for title, scores in (("before", found.before), ("after", found.after), ("kept", found.kept)):
+    for title, scores in (("before", found.before), ("after", found.after), ("kept", found.preservation)):
         print_table(title, map(_score, scores))
     print(_INTERNAL)
 

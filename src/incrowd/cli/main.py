@@ -17,7 +17,7 @@ import typer
 
 from incrowd import __version__
 from incrowd.cli.output import wrapped
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, NotRefunded
 
 _BAD_INPUT = 2
 _UNEXPECTED = 70
@@ -164,8 +164,8 @@ def _unexpected(error: Exception, as_json: bool) -> int:
         else f"an unexpected error stopped this command ({type(error).__name__}); this is a fault of incrowd. "
         f"Set {_SHOW_TRACEBACK}=1 to see where; read the trace before sharing it, it may hold data."
     )
-    # What stays spent is a note of the error's, see `concluding`; whatever else is noted may hold data.
-    spent = [note for note in getattr(error, "__notes__", ()) if "stays spent" in note]
+    # the charge that is not refunded is a note of the error, see `performing`; other notes may hold data
+    spent = [note for note in getattr(error, "__notes__", ()) if isinstance(note, NotRefunded)]
     return _fail(" ".join([cause, *spent]), "Unexpected", _UNEXPECTED, as_json)
 
 

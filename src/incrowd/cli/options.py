@@ -14,7 +14,7 @@ import typer
 
 from incrowd.core.table import SourceOptions
 from incrowd.engines.interruption import is_interruption
-from incrowd.errors import Interrupted, InvalidParameter
+from incrowd.errors import Interrupted, InvalidParameter, NotRefunded
 from incrowd.workflows.policy.limits import limit_of
 
 Options = TypeVar("Options")
@@ -112,7 +112,8 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
                 if not is_interruption(error):
                     raise
                 # Click would turn it into an exit code without a word, and a charge must not be lost without one.
-                raise Interrupted(" ".join(["stopped before the end.", *getattr(error, "__notes__", ())])) from None
+                spent = [note for note in getattr(error, "__notes__", ()) if isinstance(note, NotRefunded)]
+                raise Interrupted(" ".join(["stopped before the end.", *spent])) from None
 
         hints = {name: _completed(name, hint) for name, hint in get_type_hints(options, include_extras=True).items()}
         parameters = [

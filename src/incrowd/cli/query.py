@@ -85,7 +85,7 @@ def query(options: QueryOptions) -> None:
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.query.publication import publish_answer
     from incrowd.workflows.query.service import Answered, Priced, QueryRequest
-    from incrowd.workflows.release.publish import Destination
+    from incrowd.workflows.release.deliver import Destination
 
     if (options.sql is None) == (options.batch is None):
         raise InvalidParameter("ask one question, or a file of them by --batch.")
@@ -130,7 +130,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
     from incrowd.workflows.query.publication import publish_answer
     from incrowd.workflows.query.request import REPEATED
     from incrowd.workflows.query.service import AnsweredTogether, AskingTogether, Priced
-    from incrowd.workflows.release.publish import Destination
+    from incrowd.workflows.release.deliver import Destination
 
     if options.account is not None:
         raise InvalidParameter("a batch is paid by epsilon: leave --account out.")

@@ -17,7 +17,7 @@ from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from incrowd.workflows.release.publish import PublishedRelease
+    from incrowd.workflows.release.deliver import PublishedRelease
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
-    from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
+    from incrowd.workflows.release.deliver import Destination
+    from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 
     policy = read_as(load_policy(options.policy, options.until), options.told)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))

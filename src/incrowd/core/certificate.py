@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from incrowd.core.claims.claim import Claim, claim_of
-from incrowd.core.codec import canonical, decode, digest, encode, named
+from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter, UnsupportedVersion
@@ -157,8 +158,8 @@ class Certificate:
         return {"certificate": VERSION, **plain}
 
     def to_text(self) -> str:
-        """Return the canonical text that is written to disk and hashed."""
-        return canonical(self.to_json())
+        """Return the canonical text that is written to disk."""
+        return self.signed_part if self.signature is None else canonical(self.to_json())
 
     def names_itself(self) -> bool:
         """Whether the id is the one that these claims and steps, this guarantee and this policy have."""
@@ -168,13 +169,14 @@ class Certificate:
             return False
         return self.id == release_id(nonce, self)
 
+    @cached_property
     def signed_part(self) -> str:
-        """Return the canonical text that a signature covers: everything but the signature."""
+        """The canonical text of everything but the signature, made once: it is written, hashed and signed."""
         return canonical(self.to_json() | {"signature": None})
 
     def digest(self) -> str:
         """Return the SHA-256 of everything but the signature, under a domain of its own."""
-        return digest(f"incrowd certificate {VERSION}", self.to_json() | {"signature": None})
+        return text_digest(f"incrowd certificate {VERSION}", self.signed_part)
 
     def signed(self, signature: Signature) -> Certificate:
         """Return the same certificate with a signature."""

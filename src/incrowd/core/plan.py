@@ -87,7 +87,7 @@ class Plan:
         return "released"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return how an error after the charge is told; what stays spent is said by whoever charged it."""
+        """Return an error after the charge as this kind of plan reports it, without the sentence about the charge."""
         return error
 
     def led_by(self, *steps: Step) -> Plan:
@@ -104,9 +104,10 @@ class Plan:
         behind = self.steps if gate_of(self.steps) is None else self.steps[1:]
         return replace(self, steps=behind if gate is None else (gate, *behind))
 
-    def release(self, rows: Any, coins: Coins) -> Any:
+    def release(self, rows: object, coins: Coins) -> Output:
         """Read the rows and release what was guaranteed."""
-        return self.draw(rows, coins)
+        output: Output = self.draw(rows, coins)
+        return output
 
 
 class Method(Protocol):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.check.criteria import CheckCriteria
     from incrowd.workflows.profile.profile import TableProfile
     from incrowd.workflows.query.service import Answered, Priced
-    from incrowd.workflows.release.publish import Released
+    from incrowd.workflows.release.deliver import Released
     from incrowd.workflows.verify.verify import Verification
 
 

@@ -22,7 +22,8 @@ from incrowd.engines.local.row_keys import KeyedRows, RowKeys, encoded
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.errors import BudgetExceeded
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.coins import ScriptedSample
 from tests.people import PEOPLE, levels, tables
 from tests.policies import PEOPLE as POLICY

@@ -20,7 +20,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.robust import draw_sample, with_chances
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.statistics.alarm import FALSE_ALARM, stray

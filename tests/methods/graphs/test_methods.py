@@ -93,16 +93,16 @@ def test_groups_have_at_least_k_nodes_of_one_class() -> None:
 def test_a_large_graph_gets_degrees_that_are_not_rare() -> None:
     graph = random_graph(3000, 20_000, 7)
     plan = DegreeAnonymous(k=10, columns=("club",)).plan(schema())
-    found = plan.release(graph, SeededCoins(3))
+    found = plan.draw(graph, SeededCoins(3))
     rows = zip(found.graph.degrees.tolist(), found.nodes["club"].to_pylist(), strict=True)
     assert np.unique(np.array([f"{d} {c}" for d, c in rows]), return_counts=True)[1].min() >= 10
 
 
 def test_counts_get_the_noise_of_their_coins() -> None:
     edges = SubgraphCount(count="edges", epsilon=Fraction(1)).plan(schema())
-    assert edges.release(karate(), ScriptedCoins(laplace=[-3])).table["number"].to_pylist() == [75]
+    assert edges.draw(karate(), ScriptedCoins(laplace=[-3])).table["number"].to_pylist() == [75]
     nodes = DegreeDistribution(epsilon=Fraction(1), bound=2).plan(schema(Kind.NODE))
-    noisy = nodes.release(Graph.of(3, [(0, 1)]), ScriptedCoins(laplace=[1, -2, 0])).table["count"].to_pylist()
+    noisy = nodes.draw(Graph.of(3, [(0, 1)]), ScriptedCoins(laplace=[1, -2, 0])).table["count"].to_pylist()
     assert noisy == [2, 0, 0]
 
 

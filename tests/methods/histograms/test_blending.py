@@ -14,10 +14,10 @@ from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.histograms import partition
-from incrowd.methods.histograms.blended import method
-from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.suppressed.method import SuppressedHistogram
+from incrowd.methods.histograms import blended as method
+from incrowd.methods.histograms.blended import BlendedHistogram
+from incrowd.methods.histograms.shared import partition
+from incrowd.methods.histograms.suppressed import SuppressedHistogram
 from tests.coins import ScriptedCoins
 from tests.methods.histograms.tables import SCHEMA, SIX, bins, counts, for_unit, table
 from tests.plans import steps_json

@@ -8,7 +8,6 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,16 @@ from incrowd.core.steps.noise import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.methods.histograms import contents, laws, partition
-from incrowd.methods.histograms.blended import check as blended
-from incrowd.methods.histograms.most_common import check as most_common
-from incrowd.methods.histograms.most_common.steps import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.histograms.private import check as private
-from incrowd.methods.histograms.private.steps import AddNoise, HideUnknown
-from incrowd.methods.histograms.suppressed import check as suppressed
+from incrowd.methods.histograms import blended, most_common, private, suppressed
+from incrowd.methods.histograms.most_common import PermuteAndFlip, PublishRanking, ReadOff, Winners
+from incrowd.methods.histograms.private import AddNoise, HideUnknown
+from incrowd.methods.histograms.shared import check as contents
+from incrowd.methods.histograms.shared import partition
 from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.verifier.check import Check
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, changed, people
 from tests.statements import statement_of, with_step
 
@@ -46,42 +45,49 @@ NOISY = {"method": "private-histogram", **BINS, "epsilon": 1}
 OPEN: dict[str, Any] = {"method": "private-histogram", "levels": {"zip": 1, "age": 2}, "epsilon": 1, "delta": "1e-6"}
 COMMON = {"method": "most-common", **BINS, "epsilon": 1, "top": 3}
 MANY = {"columns__zip": {"type": "integer", "bounds": [0, 1999], "outside": "other"}}
-WAYS: dict[str, tuple[ModuleType, dict[str, Any]]] = {
-    "suppressed": (suppressed, {"release": SUPPRESSED}),
-    "suppressed for good": (suppressed, {"release": {"method": "suppressed-histogram", **BINS, "k": 5}, **ANYHOW}),
+WAYS: dict[str, tuple[Check, dict[str, Any]]] = {
+    "suppressed": (suppressed.CHECK, {"release": SUPPRESSED}),
+    "suppressed for good": (
+        suppressed.CHECK,
+        {"release": {"method": "suppressed-histogram", **BINS, "k": 5}, **ANYHOW},
+    ),
     "suppressed at an open level": (
-        suppressed,
+        suppressed.CHECK,
         {"release": {**SUPPRESSED, "columns": ["zip", "sex"], "levels": {"zip": 1}}},
     ),
     "survey": (
-        suppressed,
+        suppressed.CHECK,
         {
             "release": {
                 **SUPPRESSED,
                 "rate": None,
+                "epsilon": None,
                 "k": 20,
                 "delta": "1e-6",
                 "robust": {"low": "0.05", "high": "0.1"},
             }
         },
     ),
-    "blended": (blended, {"release": BLENDED}),
+    "blended": (blended.CHECK, {"release": BLENDED}),
     "blended for good": (
-        blended,
+        blended.CHECK,
         {"release": {"method": "blended-histogram", **BINS, "k": 5, "noise_epsilon": 1}, **ANYHOW},
     ),
-    "blended and rounded": (blended, {"release": {**BLENDED, "round": 5, "flag": False}}),
-    "blended for people": (blended, {"release": BLENDED, **PERSON}),
-    "unclamped": (blended, {"release": {**BLENDED, "clamp": False}}),
-    "Laplace": (private, {"release": NOISY}),
-    "Laplace on a sample for people": (private, {"release": {**NOISY, "rate": "1/5"}, **PERSON}),
-    "Gaussian for people": (private, {"release": {**NOISY, "noise": "gaussian", "delta": "1e-6"}, **PERSON}),
-    "hashed labels": (private, {"release": {**NOISY, "columns": ["sex", "zip"], "levels": {}, "clamp": True}, **MANY}),
-    "unknown bins": (private, {"release": OPEN}),
-    "unknown bins, Gaussian": (private, {"release": {**OPEN, "noise": "gaussian", "round": 3}, **REPLACED}),
-    "unknown bins, Gaussian, of rows": (private, {"release": {**OPEN, "noise": "gaussian"}}),
-    "most common": (most_common, {"release": COMMON}),
-    "winner": (most_common, {"release": {**COMMON, "top": 1, "counts": False}, **REPLACED}),
+    "blended and rounded": (blended.CHECK, {"release": {**BLENDED, "round": 5, "flag": False}}),
+    "blended for people": (blended.CHECK, {"release": BLENDED, **PERSON}),
+    "unclamped": (blended.CHECK, {"release": {**BLENDED, "clamp": False}}),
+    "Laplace": (private.CHECK, {"release": NOISY}),
+    "Laplace on a sample for people": (private.CHECK, {"release": {**NOISY, "rate": "1/5"}, **PERSON}),
+    "Gaussian for people": (private.CHECK, {"release": {**NOISY, "noise": "gaussian", "delta": "1e-6"}, **PERSON}),
+    "hashed labels": (
+        private.CHECK,
+        {"release": {**NOISY, "columns": ["sex", "zip"], "levels": {}, "clamp": True}, **MANY},
+    ),
+    "unknown bins": (private.CHECK, {"release": OPEN}),
+    "unknown bins, Gaussian": (private.CHECK, {"release": {**OPEN, "noise": "gaussian", "round": 3}, **REPLACED}),
+    "unknown bins, Gaussian, of rows": (private.CHECK, {"release": {**OPEN, "noise": "gaussian"}}),
+    "most common": (most_common.CHECK, {"release": COMMON}),
+    "winner": (most_common.CHECK, {"release": {**COMMON, "top": 1, "counts": False}, **REPLACED}),
 }
 Lines = Callable[[list[str]], list[str]]
 
@@ -106,7 +112,7 @@ def released(way: str, folder: Path, form: str = "csv") -> tuple[Statement, Path
 
 
 def problems(way: str, statement: Statement, file: Path) -> list[str]:
-    return [look.about for look in WAYS[way][0].looks(statement, (file,)) if look.problem is not None]
+    return [look.about for look in WAYS[way][0].inspect(statement, (file,)) if look.problem is not None]
 
 
 def forged(way: str, folder: Path, into: Path, change: Lines) -> list[str]:
@@ -166,9 +172,9 @@ def test_bins_that_are_listed_in_part_stand_in_their_order() -> None:
     columns = (BinColumn("sex", ("F", "M")), BinColumn("age", ("young", "old")))
     statement = _partial(columns)
     good = pa.table({"sex": ["F", "M", "M"], "age": ["old", "young", "old"], "count": [9, 8, 7]})
-    assert suppressed.recount(statement, Histogram(good)) is None
+    assert suppressed.CHECK.recount(statement, Histogram(good)) is None
     for rows in ([1, 0, 2], [0, 0, 2], [0, 2, 1]):
-        found = suppressed.recount(statement, Histogram(good.take(rows)))
+        found = suppressed.CHECK.recount(statement, Histogram(good.take(rows)))
         assert found is not None
         assert "order" in found.text
 
@@ -246,15 +252,15 @@ FORGED: list[tuple[str, type[Any], dict[str, Any], str]] = [
     ("suppressed at an open level", Count, {"listed": ListedBins.ALL}, "not all bins are known"),
     ("suppressed", RecodeToBins, {"columns": ()}, "released"),
     ("blended", Count, {"listed": ListedBins.FROM_K}, "bins that these steps do not list"),
-    ("blended for people", KeepRows, {"rows": 1}, "rows kept"),
-    ("blended for people", KeepRows, {"column": "name"}, "rows kept"),
+    ("blended for people", KeepRows, {"rows": 1}, "rows used"),
+    ("blended for people", KeepRows, {"column": "name"}, "rows used"),
     ("Laplace", AddNoise, {"within": 1}, "5 %"),
     ("Laplace", AddNoise, {"scale": Fraction(5)}, "5 %"),
     ("Laplace", PublishCounts, {"exact": True}, "none is exact"),
     ("Laplace", Count, {"listed": ListedBins.FROM_THRESHOLD}, "bins that these steps do not list"),
     ("Gaussian for people", AddNoise, {"within": 1}, "5 %"),
     ("Gaussian for people", AddNoise, {"scale": Fraction(10**9)}, "too wide"),
-    ("unknown bins", HideUnknown, {"least": 3}, "alone in"),
+    ("unknown bins", HideUnknown, {"least": 3}, "one person"),
     ("unknown bins", HideUnknown, {"delta": Fraction(1), "least": 2}, "larger than that of the guarantee"),
     ("unknown bins", HideUnknown, {"epsilon": Decimal("0.9")}, "the noise has a delta"),
     ("unknown bins, Gaussian", HideUnknown, {"epsilon": Decimal("0.9")}, "the noise has a delta"),
@@ -282,14 +288,14 @@ def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> No
     drafted = with_step(
         statement, RecodeToBins, columns=tuple(replace(each, provenance="Drafted from the rows") for each in columns)
     )
-    found = private.contradiction(drafted)
+    found = private.CHECK.contradiction(drafted)
     assert found is not None
-    assert "drafted" in found.text
+    assert "come from the data" in found.text
 
 
 def test_unknown_bins_need_a_threshold_with_a_delta_and_known_ones_have_none(folder: Path) -> None:
     open_bins = released("unknown bins", folder)[0].basis.need(Count)
-    for way, check in (("Laplace", private), ("blended", blended)):
+    for way, check in (("Laplace", private.CHECK), ("blended", blended.CHECK)):
         statement, _ = released(way, folder)
         found = check.contradiction(with_step(statement, Count, columns=open_bins.columns))
         assert found is not None
@@ -300,15 +306,15 @@ def test_unknown_bins_need_a_threshold_with_a_delta_and_known_ones_have_none(fol
 def test_a_sample_saves_nothing_where_bins_are_unknown_or_rows_are_replaced(way: str, folder: Path) -> None:
     statement, _ = released(way, folder)
     steps = tuple(SecretSample(Fraction(1, 2)) if isinstance(each, EveryRow) else each for each in statement.steps)
-    found = private.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
+    found = private.CHECK.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
     assert found is not None
     assert "secret sample" in found.text
 
 
 def test_another_output_is_no_histogram(folder: Path) -> None:
     histogram, selection = released("Laplace", folder), released("most common", folder)
-    assert private.recount(histogram[0], most_common.reopen(selection[0], (selection[1],))) is not None
-    assert most_common.recount(selection[0], private.reopen(histogram[0], (histogram[1],))) is not None
+    assert private.CHECK.recount(histogram[0], most_common.CHECK.reopen(selection[0], (selection[1],))) is not None
+    assert most_common.CHECK.recount(selection[0], private.CHECK.reopen(histogram[0], (histogram[1],))) is not None
 
 
 def test_the_guarantee_of_unknown_bins_has_the_delta_of_threshold_and_noise(folder: Path) -> None:
@@ -327,6 +333,6 @@ def test_counts_are_rounded_as_the_releases_are(base: int) -> None:
 
 def test_noise_too_narrow_or_too_wide_to_write_out_is_given_no_credit() -> None:
     for scale in (Fraction(1, 10**9), Fraction(10**9)):
-        assert laws.noise_delta(Law.GAUSSIAN, scale, Unit(), Fraction(1)) == 1.0
-    assert laws.noise_delta(Law.LAPLACE, Fraction(3), Unit(adjacency=Adjacency.REPLACE), Fraction(1, 3)) == 1.0
-    assert laws.tail(Law.LAPLACE, Fraction(1, 10**400), 1) == 0.0
+        assert contents.noise_delta(Law.GAUSSIAN, scale, Unit(), Fraction(1)) == 1.0
+    assert contents.noise_delta(Law.LAPLACE, Fraction(3), Unit(adjacency=Adjacency.REPLACE), Fraction(1, 3)) == 1.0
+    assert contents.tail(Law.LAPLACE, Fraction(1, 10**400), 1) == 0.0

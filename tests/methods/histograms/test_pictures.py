@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.certificate import Certificate
-from incrowd.methods.histograms.suppressed import picture as suppressed
+from incrowd.methods.histograms import suppressed
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import read_certificate
 from tests.policies import PEOPLE, changed, people
@@ -60,7 +61,7 @@ def test_exact_and_noisy_bars_look_different_and_are_told_in_words(tmp_path: Pat
     [
         ("suppressed", "Every count above zero is exact"),
         ("Laplace", "Every count carries noise"),
-        ("blended and rounded", "does not tell which is which"),
+        ("blended and rounded", "does not show which is which"),
     ],
 )
 def test_what_bars_mean_is_said(way: str, words: str, tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_of_many_bins_the_largest_are_shown_in_their_order(tmp_path: Path) -> No
     picture = drawn(found, many)
     assert "The 24 largest of 60 bins" in picture
     assert picture.count("<rect") == 24
-    assert suppressed.picture(statement_of(found), Histogram(many.table.slice(0, 0))) is None
+    assert suppressed.PICTURE.draw(statement_of(found), Histogram(many.table.slice(0, 0))) is None
 
 
 def test_the_label_says_what_was_published(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.histograms import partition
-from incrowd.methods.histograms.blended.method import BlendedHistogram
-from incrowd.methods.histograms.most_common.method import MostCommon
-from incrowd.methods.histograms.private.method import PrivateHistogram
+from incrowd.methods.histograms.blended import BlendedHistogram
+from incrowd.methods.histograms.most_common import MostCommon
+from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.shared import partition
 from tests.coins import ScriptedCoins
 from tests.methods.histograms.tables import SCHEMA, SIX, bins, counts, for_unit, table
 from tests.plans import steps_json
@@ -189,7 +189,7 @@ def test_selections_that_mean_nothing_are_refused(options: dict[str, Any], words
 def test_candidates_must_be_known_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidParameter, match="private-histogram"):
         MostCommon(epsilon=ONE, levels={"town": 1}).plan(Schema((SIX, TOWN)))
-    monkeypatch.setattr("incrowd.methods.histograms.most_common.method.LISTED", 5)
+    monkeypatch.setattr("incrowd.methods.histograms.most_common.LISTED", 5)
     with pytest.raises(InvalidParameter, match="too many"):
         MostCommon(epsilon=ONE).plan(SCHEMA)
     with pytest.raises(InvalidParameter, match="'rank'"):

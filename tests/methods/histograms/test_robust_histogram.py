@@ -12,7 +12,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import THE_ROWS, RobustlySampled
 from incrowd.errors import InvalidParameter, SampleReused
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import Folder, problems

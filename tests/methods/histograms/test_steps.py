@@ -11,21 +11,12 @@ from incrowd.core.steps.bins import OPEN, BinColumn, Count, ListedBins, PublishC
 from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts, small_counts
 from incrowd.core.steps.step import step_of
 from incrowd.errors import InvalidParameter
-from incrowd.methods.histograms.blended import check as blended
-from incrowd.methods.histograms.most_common import check as most_common
-from incrowd.methods.histograms.private import check as private
-from incrowd.methods.histograms.suppressed import check as suppressed
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.plans import assert_changes_refused, assert_read_back
 from tests.policies import PEOPLE, changed
 
-CHECKS = {
-    "suppressed-histogram": suppressed,
-    "blended-histogram": blended,
-    "private-histogram": private,
-    "most-common": most_common,
-}
+CHECKS = ("suppressed-histogram", "blended-histogram", "private-histogram", "most-common")
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}
 SURVEY: dict[str, Any] = {"method": "suppressed-histogram", **BINS, "k": 20, "delta": "1e-6"}
 PERSON: dict[str, Any] = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
@@ -64,13 +55,13 @@ def plan_of(policy: dict[str, Any]) -> Plan:
 @pytest.mark.parametrize("name", PLANS)
 def test_steps_and_claims_are_read_back_and_make_the_same_guarantee(name: str) -> None:
     plan = plan_of(PLANS[name])
-    assert_read_back(plan, CHECKS[plan.method])
+    assert_read_back(plan)
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_step_is_another_step_or_none(name: str) -> None:
     plan = plan_of(PLANS[name])
-    assert_changes_refused(plan, CHECKS[plan.method])
+    assert_changes_refused(plan)
 
 
 def test_labels_are_listed_or_have_number_and_hash() -> None:

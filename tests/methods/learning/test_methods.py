@@ -17,7 +17,8 @@ from incrowd.errors import InvalidParameter, Refused
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.methods.learning.steps import CountByTarget, FollowGradients, MultiplyColumns
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.methods.learning.records import SMALL, small
 

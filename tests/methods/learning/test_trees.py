@@ -26,7 +26,8 @@ from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
 from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
 from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.coins import SeededCoins
 from tests.methods.learning.records import small

@@ -19,7 +19,8 @@ from incrowd.learn import Classifier
 from incrowd.methods.learning.steps import FollowGradients, LearnFrom
 from incrowd.methods.learning.tuning.steps import SECRET, TryModels
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.coins import SeededCoins
 from tests.methods.learning.records import SMALL, small, table
@@ -95,7 +96,7 @@ def rows(number: int) -> pa.Table:
 def test_the_kept_model_predicts(change: dict[str, Any]) -> None:
     policy = tuned(epsilon=8, models=["naive-bayes"], **{k: v for k, v in change.items() if k != "models"})
     opened = choose.open_table(rows(600), policy.schema, policy.options)
-    model = policy.plan.release(opened, SeededCoins(4)).model
+    model = policy.plan.draw(opened, SeededCoins(4)).model
     said = model.predicted(table([("x", 1, 0, "p"), ("y", 1, 0, "q")]))["prediction"].to_pylist()
     assert said == ["p", "q"]
 

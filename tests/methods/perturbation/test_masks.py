@@ -22,7 +22,8 @@ from incrowd.methods.perturbation.shuffle import normal_scores
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.step_effects import step_effects
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Released, release
+from incrowd.workflows.release.deliver import Released
+from incrowd.workflows.release.tables import release
 from tests.policies import changed, with_ledger, written
 
 POLICY: dict[str, Any] = {

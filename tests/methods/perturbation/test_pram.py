@@ -23,7 +23,7 @@ from incrowd.methods.perturbation.pram.method import Change, Pram
 from incrowd.methods.perturbation.shared.frame import RowFrame
 from incrowd.methods.perturbation.shared.masks import MaskInput
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.estimate.frequencies import estimate
+from incrowd.workflows.estimate import estimate
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import ScriptedCoins
 from tests.statistics.alarm import FALSE_ALARM

@@ -26,9 +26,10 @@ from incrowd.methods.perturbation.shared.steps import KeptStatistic, Preservatio
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.assess.preservation import preserved_statistics
 from incrowd.workflows.assess.released import read_release
-from incrowd.workflows.estimate.frequencies import estimate_frequencies
+from incrowd.workflows.estimate import estimate_frequencies
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Released, release
+from incrowd.workflows.release.deliver import Released
+from incrowd.workflows.release.tables import release
 from tests.policies import changed, with_ledger, written
 from tests.tables import Batches
 

@@ -22,7 +22,8 @@ from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.methods.tabulation.rounding import round_cells
 from incrowd.methods.tabulation.suppression import suppress, task_of
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.methods.tabulation.frames import agreeing, few, flat
 from tests.methods.tabulation.test_protected_table import GIVEN, SCHEMA, given

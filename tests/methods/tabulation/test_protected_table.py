@@ -25,7 +25,8 @@ from incrowd.methods.tabulation.rules import Dominance
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.methods.tabulation.frames import agreeing
 

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from incrowd.workflows.graph.release import release_graph
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.web.studio.visiting import POLICY, Visitor, studio
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

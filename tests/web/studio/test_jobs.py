@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from incrowd.errors import Refused
+from incrowd.errors import NotRefunded, Refused
 from incrowd.web.studio.jobs import Jobs, State, Tell
 
 
@@ -57,10 +57,11 @@ def test_a_fault_is_told_without_its_text() -> None:
 
     def work(_tell: Tell) -> None:
         error = ValueError("age 42 of row 7")
-        error.add_note("epsilon 1 of births: the charge stays spent.")
+        error.add_note("age 42")
+        error.add_note(NotRefunded("The charge is not refunded: epsilon 1 of births."))
         raise error
 
     problem = jobs.wait(jobs.begin("a", "A", work).id).problem or ""
     assert "42" not in problem
-    assert "stays spent" in problem
+    assert "not refunded" in problem
     jobs.close()

@@ -11,8 +11,11 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
+from incrowd.web.studio import policy_file
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.pages import PAGES, pages
+from incrowd.workflows.policy import policy as policy_module
+from incrowd.workflows.policy.document import Document, read_document
 from tests.web.studio.visiting import POLICY, Visitor, studio
 
 P = "?policy=policy.yaml"
@@ -60,6 +63,36 @@ def test_every_page_has_a_twin_that_says_the_same_command_and_policy(released: V
     assert twin["policy"]["text"] == POLICY
     assert "style=" not in page.text
     assert "<script>" not in page.text
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of policies that are parsed from now on."""
+    texts = list[str]()
+
+    def counting(text: str) -> Document:
+        texts.append(text)
+        return read_document(text)
+
+    for module in (policy_file, policy_module):
+        monkeypatch.setattr(module, "read_document", counting)
+    return texts
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("open", "purpose")])
+def test_a_page_parses_the_policy_once(released: Visitor, parsed: list[str], name: str) -> None:
+    address = f"/{name}{P}" + ("&release=out" if name in ("released", "proof") else "")
+    assert released.get(address).status_code in (200, 303)
+    assert len(parsed) <= 1
+
+
+def test_the_click_that_pays_parses_the_policy_once(tmp_path: Path, parsed: list[str]) -> None:
+    visitor = studio(tmp_path).come_in()
+    form = paying(visitor)
+    parsed.clear()
+    reply = visitor.post("/plan/release", form)
+    assert (reply.status_code, len(parsed)) == (303, 1)
+    visitor.settled(reply.headers["location"])
 
 
 def test_a_release_is_verified_signed_and_the_same_as_by_the_command_line(released: Visitor, tmp_path: Path) -> None:

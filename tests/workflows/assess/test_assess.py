@@ -13,7 +13,8 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.assess.assess import THRESHOLD, Assessment, assess
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 from tests.statistics.alarm import FALSE_ALARM, stray
 from tests.tables import Batches

@@ -20,7 +20,8 @@ from incrowd.methods import METHODS
 from incrowd.workflows.assess.assess import NOT_JUDGED, Assessment, assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.render import render_internal
 from tests.contract.examples import POLICIES, rows
 from tests.policies import PEOPLE, changed, with_ledger, written

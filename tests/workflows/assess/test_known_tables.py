@@ -19,7 +19,8 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import open_rows
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import with_ledger, written
 
 LECTURE = Path(__file__).parents[3] / "examples" / "lecture" / "medical.csv"

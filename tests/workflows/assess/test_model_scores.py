@@ -54,7 +54,7 @@ def made(way: str, folder: Path) -> Policy:
     policy = load_policy({"incrowd": 1, "dataset": {"name": "scores"}, "columns": COLUMNS, "release": told})
     opened = choose.open_table(table(400), policy.schema, policy.options)
     folder.mkdir()
-    text = policy.plan.release(opened, SeededCoins(2)).model.to_text()
+    text = policy.plan.draw(opened, SeededCoins(2)).model.to_text()
     (folder / "model.json").write_text(text, encoding="utf-8")
     return policy
 

@@ -20,7 +20,8 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.attack.inputs import ControlGroup, attacked
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 from incrowd.workflows.report.render import render_internal
 from tests.policies import with_ledger, written
 

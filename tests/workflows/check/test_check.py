@@ -13,7 +13,8 @@ from incrowd.errors import InvalidParameter, UnknownColumn
 from incrowd.workflows.check.check import CheckedColumns, CheckResult, check
 from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.criteria.names import EQUAL, ORDERED, RELEASED
 from tests.measures.counted import NAMES, Row, grouped, rows
 from tests.policies import PEOPLE, changed, people, with_ledger, written

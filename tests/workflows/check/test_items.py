@@ -16,7 +16,7 @@ from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.hierarchies.check import outside
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.methods.anonymity.itemsets.cuts import rarest
 from tests.policies import changed, with_ledger
 from tests.workflows.release.test_itemsets import NAMES, POLICY, rows

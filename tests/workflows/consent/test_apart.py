@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from incrowd.core.subjects import SubjectKey
 from incrowd.governance.consent.event import Decided
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.consents import FORM, consented, known_people
 
 KEY = bytes(range(32))

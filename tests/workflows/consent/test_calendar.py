@@ -11,7 +11,8 @@ from incrowd.core.steps.consent import MOVED, ConsentGate, gate_of
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, PublishedRelease, release, release_to
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
+from incrowd.workflows.release.tables import release, release_to
 from tests.consents import FORM, GATED, Consented, consented, known_people
 from tests.policies import changed, written
 

@@ -14,7 +14,8 @@ from incrowd.errors import Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, PublishedRelease, release_to
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
+from incrowd.workflows.release.tables import release_to
 from tests.consents import FORM, GATED, Consented, consented, known_people
 from tests.policies import changed, written
 

@@ -15,7 +15,8 @@ from incrowd.workflows.consent.participants import FILE
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, PublishedRelease, release_to
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
+from incrowd.workflows.release.tables import release_to
 from tests.consents import FORM, GATED, Consented, consented
 from tests.policies import changed, written
 

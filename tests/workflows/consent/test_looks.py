@@ -17,9 +17,10 @@ from incrowd.verifier.check import Verdict
 from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.explore import explore
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.learn import learn_to
-from incrowd.workflows.release.prepare import TakingPart, prepare
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.prepare import Background, PolicyOrder, prepare
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.render import render_internal
 from incrowd.workflows.verbs import assess, check
 from incrowd.workflows.verify.verify import verify
@@ -77,12 +78,13 @@ LEARNING = changed(
 
 def test_a_model_is_learned_from_people_who_consent_alone(tmp_path: Path) -> None:
     made = consented(LEARNING, tmp_path, HALF)
-    ready = prepare(ROWS, made.policy, LOCAL, None, TakingPart(admit(made.policy)))
+    order = PolicyOrder.of(made.policy.plan, made.policy, Background(None, admit(made.policy)))
+    ready = prepare(order, ROWS, LOCAL)
     alone = open_table(TAKING_PART, made.policy.schema)
     plan = made.policy.plan
-    gated = plan.release(ready.table, CoinsApart(5))
-    assert gated.to_arrow() == plan.release(alone, CoinsApart(5)).to_arrow()
-    assert gated.to_arrow() != plan.release(replace(ready.table, rows=open_source(ROWS)), CoinsApart(5)).to_arrow()
+    gated = plan.draw(ready.rows, CoinsApart(5))
+    assert gated.to_arrow() == plan.draw(alone, CoinsApart(5)).to_arrow()
+    assert gated.to_arrow() != plan.draw(replace(ready.rows, rows=open_source(ROWS)), CoinsApart(5)).to_arrow()
 
 
 def test_a_model_of_a_gated_policy_is_certified_and_verifies(tmp_path: Path) -> None:

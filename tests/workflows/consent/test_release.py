@@ -23,9 +23,10 @@ from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
 from incrowd.workflows.release.outsiders import divided
-from incrowd.workflows.release.perform import ChargeTarget, perform
-from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
+from incrowd.workflows.release.perform import ChargeTarget, performing
+from incrowd.workflows.release.tables import ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.consents import FORM, GATED, PURPOSE, Consented, consented, known_people
 from tests.policies import PEOPLE, changed, tuples
@@ -141,8 +142,11 @@ def test_data_registry_and_key_lie_in_three_places(tmp_path: Path, place: dict[s
 def test_a_plan_whose_gate_was_never_read_is_not_performed(tmp_path: Path) -> None:
     made = consented(GATED, tmp_path, HALF)
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.sqlite")
-    with pytest.raises(Refused, match="who consented was not read"):
-        perform(made.policy.plan, None, ledger, ChargeTarget("people", "x"))
+    with (
+        pytest.raises(Refused, match="consent registry was not read"),
+        performing(made.policy.plan, None, ledger, ChargeTarget("people", "x")),
+    ):
+        pytest.fail("it was performed")
 
 
 def test_a_withdrawal_changes_the_next_release_and_never_the_past_one(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_token
 from incrowd.workflows.consent.subject import subject_report
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.consents import FORM, GATED, consented, known_people
 from tests.web.serving import Browser, FakeDesk, server
 

@@ -66,7 +66,7 @@ def learned(release: dict[str, Any]) -> LearnedModel:
     }
     read = load_policy(policy)
     opened = choose.open_table(rows, read.schema, read.options)
-    model: LearnedModel = read.plan.release(opened, SeededCoins(1)).model
+    model: LearnedModel = read.plan.draw(opened, SeededCoins(1)).model
     return model
 
 

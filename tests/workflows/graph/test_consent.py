@@ -24,7 +24,8 @@ from incrowd.workflows.graph.profile import graph_of, profile_graph
 from incrowd.workflows.graph.reading import GraphRows, read_graph
 from incrowd.workflows.graph.release import prepare_graph, release_graph
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.prepare import Background
 from incrowd.workflows.verify.verify import verify
 from tests.consents import PURPOSE, TODAY, TOMORROW, Consented, consented
 from tests.graphs import all_graphs, graph_files, graph_policy, karate, without_node
@@ -161,8 +162,8 @@ def test_edges_are_no_people_and_a_gate_must_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="would show who consented"):
         load_policy(changed(edge, consent=PLACES))
     made = gated(tmp_path, COUNT, [])
-    with pytest.raises(Refused, match="who consented to it was not read"):
-        prepare_graph(made.policy, LOCAL)
+    with pytest.raises(Refused, match="consent registry was not read"):
+        prepare_graph(made.policy, LOCAL, Background())
     beside = changed(graph_policy(tmp_path / "data", COUNT, "node"), purpose=PURPOSE, consent=PLACES)
     policy = load_policy(changed(beside, consent__key=str(tmp_path / "data" / "key")))
     with pytest.raises((Refused, InvalidParameter), match=r"in one folder|cannot be read"):

@@ -11,7 +11,8 @@ import pytest
 from incrowd.core.graph import Graph
 from incrowd.errors import Refused
 from incrowd.workflows.graph.release import release_graph
-from incrowd.workflows.release.publish import Destination, release
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release
 from tests.graphs import graph_files, graph_policy, karate, random_graph, with_clubs
 from tests.policies import changed
 

@@ -17,7 +17,8 @@ from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release
 from incrowd.workflows.verify.verify import verify
 from tests.coins import ScriptedCoins
 from tests.graphs import graph_files, graph_policy, karate
@@ -82,7 +83,7 @@ def test_edges_of_each_kind_and_direction_are_counted_apart_and_a_lie_about_them
     assert graph.ends.tolist() == [[0, 1]]
     plan = load_policy(policy).plan
     assert plan.settings["scale"] == 4
-    assert plan.release(graph, ScriptedCoins(laplace=[1, -5])).table.to_pylist() == [
+    assert plan.draw(graph, ScriptedCoins(laplace=[1, -5])).table.to_pylist() == [
         {"kind": "friend", "number": 3},
         {"kind": "boss", "number": -4},
     ]
@@ -104,7 +105,7 @@ def test_one_edge_of_one_kind_is_priced_as_one_and_the_certificate_says_what_a_p
     policy = load_policy(policy_of(tmp_path, edges, "edge of one kind", release, **told))
     assert policy.plan.settings["scale"] == 2
     assert TOGETHER in policy.plan.claims[0].not_protected
-    table = policy.plan.release(graph_of(policy), ScriptedCoins(laplace=[0] * 12)).table
+    table = policy.plan.draw(graph_of(policy), ScriptedCoins(laplace=[0] * 12)).table
     assert table.filter(pc.equal(table["kind"], "boss")).to_pylist() == [
         {"kind": "boss", "direction": way, "degree": degree, "count": 2 - degree}
         for way in ("out", "in")
@@ -129,7 +130,7 @@ def test_kinds_that_are_met_later_or_missing_are_kinds_of_their_own(
 def test_nodes_without_an_id_of_their_own_are_refused(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, "source,target\nann,bob\n")
     (tmp_path / "nodes.csv").write_text("id,club\nann,a\nann,b\nbob,b\n", encoding="utf-8")
-    with pytest.raises(SourceInvalid, match="id of another"):
+    with pytest.raises(SourceInvalid, match="or share one"):
         edges_of(policy)
 
 

@@ -14,7 +14,7 @@ from incrowd.errors import Refused, SourceInvalid
 from incrowd.workflows.plan.forecast import declared_rows, plan, undeclared
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.prepare import rehearse
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.cli.conftest import run
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, changed, people, with_ledger, written

@@ -14,7 +14,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, LedgerUnavailable, MixedUnits
 from incrowd.workflows.plan.forecast import nearest_safe, plan
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.ledgers import tampering
 from tests.policies import PEOPLE, changed, people, with_ledger
 

@@ -13,7 +13,8 @@ from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, changed, people, with_ledger
 
 CLUSTER = {"spark": {"master": "spark://driver:7077", "config": {"spark.executor.cores": 2}, "id": "visit"}}

@@ -10,7 +10,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import BudgetExceeded, LedgerUnavailable
 from incrowd.workflows.policy.ledger import find_book, open_book
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 
 PEOPLE = pa.table({"sex": ["F", "M"] * 200})
 

@@ -13,7 +13,8 @@ from incrowd.errors import InvalidParameter, LedgerUnavailable, SourceUnreadable
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.rows import open_release, open_rows
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
 

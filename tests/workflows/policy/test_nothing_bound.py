@@ -13,7 +13,7 @@ from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.ledger import find_book, record_look
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sources import FingerprintFile
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.policies import PEOPLE, people, with_ledger
 
 SMALL: dict[str, Any] = {"epsilon": "0.5", "delta": "1e-4"}

@@ -29,7 +29,8 @@ from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.sources import DatasetFingerprints, FingerprintFile, MarkedSource
 from incrowd.workflows.query.service import QueryRequest, open_desk
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
 BUDGET = {"epsilon": 9, "delta": "1e-2"}

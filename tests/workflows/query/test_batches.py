@@ -129,7 +129,7 @@ def test_what_fails_after_the_charge_stays_paid_and_is_concluded(
 
     with desk_of(tmp_path) as desk:
         monkeypatch.setattr(Warehouse, "collect_together", fail)
-        with pytest.raises(SourceUnreadable, match="the charge stays spent"):
+        with pytest.raises(SourceUnreadable, match="the charge is not refunded"):
             desk.ask_batch(several(ALL, OLD))
         (lost,) = desk.ledger.unfinished()
         assert lost.concluded

@@ -22,7 +22,7 @@ from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.service import AskingTogether, QueryRequest
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting
 from tests.workflows.query.test_published import plain_of

@@ -20,7 +20,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
 from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.service import QueryRequest
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import verify
 from tests.workflows.query.test_published import forged, step
 from tests.workflows.query.test_service import ROWS, desk_of

@@ -19,7 +19,7 @@ from incrowd.queries.question import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.publication import publish_answer
 from incrowd.workflows.query.service import AskingTogether
-from incrowd.workflows.release.publish import Destination
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import asking, desk_of

@@ -158,7 +158,7 @@ def test_the_charge_is_on_disk_before_a_row_is_read_and_stays_if_that_fails(
             raise SourceUnreadable("the rows could not be read.")
 
         monkeypatch.setattr(Warehouse, "collect_together", fail)
-        with pytest.raises(SourceUnreadable, match="the charge stays spent"):
+        with pytest.raises(SourceUnreadable, match="the charge is not refunded"):
             desk.ask(asking())
         assert spent == [1]
         assert desk.ledger.standing("people").totals.spent.epsilon == 1
@@ -179,7 +179,7 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
             raise QuestionFailed("the question took longer than it may.")
 
         monkeypatch.setattr(Warehouse, "collect_together", slow)
-        with pytest.raises(QuestionFailed, match="stays spent"):
+        with pytest.raises(QuestionFailed, match="not refunded"):
             desk.ask(asking())
 
 

@@ -86,7 +86,7 @@ def test_a_question_in_the_database_reads_only_and_fails_without_data(tmp_path: 
     source = load(postgres, "people", ROWS)
     with open_desk([load_policy(told(tmp_path, source=source, queries={"pushdown": True}))]) as desk:
         ask(postgres, "DROP TABLE people")
-        with pytest.raises(SourceUnreadable, match="the charge stays spent") as failure:
+        with pytest.raises(SourceUnreadable, match="the charge is not refunded") as failure:
             asked(desk)
         assert "relation" not in str(failure.value)
         assert "exist" not in str(failure.value)

@@ -111,6 +111,6 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
         with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
             desk.ask(asking(COUNT))
         monkeypatch.setattr(type(desk.warehouse), "load", lambda *_: None)
-        with pytest.raises(QuestionFailed, match=r"broke off.*the charge stays spent") as failure:
+        with pytest.raises(QuestionFailed, match=r"broke off.*the charge is not refunded") as failure:
             desk.ask(asking(COUNT))
         assert "damaged" not in str(failure.value)

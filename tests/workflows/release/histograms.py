@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.verifier.check import Verdict
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people
 

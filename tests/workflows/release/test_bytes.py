@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.workflows.release import perform
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from tests.coins import ScriptedCoins
 from tests.policies import PEOPLE, changed, people, written
 

@@ -1,4 +1,4 @@
-"""A release without an ε is held against earlier ones of the same people before it appears."""
+"""A release without an ε is compared with earlier ones of the same people before it appears."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from incrowd.core.steps.around import REFUSABLE, Compare
 from incrowd.errors import Refused
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release, release_to
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
+from incrowd.workflows.release.tables import ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
@@ -81,7 +82,7 @@ def test_an_earlier_release_that_is_not_found_is_named_and_costs_nothing(tmp_pat
 def test_a_release_that_stayed_in_memory_is_missing_too(tmp_path: Path) -> None:
     policy = read(tmp_path)
     release(ROWS, policy)
-    with pytest.raises(Refused, match="cannot be found as published"):
+    with pytest.raises(Refused, match="is not there as it was published"):
         out(policy, "a")
 
 

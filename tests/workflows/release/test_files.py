@@ -11,7 +11,8 @@ import pytest
 
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import names_of, placed, tables_of
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows
 from tests.policies import with_ledger

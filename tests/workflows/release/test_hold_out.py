@@ -25,9 +25,10 @@ from incrowd.verifier.judge import check_steps, statement_of
 from incrowd.workflows.attack.publication import table_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
+from incrowd.workflows.release.deliver import Destination, PublishedRelease
 from incrowd.workflows.release.outsiders import divided, held_out_of
-from incrowd.workflows.release.prepare import TakingPart, prepare
-from incrowd.workflows.release.publish import Destination, PublishedRelease, ReleaseTerms, release_to, share_of
+from incrowd.workflows.release.prepare import Background, PolicyOrder, prepare
+from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 from incrowd.workflows.verify.verify import certificate_of, verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import caught, forgeries
@@ -62,9 +63,9 @@ def test_the_list_tells_who_was_left_out_and_the_rest_is_what_was_released(tmp_p
     released, outsiders = divided(open_source(rows()), policy, published.release.certificate)
     assert table_of(released).num_rows == len(published.release.result)
     assert table_of(released).num_rows + table_of(outsiders).num_rows == rows().num_rows
-    with pytest.raises(InvalidParameter, match="not the data as it was then"):
+    with pytest.raises(InvalidParameter, match="the data has changed since"):
         divided(open_source(rows().slice(1)), policy, published.release.certificate)
-    with pytest.raises(InvalidParameter, match="nobody is known to be held out"):
+    with pytest.raises(InvalidParameter, match="has no stored holdout group"):
         held_out_of(policy, "another")
 
 
@@ -100,5 +101,6 @@ def test_a_share_is_a_share_and_a_cluster_holds_nobody_out(tmp_path: Path) -> No
             share_of(wrong)
     policy = load_policy(with_ledger(next(iter(POLICIES["safe"].values())), tmp_path))
     object.__setattr__(policy, "engine", Spark())
+    order = PolicyOrder.of(policy.plan, policy, Background())
     with pytest.raises(InvalidParameter, match="held out where rows are read here"):
-        prepare(rows(), policy, None, None, TakingPart(hold_out=TENTH))  # type: ignore[arg-type]
+        prepare(order, rows(), None, None, TENTH)  # type: ignore[arg-type]

@@ -11,7 +11,8 @@ import pytest
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import written
 

@@ -1,4 +1,4 @@
-"""Whatever happens between a charge and its publication, a sentence names what stays spent, and the ledger shows it."""
+"""Whatever fails between a charge and its publication says what is not refunded, and the ledger shows it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from incrowd.engines.writers import sinks
 from incrowd.errors import LedgerUnavailable, PackageMissing
 from incrowd.store.chain import Chain
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.release import libraries, publish
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release import deliver, libraries, prepare, tables
+from incrowd.workflows.release import run as road
+from incrowd.workflows.release.tables import release
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 
-SENTENCE = "the charge stays spent: epsilon 0.941398 and delta 0.0001 of dataset people."
+SENTENCE = "the charge is not refunded: epsilon 0.941398 and delta 0.0001 of dataset people."
 RELEASE = "release people.csv --policy policy.yaml --out out"
 
 
@@ -60,9 +61,9 @@ def lost(run: Runner) -> list[dict[str, Any]]:
 
 
 PLACES = [
-    (publish, "write_files"),
-    (publish, "_certificate"),
-    (publish, "_write_internal"),
+    (deliver, "write_files"),
+    (road, "certify"),
+    (tables, "write_internal"),
     (sinks, "_force"),
     (sinks, "_appear"),
     (type(check_of("safe")), "inspect"),
@@ -84,7 +85,7 @@ def test_an_error_anywhere_after_the_charge_names_what_stays_spent(
     (place, name), error, code = fault
     monkeypatch.setattr(place, name, failing(error()))
     done = run(RELEASE)
-    assert (done.code, done.err.count("stays spent")) == (code, 1)
+    assert (done.code, done.err.count("not refunded")) == (code, 1)
     assert done.err.rstrip().endswith(SENTENCE)
     assert "a value" not in done.err
     assert not (folder / "out").exists()
@@ -100,7 +101,7 @@ def test_a_signal_after_the_charge_names_what_stays_spent(
     folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     before = signal.getsignal(number)
-    monkeypatch.setattr(publish, "write_files", killed(number))
+    monkeypatch.setattr(deliver, "write_files", killed(number))
     done = run(f"{RELEASE} --json")
     assert done.code == 130
     assert SENTENCE in done.err
@@ -112,7 +113,7 @@ def test_a_signal_after_the_charge_names_what_stays_spent(
 def test_a_signal_before_the_charge_says_nothing_of_one(
     folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "prepare", killed(signal.SIGTERM))
+    monkeypatch.setattr(prepare, "prepare", killed(signal.SIGTERM))
     done = run(RELEASE)
     assert (done.code, done.err) == (130, "incrowd: stopped before the end.\n")
     assert folder.exists()
@@ -156,16 +157,16 @@ def test_a_ledger_that_is_gone_after_the_charge_leaves_the_amount_in_the_message
         (folder / ".incrowd" / "ledger.sqlite").rename(folder / "elsewhere.sqlite")
         raise MemoryError
 
-    monkeypatch.setattr(publish, "write_files", gone)
+    monkeypatch.setattr(deliver, "write_files", gone)
     done = run(RELEASE)
     assert done.code == 70
-    assert f"if the charge was written, which the ledger did not tell, {SENTENCE}" in done.err
+    assert f"the ledger did not say whether it holds the charge. If it does, {SENTENCE}" in done.err
 
 
 def test_a_charge_whose_process_was_killed_is_listed_as_open(folder: Path, run: Runner) -> None:
     child = os.fork()
     if child == 0:
-        publish.write_files = killed(signal.SIGKILL)
+        deliver.write_files = killed(signal.SIGKILL)
         run(RELEASE)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
@@ -186,7 +187,7 @@ def test_a_library_that_is_missing_costs_nothing(folder: Path, run: Runner, monk
 def test_in_python_the_sentence_is_in_the_error_or_a_note_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "_certificate", failing(MemoryError()))
+    monkeypatch.setattr(road, "certify", failing(MemoryError()))
     with pytest.raises(MemoryError) as caught:
         release(people(), with_ledger(PEOPLE, tmp_path))
     assert SENTENCE in " ".join(caught.value.__notes__)
@@ -201,5 +202,5 @@ def test_an_interrupted_question_names_what_stays_spent(
     monkeypatch.setattr(Warehouse, "collect_together", failing(error()))
     done = run("query 'SELECT COUNT(*) FROM people' --epsilon 1 --policy policy.yaml --data people.csv")
     assert done.code == 130
-    assert "Nothing was answered; the charge stays spent: epsilon 1 and delta 0 of dataset people." in done.err
+    assert "Nothing was answered; the charge is not refunded: epsilon 1 and delta 0 of dataset people." in done.err
     assert lost(run)[0]["state"] == "nothing came of it"

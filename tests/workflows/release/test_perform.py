@@ -14,14 +14,15 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.coins import Coins
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.plan import Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.errors import BudgetExceeded
+from incrowd.errors import BudgetExceeded, NotRefunded, SourceUnreadable
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.release.perform import ChargeTarget, perform
+from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, performing
 
 SCHEMA = Schema((Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M")))),))
 SAFE = Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**4), rate=Fraction(1, 2))
@@ -45,6 +46,11 @@ def ledger(sqlite: str) -> Ledger:
     made = Ledger.create(sqlite)
     made.register(Declaration("people", SCHEMA.unit, Budget.of(1, "1e-4")))
     return made
+
+
+def perform(plan: Plan, rows: Table, ledger: Ledger, target: ChargeTarget) -> ExecutedPlan:
+    with performing(plan, rows, ledger, target) as executed:
+        return executed
 
 
 def charges(ledger: Ledger) -> list[str]:
@@ -89,7 +95,7 @@ def test_a_crash_while_reading_loses_budget(ledger: Ledger) -> None:
 
 
 def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "coins" not in inspect.signature(perform).parameters
+    assert "coins" not in inspect.signature(performing).parameters
     given, released = list[object](), Safe.release
 
     def watched(self: Safe, table: Table, coins: Coins) -> Microdata:
@@ -99,3 +105,38 @@ def test_nobody_can_bring_coins(ledger: Ledger, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Safe, "release", watched)
     perform(SAFE.plan(SCHEMA), table(lambda: None), ledger, ChargeTarget("people", "one"))
     assert [type(coins) for coins in given] == [SystemCoins]
+
+
+def test_whatever_fails_in_the_block_is_concluded_once_and_said_once(ledger: Ledger) -> None:
+    target = ChargeTarget("people", "one")
+    with (
+        pytest.raises(SourceUnreadable, match=r"^no rows") as caught,
+        performing(SAFE.plan(SCHEMA), table(lambda: None), ledger, target),
+    ):
+        raise SourceUnreadable("no rows.")
+    assert str(caught.value).count("not refunded") == 1
+    assert ledger.conclusions("one") == (None,)
+
+
+def test_a_failure_after_everything_appeared_is_not_concluded_as_lost(ledger: Ledger) -> None:
+    plan, target = SAFE.plan(SCHEMA), ChargeTarget("people", "one")
+
+    def publish() -> None:
+        with performing(plan, table(lambda: None), ledger, target, lambda: True) as executed:
+            ledger.conclude(executed.entry, "a digest")
+            raise SourceUnreadable("no rows.")
+
+    with pytest.raises(SourceUnreadable, match=r"^no rows\.$"):
+        publish()
+    assert ledger.conclusions("one") == ("a digest",)
+
+
+def test_a_foreign_error_carries_the_sentence_as_a_note_of_its_own_class(ledger: Ledger) -> None:
+    with (
+        pytest.raises(ZeroDivisionError) as caught,
+        performing(SAFE.plan(SCHEMA), table(lambda: None), ledger, ChargeTarget("people", "one")),
+    ):
+        raise ZeroDivisionError
+    (note,) = caught.value.__notes__
+    assert isinstance(note, NotRefunded)
+    assert note.startswith("Nothing was released; the charge is not refunded: epsilon")

@@ -13,7 +13,8 @@ import pytest
 
 from incrowd.cli.main import main
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import changed, with_ledger, written
 from tests.released import Folder, failed, problems, rehash

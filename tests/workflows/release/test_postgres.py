@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.workflows.release import publish as protect
-from incrowd.workflows.release.perform import perform as truly_perform
+from incrowd.workflows.release import run as road
+from incrowd.workflows.release.perform import performing as truly_performing
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.postgres_tables import ask, load
@@ -149,9 +149,9 @@ def test_after_the_charge_the_server_is_not_needed(
 ) -> None:
     def bereft(*arguments: Any) -> Any:
         ask(postgres, "DROP TABLE people")
-        return truly_perform(*arguments)
+        return truly_performing(*arguments)
 
-    monkeypatch.setattr(protect, "perform", bereft)
+    monkeypatch.setattr(road, "performing", bereft)
     policy = written(changed(WHOLE, source=table), tmp_path)
     assert run(f"release --policy {policy} --out {tmp_path / 'out'}").code == 0
     assert sum(released(tmp_path / "out").values()) > 500
@@ -189,13 +189,13 @@ def test_a_table_that_fails_after_the_charge_leaves_nothing_and_the_charge_spent
 ) -> None:
     def overtaken(*arguments: Any) -> Any:
         ask(postgres, "CREATE TABLE released (a integer)")
-        return truly_perform(*arguments)
+        return truly_performing(*arguments)
 
-    monkeypatch.setattr(protect, "perform", overtaken)
+    monkeypatch.setattr(road, "performing", overtaken)
     policy = written(changed(PEOPLE, source=table), tmp_path)
     done = run(f"release --policy {policy} --out {tmp_path / 'out'} --table {postgres}::released")
     assert done.code == 2
-    assert "the charge stays spent: " in done.err
+    assert "the charge is not refunded: " in done.err
     assert not (tmp_path / "out").exists()
     assert charges(tmp_path) == 1
     assert ask(postgres, "SELECT count(*) FROM released") == [(0,)]
@@ -206,9 +206,9 @@ def test_a_folder_that_cannot_appear_leaves_no_table(
 ) -> None:
     def blocked(*arguments: Any) -> Any:
         (tmp_path / "out").write_text("in the way")
-        return truly_perform(*arguments)
+        return truly_performing(*arguments)
 
-    monkeypatch.setattr(protect, "perform", blocked)
+    monkeypatch.setattr(road, "performing", blocked)
     policy = written(changed(PEOPLE, source=table), tmp_path)
     assert run(f"release --policy {policy} --out {tmp_path / 'out'} --table {postgres}::released").code == 2
     assert ask(postgres, "SELECT to_regclass('released') IS NULL") == [(True,)]

@@ -12,7 +12,7 @@ from incrowd.core.loss import Crowd, Sampled
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from incrowd.workflows.verify.verify import verify
 
 KEY = bytes(range(32))

@@ -18,7 +18,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, OutputUnavailable, Refused
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written
 from tests.statistics.alarm import FALSE_ALARM, stray
 

@@ -14,7 +14,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import Syntactic
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.plans import steps_json
 from tests.texts import broken_texts
 

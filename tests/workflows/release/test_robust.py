@@ -9,7 +9,8 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import SampleReused
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import Folder, problems, release_into

@@ -18,8 +18,9 @@ from incrowd.errors import BudgetExceeded, GuaranteeBroken, OutputUnavailable
 from incrowd.methods.anonymity.safe.method import Safe
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
-from incrowd.workflows.release import publish as protect
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release import deliver
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.policies import PEOPLE, people, with_ledger, written
 
 
@@ -95,7 +96,7 @@ def test_a_writer_that_loses_rows_is_caught(tmp_path: Path, monkeypatch: pytest.
         rows = table.to_pylist()
         write_table(table.slice(0, rows.index(rows[-1]) + 1), path)
 
-    monkeypatch.setattr(protect, "write_table", lossy)
+    monkeypatch.setattr(deliver, "write_table", lossy)
     with pytest.raises(GuaranteeBroken):
         release_to(people(), written(PEOPLE, tmp_path), Destination(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
@@ -114,8 +115,8 @@ def test_a_disk_that_fails_after_the_charge_leaves_nothing_and_says_that_the_cha
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(protect, "write_table", full)
-    with pytest.raises(OutputUnavailable, match=r"No space left on device.*the charge stays spent: epsilon"):
+    monkeypatch.setattr(deliver, "write_table", full)
+    with pytest.raises(OutputUnavailable, match=r"No space left on device.*the charge is not refunded: epsilon"):
         release_to(people(), written(PEOPLE, tmp_path), Destination(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     assert charges(tmp_path) == 1

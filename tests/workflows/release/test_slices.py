@@ -15,7 +15,8 @@ from incrowd.methods.anonymity.slicing.output import Sliced
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.report.render import render_internal, render_public
 from incrowd.workflows.verify.verify import Verification, verify
 from tests.contract.examples import POLICIES, rows

@@ -25,7 +25,8 @@ from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.profile.profile import profile
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger, written
 from tests.spark import MASTER
@@ -161,7 +162,7 @@ def test_a_job_that_fails_publishes_nothing_and_its_charge_stays_spent(
 
     monkeypatch.setattr(Ledger, "charge_together", spoiled)
     assert run(f"release people.parquet --policy policy.yaml --out out --master {MASTER}") == 2
-    assert "Nothing was released; the charge stays spent: epsilon" in run.said
+    assert "Nothing was released; the charge is not refunded: epsilon" in run.said
     assert len(run.said.splitlines()) == 1
     assert not (tmp_path / "out").exists()
     entries = list(Ledger.open(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite").entries())

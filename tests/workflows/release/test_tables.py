@@ -13,7 +13,8 @@ from incrowd.methods.anonymity.mondrian.method import Mondrian
 from incrowd.methods.outcomes.anonymized import Anonymized
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 from tests.released import Folder, failed, problems, release_into, reopened_from

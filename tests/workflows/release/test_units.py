@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import BudgetExceeded, Infeasible, InvalidParameter, SourceInvalid
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.policies import PEOPLE, changed, people, tuples, with_ledger
 from tests.statistics.alarm import FALSE_ALARM, stray
 

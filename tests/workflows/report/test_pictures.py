@@ -11,7 +11,8 @@ from incrowd.verifier.judge import statement_of
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import method_names, names, picture_of
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.report.page import public_report
 from tests.contract.examples import POLICIES, rows
 from tests.policies import PEOPLE, changed, people, with_ledger, written

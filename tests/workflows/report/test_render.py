@@ -19,7 +19,8 @@ from tests.certificates import POLICY, original
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data, a policy and a release."""
-    from incrowd.workflows.release.publish import Destination, release_to
+    from incrowd.workflows.release.deliver import Destination
+    from incrowd.workflows.release.tables import release_to
 
     folder = tmp_path_factory.mktemp("home")
     pq.write_table(original(20_000), folder / "people.parquet")

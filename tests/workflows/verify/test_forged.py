@@ -13,7 +13,8 @@ from incrowd.core.steps.rows import Order
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import file_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import Folder, failed, problems, rehash, release_into

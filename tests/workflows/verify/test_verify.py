@@ -11,7 +11,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 from incrowd.verifier.check import Verdict, passed, undecided
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import GENERATOR
 from incrowd.workflows.verify.verify import Verification, verify
 from tests.policies import PEOPLE, changed, people, written

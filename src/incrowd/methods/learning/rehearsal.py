@@ -160,7 +160,7 @@ def figure(plan: Plan, schema: Schema, made: MadeUpRows) -> float:
     """Return how good a model is that is learned from made-up rows, on other made-up rows; 0 is a blind guess."""
     table: Any = Table(schema, None, made)  # type: ignore[arg-type]
     coins: Any = PublicCoins(np.random.default_rng(made.seed))
-    model: LearnedModel = plan.release(table, coins).model
+    model: LearnedModel = plan.draw(table, coins).model
     shape = [(column.name, len(column.labels)) for column in model.columns]
     for classes in made.met:
         if [(each.recoding.column.name, len(each)) for each in classes[: len(shape)]] == shape:

@@ -10,8 +10,7 @@ from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.folder import Folder
-from incrowd.web.studio.page import command
-from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.web.studio.page import PageRequest, command
 from incrowd.workflows.local.survey_file import load_survey
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.ledger_place import LedgerOwner
@@ -51,11 +50,12 @@ class FolderBooks:
     unread: tuple[Unread, ...]
 
 
-def books_of(folder: Folder) -> FolderBooks:
-    """Read the policies and surveys of a folder and open their ledgers; none is made."""
+def books_of(request: PageRequest) -> FolderBooks:
+    """Read the policies and surveys of the studio's folder and open their ledgers; none is made."""
+    folder = request.folder
     found, policies, unread = dict[str, FolderLedger](), dict[str, Policy](), list[Unread]()
     readers: dict[str, Callable[[str], tuple[str, LedgerOwner]]] = {
-        **dict.fromkeys(folder.policies(), lambda name: _policy(folder, name)),
+        **dict.fromkeys(folder.policies(), lambda name: _policy(request, name)),
         **dict.fromkeys(folder.surveys(), lambda name: _survey(folder, name)),
     }
     for file, read in readers.items():
@@ -74,8 +74,8 @@ def books_of(folder: Folder) -> FolderBooks:
     return FolderBooks(tuple(found.values()), policies, tuple(unread))
 
 
-def _policy(folder: Folder, name: str) -> tuple[str, LedgerOwner]:
-    policy = PolicyFile(folder.file(name), name, folder.root).policy
+def _policy(request: PageRequest, name: str) -> tuple[str, LedgerOwner]:
+    policy = request.named_policy(name).policy
     return policy.name, policy
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from incrowd.errors import IncrowdError, Interrupted
+from incrowd.errors import IncrowdError, Interrupted, NotRefunded
 from incrowd.web.logs import note
 from incrowd.web.threads import ThreadPool
 
@@ -158,7 +158,7 @@ class Jobs:
         except IncrowdError as problem:
             self._update(id_, problem=str(problem), state=State.FAILED)
         except Exception as problem:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
-            spent = [words for words in getattr(problem, "__notes__", ()) if "stays spent" in words]
+            spent = [words for words in getattr(problem, "__notes__", ()) if isinstance(words, NotRefunded)]
             note("job", fault=type(problem).__name__)
             told = " ".join([_FAULT.format(type(problem).__name__), *spent])
             self._update(id_, problem=told, state=State.FAILED)

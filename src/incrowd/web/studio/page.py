@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -59,15 +60,20 @@ class PageRequest:
         return self.form.get(name, self.given.get(name, default)).strip()
 
     def policy_file(self) -> PolicyFile:
-        """Return the policy that was named."""
+        """Return the policy that the request names: read and parsed once, however many parts of a page ask for it."""
+        return self._policy_file
+
+    @cached_property
+    def _policy_file(self) -> PolicyFile:
         name = self.value("policy")
         if not name:
             raise InvalidParameter("choose a policy first: open a table, or a policy of this folder.")
-        return self.named_policy(name)
+        return PolicyFile(self.folder.file(name), name, self.folder.root)
 
     def named_policy(self, name: str) -> PolicyFile:
         """Return a policy of the folder by its name."""
-        return PolicyFile(self.folder.file(name), name, self.folder.root)
+        same = name == self.value("policy")
+        return self._policy_file if same else PolicyFile(self.folder.file(name), name, self.folder.root)
 
     def table(self) -> Path:
         """Return the table that was named."""

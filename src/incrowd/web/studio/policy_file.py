@@ -13,9 +13,9 @@ from typing import Any
 
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.web.studio.row_access import RowAccessLog
-from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.policy.document import Document, read_document
 from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
-from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.policy.policy import Policy, load_policy, policy_of
 
 _SAVING = Lock()
 _FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")
@@ -44,16 +44,21 @@ class PolicyFile:
         return sha256(self.text.encode()).hexdigest()[:32]
 
     @cached_property
+    def document(self) -> Document:
+        """The text, parsed once."""
+        return read_document(self.text)
+
+    @property
     def content(self) -> dict[str, Any]:
         """Its plain content, every scalar as text."""
-        found = read_document(self.text).content
-        return found if isinstance(found, dict) else {}
+        content = self.document.content
+        return content if isinstance(content, dict) else {}
 
     @cached_property
     def policy(self) -> Policy:
         """The policy, or the line that is wrong; the files that it names lie in the folder that was opened."""
         self._check_inside(self.content, "")
-        return load_policy(self.path)
+        return policy_of(self.document, self.path.resolve().parent, str(self.path))
 
     def _check_inside(self, content: Any, key: str) -> None:
         """Refuse a policy that names a file elsewhere: only what was opened is read here."""

@@ -74,7 +74,7 @@ def rarest(policy: Policy, rows: pa.Table) -> int:
 
 
 def _fitting(policy: Policy, rows: pa.Table, one: pa.Table) -> float:
-    released = policy.plan.release(Table(policy.schema, LOCAL.open(rows), LOCAL), SystemCoins()).to_arrow()
+    released = policy.plan.draw(Table(policy.schema, LOCAL.open(rows), LOCAL), SystemCoins()).to_arrow()
     if not released.num_rows:
         return 0.0
     count = _COUNT if _COUNT in released.column_names and _COUNT not in one.column_names else None

@@ -1,4 +1,4 @@
-"""The file of a coarser table: held against its steps, and computed a second time from its parent's, row by row."""
+"""Check of a coarser table: its file is compared with its steps, and recomputed from its parent's, row by row."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Tuples = Counter[tuple[str | None, ...]]
 
 
 def contradiction(statement: Statement) -> Problem | None:
-    """Return that columns are not among the parent's, or that the parent's steps contradict each other, or None."""
+    """Return why columns are not among the parent's, or how the parent's steps contradict each other; or None."""
     parent, coarser = statement.steps
     if not isinstance(parent, Parent) or not isinstance(coarser, Coarsen):
         return Problem("these are not the steps of a coarser table")
@@ -78,14 +78,14 @@ def contradiction(statement: Statement) -> Problem | None:
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-    """Look at the file alone; whether it is what the parent's file gives needs that file too."""
+    """Check the file alone; comparing it with the parent's needs that file too (`descent`)."""
     (file,) = files
     released, counted = statement.released, is_counted(statement.steps)
     table = read(file)
     extra = (COUNT,) if counted else (WEIGHT,) if statement.basis.need(Order).weights else ()
     right = tuple(table.column_names) == (*released, *extra)
-    strange = None if right else Problem("the columns are not those that the certificate says are released")
-    yield CheckOutcome("columns in the file", strange, "they are the released ones, and no others")
+    problem = None if right else Problem("the columns are not those that the certificate says are released")
+    yield CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
     if counted:
         same = statement.evidence.get("bins") == table.num_rows
         odd = None if same else Problem("there are not as many bins as the certificate's evidence says")
@@ -110,7 +110,7 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> Output:
 def descent(
     certificate: Certificate, parent: Certificate, files: tuple[Path, ...], parent_files: tuple[Path, ...]
 ) -> Problem | None:
-    """Return that a file is not what the parent's file gives by the labels in the steps, or None."""
+    """Return a problem where a file is not the parent's file with the labels of the steps, or None."""
     held, columns = certificate.steps
     if not isinstance(held, Parent) or not isinstance(columns, Coarsen):
         return Problem("these are not the steps of a coarser table")
@@ -122,7 +122,7 @@ def descent(
     if [file_of(file) for file in parent_files] != list(tables_of(parent)):
         return Problem("the parent's file is not the one that its certificate names")
     (file,), (parent_file,), counted = files, parent_files, is_counted(certificate.steps)
-    maps = {each.column: dict(each.labels or ()) for each in columns.columns}
+    maps = {column.column: dict(column.labels or ()) for column in columns.columns}
     names = list(maps)
     before, after = _tuples(read(parent_file), names, counted), _tuples(read(file), names, counted)
     expected: Tuples = Counter()
@@ -149,8 +149,8 @@ def root(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 def _columns_of(steps: tuple[Step, ...]) -> tuple[str, ...]:
     """Return the columns that a release has."""
-    told = next((step for step in reversed(steps) if isinstance(step, Coarsen | Recode)), None)
-    return () if told is None else told.names
+    recoding = next((step for step in reversed(steps) if isinstance(step, Coarsen | Recode)), None)
+    return () if recoding is None else recoding.names
 
 
 def read(file: Path) -> pa.Table:
@@ -165,15 +165,15 @@ def read(file: Path) -> pa.Table:
     parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
     with csv.open_csv(file, parse_options=parse) as reader:
         names = reader.schema.names
-    known = {COUNT: pa.int64(), EXACT: pa.bool_()}
-    types = {name: known.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names}
-    told = csv.ConvertOptions(
+    numbers = {COUNT: pa.int64(), EXACT: pa.bool_()}
+    types = {name: numbers.get(name, pa.dictionary(pa.int32(), pa.string())) for name in names}
+    convert = csv.ConvertOptions(
         column_types=types,
         strings_can_be_null=True,
         null_values=[""],
         quoted_strings_can_be_null=len(names) == 1,  # a line without a single character would be no row
     )
-    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=told), file)
+    return unguarded(csv.read_csv(file, parse_options=parse, convert_options=convert), file)
 
 
 def text_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -186,7 +186,7 @@ def text_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _tuples(table: pa.Table, names: list[str], counted: bool) -> Tuples:
     columns = [text_of(table[name]).to_pylist() for name in names]
     times = table[COUNT].to_pylist() if counted else [1] * table.num_rows
-    found: Tuples = Counter()
+    counts: Tuples = Counter()
     for labels, count in zip(zip(*columns, strict=True), times, strict=True):
-        found[labels] += count
-    return found
+        counts[labels] += count
+    return counts

@@ -36,13 +36,13 @@ def raise_labels(column: Column, low: int, high: int, met: Iterable[str | None])
     classes = Recoding(column, low).classes or _open_classes(column, low, labels)
     target, codes = classes.rise(high)
     here, there = text_of(classes.values()).to_pylist(), target.labels().to_pylist()
-    known = {label: there[code] for label, code in zip(here, codes.tolist(), strict=True)}
-    if not all(label in known for label in labels):
+    coarser = {label: there[code] for label, code in zip(here, codes.tolist(), strict=True)}
+    if not all(label in coarser for label in labels):
         raise InvalidParameter(
             f"a label of {column.name!r} in the release is not one of its classes at level {low} in this policy. Give "
             "the policy of the release, with the files that it names as they were."
         )
-    return {label: known[label] for label in labels}
+    return {label: coarser[label] for label in labels}
 
 
 def _open_classes(column: Column, level: int, labels: list[str | None]) -> Classes:
@@ -55,6 +55,6 @@ def _open_classes(column: Column, level: int, labels: list[str | None]) -> Class
     if not readable or column.hierarchy.names(marks, level).to_pylist() != texts:
         raise InvalidParameter(
             f"the labels of {column.name!r} at level {level} do not say which values they hold, so they cannot rise to "
-            f"another level. Leave the column as it is, or leave it out with --columns."
+            f"another level. Leave the column as it is, or omit it with --columns."
         )
     return Classes(recoding, marks, has_other=False, has_missing=None in labels)

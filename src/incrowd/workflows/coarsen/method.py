@@ -33,8 +33,8 @@ from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, 
 from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.certify import Stated, derive_certificate
-from incrowd.workflows.release.publish import Destination, Released, write_files
+from incrowd.workflows.release.certify import PlanFacts, derive_certificate
+from incrowd.workflows.release.deliver import Destination, Released, write_files
 from incrowd.workflows.verify.verify import read_certificate, verify
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _FAULT = (
 
 @dataclass(frozen=True)
 class Coarser:
-    """What is wanted: columns at higher levels, and only some of the columns (none named: all of them)."""
+    """A coarser table: columns at higher levels, and only some of the columns (none named: all of them)."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
@@ -71,12 +71,12 @@ class SourceRelease:
     @property
     def levels(self) -> dict[str, int]:
         """The level at which each column was released; those that a private choice found stand in the evidence."""
-        told = next(step for step in reversed(self.steps) if isinstance(step, Coarsen | Recode))
+        recoding = next(step for step in reversed(self.steps) if isinstance(step, Coarsen | Recode))
         chosen = self.certificate.evidence.get("levels", {})
-        return {each.column: int(chosen.get(each.column, each.level)) for each in told.columns}
+        return {column.column: int(chosen.get(column.column, column.level)) for column in recoding.columns}
 
 
-def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Released:
+def coarsen(parent: Path, policy: Policy, request: Coarser, out: Path) -> Released:
     """Write a coarser table of a release, with a certificate of its own that names and holds its parent's.
 
     Nothing is charged: whatever is computed from what was released, by a rule that looks at nothing else, keeps every
@@ -84,7 +84,7 @@ def coarsen(parent: Path, policy: Policy, wanted: Coarser, out: Path) -> Release
     rows would be a second release, which crowds do not allow.
     """
     source = read_source(parent, policy)
-    columns, rise = _columns(source, policy, wanted)
+    columns, rise = _columns(source, policy, request)
     table = read(source.file).select([*columns, *([COUNT] if is_counted(source.steps) else [])])
     maps = {
         name: raise_labels(policy.schema[name], low, high, text_of(table[name].unique()).to_pylist())
@@ -106,7 +106,7 @@ def coarser_plan(source: SourceRelease, step: Coarsen) -> Plan:
     guarantee = fold(steps, stated.unit, stated.delta)
     if guarantee != stated:
         raise Refused("the release guarantees something else than its steps give. Verify it first.")
-    return Plan(NAME, steps, guarantee, numbers_of(certificate.claims), partial(_drawn, steps))
+    return Plan(NAME, steps, guarantee, numbers_of(certificate.claims), partial(_output, steps))
 
 
 def read_source(path: Path, policy: Policy) -> SourceRelease:
@@ -139,17 +139,17 @@ def _made_by(certificate: Certificate) -> str:
     return first.charged.method if isinstance(first, Parent) else certificate.method.name
 
 
-def _columns(source: SourceRelease, policy: Policy, wanted: Coarser) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """Return the columns that are left, and from which level each rises to which."""
+def _columns(source: SourceRelease, policy: Policy, request: Coarser) -> tuple[list[str], dict[str, tuple[int, int]]]:
+    """Return the remaining columns, and the released and the coarser level of each."""
     released, levels = list(source.certificate.schema.released), source.levels
-    strange = [name for name in (*wanted.columns, *wanted.levels) if name not in released]
-    if strange:
-        raise InvalidParameter(f"{strange[0]!r} was not released; there are {', '.join(released)}.")
-    columns = [name for name in released if not wanted.columns or name in wanted.columns]
-    idle = [name for name in wanted.levels if name not in columns]
+    unknown_names = [name for name in (*request.columns, *request.levels) if name not in released]
+    if unknown_names:
+        raise InvalidParameter(f"{unknown_names[0]!r} was not released; there are {', '.join(released)}.")
+    columns = [name for name in released if not request.columns or name in request.columns]
+    idle = [name for name in request.levels if name not in columns]
     if idle:
-        raise InvalidParameter(f"a level is given for {idle[0]!r}, which --columns leaves out.")
-    rise = {name: (levels[name], wanted.levels.get(name, levels[name])) for name in columns}
+        raise InvalidParameter(f"a level is given for {idle[0]!r}, which --columns does not name.")
+    rise = {name: (levels[name], request.levels.get(name, levels[name])) for name in columns}
     for name, (low, high) in rise.items():
         if not low <= high <= policy.schema[name].hierarchy.height:
             raise InvalidParameter(
@@ -161,8 +161,8 @@ def _columns(source: SourceRelease, policy: Policy, wanted: Coarser) -> tuple[li
     return columns, rise
 
 
-def _drawn(steps: tuple[Step, ...], table: pa.Table, coins: Coins | None = None) -> Outcome:  # noqa: ARG001
-    """Return the coarser table: counts added up, or rows in the order of their values; there is nothing to toss."""
+def _output(steps: tuple[Step, ...], table: pa.Table, coins: Coins | None = None) -> Outcome:  # noqa: ARG001
+    """Return the coarser table: counts added up, or rows in the order of their values; no randomness is drawn."""
     for place, name in enumerate(table.column_names):
         table = table.set_column(place, name, [_raise_column(steps, name, table[name].combine_chunks())])
     if is_counted(steps):
@@ -181,7 +181,7 @@ def _weight(steps: tuple[Step, ...]) -> Fraction | None:
 
 def _raise_column(steps: tuple[Step, ...], name: str, column: pa.Array) -> pa.Array:
     """Return a column with its labels replaced, if they rise, and every text plain."""
-    risen_to = {each.column: each.labels for step in steps if isinstance(step, Coarsen) for each in step.columns}
+    risen_to = {risen.column: risen.labels for step in steps if isinstance(step, Coarsen) for risen in step.columns}
     labels = risen_to.get(name)
     if labels is not None:
         maps = dict(labels)
@@ -201,11 +201,11 @@ def _pairs(labels: Risen) -> tuple[tuple[str | None, str | None], ...]:
 
 def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Table, out: Path) -> Released:
     """Write file, report and certificate, compute the file a second time from the parent's, and let all appear."""
-    output, parent = _drawn(plan.steps, table), source.certificate
+    output, parent = _output(plan.steps, table), source.certificate
     columns = replace(
         parent.schema, released=tuple(name for name in output.schema.names if name in parent.schema.released)
     )
-    certificate = derive_certificate(parent, Stated.of(plan, policy), output, columns)
+    certificate = derive_certificate(parent, PlanFacts.of(plan, policy.hash), output, columns)
     with staged(Folders(out)) as stage:
         ending = source.file.suffix.removeprefix(".")
         destination = Destination(out, f"{MARK}.{ending}" if is_guarded(source.file) else ending)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from incrowd.drawing.charts import class_sizes
 from incrowd.methods.anonymity import classes
-from incrowd.methods.histograms import bins
+from incrowd.methods.histograms.shared.picture import EVIDENCE as COUNTED
+from incrowd.methods.histograms.shared.picture import bin_bars, counts_described
 from incrowd.methods.outcomes.histogram import Histogram
 from incrowd.workflows.coarsen.check import is_counted
 
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
     from incrowd.drawing.markup import Description
     from incrowd.methods.outcomes.microdata import Microdata
 
-EVIDENCE: Mapping[str, str] = {**classes.EVIDENCE, **bins.EVIDENCE}
+EVIDENCE: Mapping[str, str] = {**classes.EVIDENCE, **COUNTED}
 _SUMS = "Every count is a sum of released ones, which its parent's steps describe."
 
 
 def description(statement: Statement) -> Description:
     """Return how large the crowds are, or that counts were added up."""
-    return bins.description(statement, _SUMS) if is_counted(statement.steps) else classes.description(statement)
+    return counts_described(statement, _SUMS) if is_counted(statement.steps) else classes.description(statement)
 
 
 def picture(statement: Statement, output: Microdata | Histogram) -> Markup | None:  # noqa: ARG001 - the shape of every picture
     """Return how many rows look like how many others, or the bars of the bins."""
     if isinstance(output, Histogram):
-        return bins.picture(output, ["a sum"] * len(output), _SUMS)
+        return bin_bars(output, ["a sum"] * len(output), _SUMS)
     return class_sizes(output.counts.counts)

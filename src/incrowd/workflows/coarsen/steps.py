@@ -104,7 +104,7 @@ class Coarsen(Step):
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are left."""
-        return tuple(each.column for each in self.columns)
+        return tuple(column.column for column in self.columns)
 
     @property
     def sentence(self) -> str:
@@ -123,11 +123,11 @@ def inherited_claims(claims: Iterable[Claim], columns: tuple[str, ...]) -> tuple
     >>> [claim.columns for claim in inherited_claims((claim,), ("zip",))]
     [('zip',)]
     """
-    found: list[Claim] = []
+    inherited: list[Claim] = []
     for claim in claims:
         if isinstance(claim, Anonymity | Pseudonymity):
             left = tuple(name for name in claim.columns if name in columns)
-            found += [replace(claim, columns=left)] if left else []
+            inherited += [replace(claim, columns=left)] if left else []
         elif isinstance(claim, Private | SampledCrowd | Surveyed | Concentrated | Blending):
-            found.append(claim)
-    return tuple(found)
+            inherited.append(claim)
+    return tuple(inherited)

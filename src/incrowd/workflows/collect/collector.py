@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,7 +13,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from incrowd.errors import InvalidParameter, LedgerCorrupted
+from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
 from incrowd.noise.system import SystemCoins, permutation
@@ -20,7 +23,6 @@ from incrowd.store.database import sibling_address
 from incrowd.store.report_store import ReportStore
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import Values, verify
-from incrowd.workflows.collect.tokens import Tokens
 from incrowd.workflows.local.opening import OpenSurvey
 
 _NAME = "reports"
@@ -28,7 +30,40 @@ _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _KIND = "reports"
 _TOTAL: Key = ("reports",)
 MOST = 10_000
-"""So many reports may come in one request."""
+"""Maximum number of reports in one request."""
+_HALF = 32
+_TOKEN = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Makes and recognizes tokens of one survey under a secret.
+
+    >>> tokens = Tokens(b"secret", "survey")
+    >>> tokens.number(tokens.issue()) == tokens.number("00" * 32)
+    Traceback (most recent call last):
+    incrowd.errors.AccessDenied: this token is not one of this survey: ask whoever invited you for one.
+    """
+
+    secret: bytes
+    survey: str
+
+    def issue(self) -> str:
+        """Return a new token: a random number, and a proof that this collector made it."""
+        number = secrets.token_hex(_HALF // 2)
+        return number + self._proof(number)
+
+    def number(self, token: object) -> str:
+        """Return the number of a token, or refuse one that was not made here."""
+        if isinstance(token, str) and _TOKEN.fullmatch(token):
+            number, proof = token[:_HALF], token[_HALF:]
+            if hmac.compare_digest(proof, self._proof(number)):
+                return number
+        raise AccessDenied("this token is not one of this survey: ask whoever invited you for one.")
+
+    def _proof(self, number: str) -> str:
+        text = f"incrowd token 1\n{self.survey}\n{number}"
+        return hmac.new(self.secret, text.encode(), sha256).hexdigest()[:_HALF]
 
 
 class Receipt(StrEnum):
@@ -88,12 +123,12 @@ class Collector:
             raise LedgerCorrupted("the first entry of the reports is not one that this version makes.")
         return Tokens(bytes.fromhex(first.body["secret"]), self.survey.id)
 
-    def receive(self, given: Sequence[Any], tokens: Tokens | None = None) -> list[Receipt]:
-        """Take reports, each with a token; if one has a wrong shape or a strange token, none of them is taken.
+    def receive(self, items: Sequence[Any], tokens: Tokens | None = None) -> list[Receipt]:
+        """Take reports, each with a token; if one has a wrong shape or an unknown token, none of them is taken.
 
         The same report under the same token is acknowledged again; another one is refused.
         """
-        arrived = self._checked(given, tokens or self.tokens)
+        arrived = self._checked(items, tokens or self.tokens)
         with self.turn:
             if self.survey.batches is None:
                 return self.chain.transact(lambda writer: _stored(writer, arrived))
@@ -103,13 +138,13 @@ class Collector:
                 self._close(self.survey.batches.batch)
             return receipts
 
-    def _checked(self, given: Sequence[Any], tokens: Tokens) -> list[Sent]:
-        if not 1 <= len(given) <= MOST:
+    def _checked(self, items: Sequence[Any], tokens: Tokens) -> list[Sent]:
+        if not 1 <= len(items) <= MOST:
             raise InvalidParameter(f"a request brings 1 to {MOST:,} reports.")
-        if not all(isinstance(each, Mapping) and set(each) == {"token", "report"} for each in given):
+        if not all(isinstance(item, Mapping) and set(item) == {"token", "report"} for item in items):
             raise InvalidParameter("each report comes with its token, as {token, report}: nothing was taken.")
-        numbers = [tokens.number(each["token"]) for each in given]
-        reports = [each["report"] for each in given]
+        numbers = [tokens.number(item["token"]) for item in items]
+        reports = [item["report"] for item in items]
         self.survey.read(reports)
         return [Sent(number, report_text(report)) for number, report in zip(numbers, reports, strict=True)]
 
@@ -121,16 +156,16 @@ class Collector:
         del self.waiting[:size]
 
     def reports(self) -> list[Any]:
-        """Return all reports on disk, each batch held against the digest in its entry."""
+        """Return all reports on disk; each batch is compared with the digest in its entry."""
 
         def read(reader: Reader) -> list[Any]:
-            return [each for _, content in _book(reader).batches() for each in content.splitlines()]
+            return [line for _, content in _book(reader).batches() for line in content.splitlines()]
 
         self.check()
         return [json.loads(line) for line in self.chain.read(read)]
 
     def estimates(self) -> tuple[QuestionEstimates, ...]:
-        """Return what the reports on disk say."""
+        """Return the estimates from the reports on disk."""
         return estimates_of(self.survey, self.reports())
 
     @property
@@ -140,12 +175,12 @@ class Collector:
 
     def check(self) -> None:
         """Raise unless the chain is whole, and every batch of reports is the one that its entry names."""
-        found = verify(self.chain, _derive)
-        if not found.ok:
-            raise LedgerCorrupted(f"the reports do not hold: {found.finding or 'the chain is broken'}.")
+        report = verify(self.chain, _derive)
+        if not report.ok:
+            raise LedgerCorrupted(f"the reports do not hold: {report.finding or 'the chain is broken'}.")
         named = {link.sequence: link.body["digest"] for link in self.chain.links() if link.kind == _KIND}
-        kept = self.chain.read(lambda reader: dict(_book(reader).batches()))
-        if {sequence: _digest(content) for sequence, content in kept.items()} != named:
+        stored = self.chain.read(lambda reader: dict(_book(reader).batches()))
+        if {sequence: _digest(content) for sequence, content in stored.items()} != named:
             raise LedgerCorrupted("some reports are not those that their entry names: restore them from a copy.")
 
 
@@ -156,8 +191,8 @@ def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:
         if mark is None:
             book.use(sent.token, sent.mark)
             new.append(sent.text)
-        known = Receipt.AGAIN if mark == sent.mark else Receipt.REFUSED
-        receipts.append(Receipt.COUNTED if mark is None else known)
+        repeated = Receipt.AGAIN if mark == sent.mark else Receipt.REFUSED
+        receipts.append(Receipt.COUNTED if mark is None else repeated)
     if new:
         _append(writer, new)
     return receipts
@@ -166,7 +201,7 @@ def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:
 def _used(writer: Writer, arrived: Sequence[Sent]) -> tuple[list[Receipt], list[str]]:
     """Write down tokens alone, and return the reports that are new; a used token is not compared with anything."""
     book, new = _book(writer.reader), []
-    for sent in sorted(arrived, key=lambda each: each.token):
+    for sent in sorted(arrived, key=lambda sent: sent.token):
         if book.mark(sent.token) is None:
             book.use(sent.token, None)
             new.append(sent)

@@ -70,8 +70,8 @@ class Participant:
         survey = survey_at(address)
         report = json.loads(self.report(survey, answers, token))
         sent = json.dumps({"reports": [{"token": token, "report": report}]})
-        told = _ask(f"{address.rstrip('/')}/reports", sent.encode())
-        return str(told["receipts"][0])
+        reply = _ask(f"{address.rstrip('/')}/reports", sent.encode())
+        return str(reply["receipts"][0])
 
     def _check_bound(self, survey: LocalSurvey, total: Fraction) -> None:
         bounds = [bound for bound in (self.limit, survey.per_person) if bound is not None]
@@ -129,7 +129,7 @@ def _ask(address: str, body: bytes | None = None) -> dict[str, Any]:
         with urlopen(request, timeout=60) as reply:  # noqa: S310 - the scheme was checked
             text = reply.read(_LARGEST)
     except HTTPError as error:
-        raise Refused(_told(error)) from None
+        raise Refused(_message(error)) from None
     except (URLError, OSError, TimeoutError):
         raise ServerUnavailable(
             "the collector was not reached: call send once more on this object, which sends the same report."
@@ -140,7 +140,7 @@ def _ask(address: str, body: bytes | None = None) -> dict[str, Any]:
         raise ServerUnavailable("this address does not answer as a collector does.") from None
 
 
-def _told(error: HTTPError) -> str:
+def _message(error: HTTPError) -> str:
     try:
         return str(json.loads(error.read(_LARGEST))["error"])
     except (ValueError, KeyError, TypeError):

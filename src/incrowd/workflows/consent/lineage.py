@@ -11,7 +11,7 @@ from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.workflows.consent.place import open_registry
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.differences import found_release
+from incrowd.workflows.release.differences import published_release
 
 
 def require_lineage(policy: Policy, ledger: Ledger | None, now: ConsentSnapshot | None) -> None:
@@ -37,7 +37,7 @@ def _gates(policy: Policy, ledger: Ledger) -> Iterator[tuple[str, ConsentGate]]:
     for entry in reversed(charges):
         name = str(entry.body["release"])
         if any(each.dataset == policy.name for each in entry.charged):
-            certificate = found_release(policy, ledger, name).certificate
+            certificate = published_release(policy, ledger, name).certificate
             gate = None if certificate is None else gate_of(certificate.steps)
             if gate is not None and gate.settled:
                 yield name, gate

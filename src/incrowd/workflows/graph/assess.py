@@ -1,4 +1,4 @@
-"""Assess a release of a graph: how its nodes stand out, and what it keeps, beside the data; internal."""
+"""Assess a release of a graph: unique nodes and preserved structure, before and after; internal."""
 
 from __future__ import annotations
 
@@ -30,65 +30,67 @@ class GraphAssessment:
 
     before: tuple[Score, ...]
     after: tuple[Score, ...]
-    kept: tuple[Score, ...]
+    preservation: tuple[Score, ...]
     pictures: Markup = field(default_factory=Markup, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        parts = {"before": self.before, "after": self.after, "kept": self.kept}
+        parts = {"before": self.before, "after": self.after, "kept": self.preservation}
         return {name: [score.to_json() for score in scores] for name, scores in parts.items()}
 
 
 def assess_graph(release: Path, policy: PolicyLike, report: Path | None = None) -> GraphAssessment:
-    """Hold a release against the graph it was made from; `report` writes a page with pictures, apart from it."""
+    """Compare a release with the graph it was made from; `report` writes a page with pictures into another folder."""
     read = load_policy(policy)
     if report is not None:
         check_apart(report, [release])
     held = HeldRelease.read(release, read)
     graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "assess")
-    drawn = _shown(held, graph)
-    after = () if drawn is None else uniqueness(drawn)
-    found = GraphAssessment(uniqueness(graph), after, _kept(held, graph, drawn), _pictures(graph, held, drawn))
-    keep_result(read, held.certificate.id, "assess", found.to_json())
+    published = _published(held, graph)
+    after = () if published is None else uniqueness(published)
+    assessment = GraphAssessment(
+        uniqueness(graph), after, _preservation(held, graph, published), _pictures(graph, held, published)
+    )
+    keep_result(read, held.certificate.id, "assess", assessment.to_json())
     if report is not None:
-        report.write_text(internal_report(held.certificate, held.output, found.pictures), encoding="utf-8")
-    return found
+        report.write_text(internal_report(held.certificate, held.output, assessment.pictures), encoding="utf-8")
+    return assessment
 
 
-def _shown(held: HeldRelease, graph: Graph) -> Graph | None:
-    """Return the published graph, or one drawn from what was published; None where that is only numbers."""
+def _published(held: HeldRelease, graph: Graph) -> Graph | None:
+    """Return the published graph, or one drawn from published degrees; None where only other numbers were published."""
     if isinstance(held.output, GraphNumbers) and not held.drawable:
         return None
     return held.trial(graph).published
 
 
-def _kept(held: HeldRelease, graph: Graph, drawn: Graph | None) -> tuple[Score, ...]:
-    if drawn is None:
+def _preservation(held: HeldRelease, graph: Graph, published: Graph | None) -> tuple[Score, ...]:
+    if published is None:
         return tuple(_numbers(held.output.table.to_pylist()))
     groups = communities(graph)
     moved = groups[np.argsort(held.trial(graph).truth, kind="stable")]
     own = Score("modularity before", modularity(graph, groups), "edges inside communities beyond chance")
     return (
-        *GraphShape.of(graph).beside(GraphShape.of(drawn)),
+        *GraphShape.of(graph).beside(GraphShape.of(published)),
         own,
-        Score("modularity after", modularity(drawn, moved), "the same communities in what was published"),
+        Score("modularity after", modularity(published, moved), "the same communities in what was published"),
     )
 
 
 def _numbers(rows: list[dict[str, Any]]) -> Iterator[Score]:
-    """Yield every published number under the words that stand beside it."""
+    """Yield every published number under its label."""
     for row in rows:
         words = " ".join(value for value in row.values() if isinstance(value, str))
         for name, value in row.items():
             if not isinstance(value, str):
-                told = words if name == "number" else f"{words} {name}".strip()
-                yield Score(told, float(value), "the published number, with noise")
+                label = words if name == "number" else f"{words} {name}".strip()
+                yield Score(label, float(value), "the published number, with noise")
 
 
-def _pictures(graph: Graph, held: HeldRelease, drawn: Graph | None) -> Markup:
-    """Draw the graph before and after, everybody at the same place where it is known who is who."""
-    if drawn is None:
+def _pictures(graph: Graph, held: HeldRelease, published: Graph | None) -> Markup:
+    """Draw the graph before and after; where the origin of nodes is known, each node has the same place in both."""
+    if published is None:
         return graph_figure(graph, "Before", exact=True)
     back = np.argsort(held.trial(graph).truth, kind="stable")
-    return change_figures(graph, graph.with_ends(simple(back[drawn.ends], graph.size)))
+    return change_figures(graph, graph.with_ends(simple(back[published.ends], graph.size)))

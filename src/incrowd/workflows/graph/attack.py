@@ -20,32 +20,32 @@ from incrowd.workflows.policy.policy import PolicyLike, load_policy
 
 @dataclass(frozen=True)
 class GraphLab:
-    """What attacks came to, with intervals that hold together, and what did not apply."""
+    """The findings of attacks, with simultaneous confidence intervals, and why others were skipped."""
 
     findings: tuple[Finding, ...]
     skipped: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return {"findings": [each.to_json() for each in self.findings], "skipped": dict(self.skipped)}
+        return {"findings": [finding.to_json() for finding in self.findings], "skipped": dict(self.skipped)}
 
 
 def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -> GraphLab:
-    """Try attacks on a release, all that apply if none is named, by somebody who knows the graph with names."""
+    """Run attacks on a release, all that apply if none is named; the attacker knows the graph with its ids."""
     read = load_policy(policy)
     held = HeldRelease.read(release, read)
     graph = graph_of(read, gate_of(held.certificate.steps))
     record_look(read, "attack")
     trial = held.trial(graph)
     check_enough(len(trial.targets), None, CONFIDENCE)
-    found, skipped = [], {}
+    findings, skipped = [], {}
     for name in names or GRAPH_ATTACKS:
         try:
-            found.append(graph_attack_of(name)(trial))
+            findings.append(graph_attack_of(name)(trial))
         except InvalidParameter as error:
             if names:
                 raise
             skipped[name] = str(error)
-    lab = GraphLab(corrected(found), skipped)
+    lab = GraphLab(corrected(findings), skipped)
     keep_result(read, held.certificate.id, "attack", lab.to_json())
     return lab

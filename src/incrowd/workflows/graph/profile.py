@@ -1,4 +1,4 @@
-"""Profile of a graph: how large it is, and how many of its nodes are alone with what others may know; internal."""
+"""Profile of a graph: its size, and how many of its nodes are unique by what an attacker may know; internal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 
 @dataclass(frozen=True)
 class GraphProfile:
-    """What a graph is like, and how its nodes stand out."""
+    """The size of a graph, and how many of its nodes are unique."""
 
     nodes: int
     edges: int
@@ -34,29 +34,29 @@ class GraphProfile:
         """All of it in one sentence."""
         alone = {score.name: score.value for score in self.scores}
         if not alone["unique, 2 hops"]:
-            return "No node is alone with its degree, nor with the degrees of its neighbors."
+            return "No node is unique by its degree, or by the degrees of its neighbors."
         shares = [100 * alone[f"unique, {hops}"] for hops in ("1 hop", "2 hops")]
         return (
-            f"{shares[0]:.1f} % of the nodes are alone with their degree, and {shares[1]:.1f} % with the degrees of "
-            "their neighbors: leaving names out does not hide them."
+            f"{shares[0]:.1f} % of the nodes are unique by their degree, and {shares[1]:.1f} % by the degrees of their "
+            "neighbors: removing names does not hide them."
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         sizes = {"nodes": self.nodes, "edges": self.edges, "largest degree": self.largest_degree}
-        told = {"triangles": self.triangles, "scores": [score.to_json() for score in self.scores]}
-        return {**sizes, **told, "verdict": self.verdict}
+        rest = {"triangles": self.triangles, "scores": [score.to_json() for score in self.scores]}
+        return {**sizes, **rest, "verdict": self.verdict}
 
 
 def graph_of(policy: Policy, gate: ConsentGate | None = None) -> Graph:
-    """Read the graph of a policy, as a release would; with its gate, as one did that asked for consent."""
+    """Read the graph of a policy as a release would; with the gate of a release, as that one did."""
     admission = admit(policy) if gate is None else admitted_by(policy, gate)
     with engine_of(policy.engine) as engine:
         return read_graph(policy, open_graph(policy, engine).admitting(admission, policy))
 
 
 def profile_graph(policy: PolicyLike) -> GraphProfile:
-    """Count what stands out in a graph; the ledger counts the look."""
+    """Count unique nodes of a graph; the ledger records the data access."""
     read = load_policy(policy)
     graph = graph_of(read)
     record_look(read, "profile")

@@ -1,4 +1,4 @@
-"""Published: a release of a graph as others hold it, and who is who in it, which its holder alone knows."""
+"""Published: a release of a graph as others have it, and the origin of its nodes, which only the data holder knows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class HeldRelease:
-    """A release with its certificate, and where each node of the data went; None where nobody went anywhere."""
+    """A release with its certificate, and the origin of each published node; None where nodes have no origin."""
 
     certificate: Certificate
     output: Any
@@ -43,7 +43,7 @@ class HeldRelease:
 
     @classmethod
     def read(cls, folder: Path, policy: Policy) -> HeldRelease:
-        """Read a release of a policy's graph; who is who stands in the internal part."""
+        """Read a release of a policy's graph; the origin of its nodes is in the internal part."""
         from pyarrow import parquet as pq
 
         certificate = read_certificate(folder)
@@ -57,35 +57,38 @@ class HeldRelease:
 
     @property
     def drawable(self) -> bool:
-        """Whether what was published is a graph that is nobody's, or degrees from which one can be drawn."""
+        """Whether a synthetic graph was published, or degrees from which a graph can be drawn."""
         if isinstance(self.output, GraphNumbers):
             return list(self.output.schema.names) == ["degree", "count"]
         return isinstance(self.output, SyntheticGraph)
 
-    def trial(self, known: Graph, seed: int = 0) -> GraphTrial:
+    def trial(self, original: Graph, seed: int = 0) -> GraphTrial:
         """Return the trial of an attacker who knows the graph with names, nearly as it is.
 
-        Where no graph was published, one is drawn that fits what was: inside super-nodes, or by the degrees.  Where
-        nodes are nobody's, everybody has some place: whoever is found there is found by luck.
+        Where no graph was published, one is drawn that fits the published numbers: inside super-nodes, or by the
+        degrees.  Where nodes have no origin, each original node gets a random place, so that
+        a match is one by chance.
         """
         chance = np.random.default_rng(seed)
         if isinstance(self.output, PublishedGraph) and self.origin is not None:
-            truth = np.empty(known.size, np.int64)
-            truth[self.origin] = np.arange(known.size)
-            return GraphTrial(known, self.output.graph, truth, np.zeros(known.size, np.int64), seed=seed)
+            truth = np.empty(original.size, np.int64)
+            truth[self.origin] = np.arange(original.size)
+            return GraphTrial(original, self.output.graph, truth, np.zeros(original.size, np.int64), seed=seed)
         if isinstance(self.output, SuperGraph) and self.origin is not None:
             world, crowd = world_of(self.output, chance)
-            order = np.lexsort((chance.random(known.size), self.origin))
-            truth = np.empty(known.size, np.int64)
-            truth[order] = np.arange(known.size)  # members stand at the places of their super-node, in any order
-            return GraphTrial(known, world, truth, crowd, seed=seed)
+            order = np.lexsort((chance.random(original.size), self.origin))
+            truth = np.empty(original.size, np.int64)
+            truth[order] = np.arange(original.size)  # members stand at the places of their super-node, in any order
+            return GraphTrial(original, world, truth, crowd, seed=seed)
         if self.drawable:
             own = isinstance(self.output, SyntheticGraph)
-            world = self.output.graph if own else by_degrees(self.output, known.size, chance)
-            return GraphTrial(known, world, chance.permutation(known.size), np.zeros(known.size, np.int64), seed=seed)
+            world = self.output.graph if own else by_degrees(self.output, original.size, chance)
+            return GraphTrial(
+                original, world, chance.permutation(original.size), np.zeros(original.size, np.int64), seed=seed
+            )
         raise InvalidParameter(
-            "only numbers were published, on which no graph can be laid; or the internal part of the release is not "
-            "here, which tells who is who."
+            "this release cannot be matched with the graph: only numbers were published, or the internal part, which "
+            "holds the origin of each node, is missing. Restore .incrowd/internal beside the policy."
         )
 
 
@@ -106,7 +109,7 @@ def world_of(output: SuperGraph, chance: np.random.Generator) -> tuple[Graph, Pl
 
 
 def by_degrees(output: GraphNumbers, size: int, chance: np.random.Generator) -> Graph:
-    """Draw a graph with about the published degrees: ends are joined at random, loops and doubles left out."""
+    """Draw a graph with about the published degrees: ends are joined at random; loops and doubles are dropped."""
     counts = np.maximum(0, output.table["count"].to_numpy())
     degrees = np.repeat(np.arange(len(counts)), counts)[:size]
     ends = chance.permutation(np.repeat(np.arange(len(degrees)), degrees))

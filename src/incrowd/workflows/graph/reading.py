@@ -24,7 +24,7 @@ from incrowd.workflows.policy.graphs import GraphPlace, Place
 from incrowd.workflows.policy.policy import Policy
 
 _ROWS = 2**21
-"""About so many edges are held as text at once."""
+"""About the number of edges held as text at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class GraphRows:
     edges: Opened
 
     def admitting(self, admission: ConsentSnapshot | None, policy: Policy) -> GraphRows:
-        """Return nodes of people who were admitted, and the edges between them; what others wrote is not looked at."""
+        """Return the nodes of people who consented, and the edges between them; nothing else is read."""
         if admission is None:
             return self
-        whose = admission.by(person_column(policy))
-        return GraphRows(Consenting(self.nodes, whose), Consenting(self.edges, whose, graph_place(policy).ends))
+        people = admission.by(person_column(policy))
+        return GraphRows(Consenting(self.nodes, people), Consenting(self.edges, people, graph_place(policy).ends))
 
 
 def graph_place(policy: Policy) -> GraphPlace:
@@ -68,12 +68,12 @@ def _opened(place: Place, engine: Engine, part: int) -> Opened:
 
 
 def read_graph(policy: Policy, rows: GraphRows) -> Graph:
-    """Return the graph, or refuse it with the rule that a row breaks and how many do; never with a value."""
+    """Return the graph, or refuse it: the message names the broken rule and the number of rows, never a value."""
     place = graph_place(policy)
     columns = _table(rows.nodes, policy.schema.names)
     ids = _text(columns.column(place.id))
     if ids.null_count or len(ids.unique()) < len(ids):
-        raise SourceInvalid("some nodes have no id, or the id of another: every node needs one of its own.")
+        raise SourceInvalid("some nodes have no id, or share one: give every node an id of its own.")
     pairs, kinds = connected(*_ends(rows.edges, place, ids), place.connect, len(ids))
     layers = layers_of(pairs, kinds, place.connect, len(ids)) if isinstance(place.connect, Relate) else ()
     return Graph(ids, simple(pairs, len(ids)), columns, layers)
@@ -82,18 +82,18 @@ def read_graph(policy: Policy, rows: GraphRows) -> Graph:
 def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
     """Return the places of the two ends of every edge that counts, and its kind; some rows at a time."""
     declared = pa.array(place.connect.kinds, pa.string())
-    known: dict[str | None, int] = {}
+    codes: dict[str | None, int] = {}
     pairs, kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
     for rows in _stretches(source, place.edge_columns):
         apart = place.kind is not None and place.connect.kinds
         edges = rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=declared)) if apart else rows
         pairs.append(np.stack([_places(_text(edges.column(name)), ids) for name in place.ends], axis=1))
-        kinds.append(_codes(edges, place, known))
+        kinds.append(_codes(edges, place, codes))
     return np.concatenate(pairs), np.concatenate(kinds)
 
 
 def _stretches(source: Opened, names: tuple[str, ...]) -> Iterator[pa.Table]:
-    """Yield the rows some millions at a time: each time the ids of all nodes are looked up anew."""
+    """Yield the rows some millions at a time: the ids of all nodes are looked up once each time."""
     held: list[pa.RecordBatch] = []
     for batch in source.batches(names):
         held.append(batch)
@@ -138,7 +138,7 @@ def _again(keys: Any, kinds: Any) -> Any:
 def _require(odd: Any, rule: str, what: str, key: str) -> None:
     if rule != DROP and bool(odd.any()):
         raise SourceInvalid(
-            f"{int(odd.sum()):,} edges {what}. Correct them, or write {key}: drop under edges: to leave them out."
+            f"{int(odd.sum()):,} edges {what}. Correct them, or write {key}: drop under edges: to drop them."
         )
 
 
@@ -158,13 +158,13 @@ def _places(values: pa.Array, ids: pa.Array) -> Any:
     return pc.index_in(values, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def _codes(edges: pa.Table, place: GraphPlace, known: dict[str | None, int]) -> Any:
+def _codes(edges: pa.Table, place: GraphPlace, codes: dict[str | None, int]) -> Any:
     """Return the kind of each edge: its place among those declared, or else among those met so far."""
     if place.kind is None:
         return np.zeros(edges.num_rows, np.int32)
     coded = _text(edges.column(place.kind)).dictionary_encode()
     declared = {name: code for code, name in enumerate(place.connect.kinds)}
     names = coded.dictionary.to_pylist()
-    numbers = [declared[name] if declared else known.setdefault(name, len(known)) for name in names]
-    lost = known.setdefault(None, len(known)) if coded.indices.null_count else 0
+    numbers = [declared[name] if declared else codes.setdefault(name, len(codes)) for name in names]
+    lost = codes.setdefault(None, len(codes)) if coded.indices.null_count else 0
     return np.array([*numbers, lost], np.int32)[coded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)]

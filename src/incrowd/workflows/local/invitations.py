@@ -1,4 +1,4 @@
-"""Invitations: who of some people may be asked, where a survey has a purpose; read when they are invited."""
+"""Invitations: which people may be asked, where a survey has a purpose; consent is read when they are invited."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MOST = 10_000_000
 
 
 def consent_place(file: SurveyFile, people: Path | None = None) -> ConsentPlace | None:
-    """Return where consent to the purpose of a survey is kept; registry and key lie apart from a file of people."""
+    """Return the place of the consent registry of a survey; registry and key lie apart from a file of people."""
     if file.consent is None:
         return None
     return ConsentPlace(file.folder, file.consent, (("the file of people", people),))
 
 
 def consenting_people(file: SurveyFile, people: Iterable[str], data: Path) -> frozenset[str]:
-    """Return who of some people consents now."""
+    """Return the people whose consent is in force now."""
     place, purpose = consent_place(file, data), file.survey.purpose
     if place is None or purpose is None:
         raise InvalidParameter("this survey names no purpose: write purpose: and consent: into it.")
@@ -31,9 +31,9 @@ def consenting_people(file: SurveyFile, people: Iterable[str], data: Path) -> fr
 
 
 def invited_people(file: SurveyFile, people: Path) -> list[str]:
-    """Return who consents now of the people in a file, an id a line, in its order; each will have a token.
+    """Return the people of a file, one id a line, whose consent is in force now; each will have a token.
 
-    Which token is whose is not kept: the collector takes reports, and does not know from whom.
+    Nothing links tokens to people: the collector does not know who sent a report.
     """
     try:
         ids = [line.strip() for line in people.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -41,11 +41,11 @@ def invited_people(file: SurveyFile, people: Path) -> list[str]:
         raise InvalidParameter(f"{people} cannot be read: it names people, an id a line, in UTF-8.") from None
     if len(set(ids)) < len(ids) or not 1 <= len(ids) <= _MOST:
         raise InvalidParameter("a file of people names each of them once, 1 to 10,000,000 of them.")
-    known = consenting_people(file, ids, people)
-    return [each for each in ids if each in known]
+    consenting = consenting_people(file, ids, people)
+    return [person for person in ids if person in consenting]
 
 
 def require_no_purpose(file: SurveyFile) -> None:
-    """Refuse tokens that could go to anybody where people must have consented."""
+    """Refuse tokens for unnamed people where respondents must have consented."""
     if file.survey.purpose is not None:
         raise Refused("this survey asks people who consented to its purpose: name them with --for FILE, an id a line.")

@@ -1,9 +1,12 @@
-"""Opening: a survey is charged once, before anyone is asked; its certificate says what each report costs."""
+"""Opening: a survey is charged once, before anyone is asked; its certificate states the cost of each report."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from incrowd.accounting.ledger.datasets import Declaration
@@ -15,10 +18,10 @@ from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book
-from incrowd.workflows.registry import method_version
-from incrowd.workflows.release.certify import Stated, certify
-from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
-from incrowd.workflows.release.publish import Destination, write_files
+from incrowd.workflows.release.certify import PlanFacts
+from incrowd.workflows.release.deliver import Destination, InFolder
+from incrowd.workflows.release.perform import ChargeTarget
+from incrowd.workflows.release.run import OpenedRows, ReleaseOrder, run
 from incrowd.workflows.verify.verify import read_certificate, verify
 
 
@@ -43,9 +46,9 @@ class OpenSurvey:
 
 
 def open_survey(file: SurveyFile) -> OpenSurvey:
-    """Charge a survey and certify it, unless that was done: then return what was certified.
+    """Charge a survey and certify it; a survey that was opened before is checked and returned.
 
-    The certificate lies beside the survey, in `.incrowd/surveys/`, under the digest of what is published.  Should it be
+    The certificate lies beside the survey, in `.incrowd/surveys/`, under the digest of the published survey.  If it is
     lost, opening again charges again.
     """
     folder = file.folder / ".incrowd" / "surveys" / file.survey.id
@@ -55,34 +58,40 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     if place is not None:  # without registry and key nobody could be invited
         place.key()
         place.open()
-    plan, ledger = file.survey.plan, open_book(file)
-    stated = Stated(method_version(plan.method), file.survey.id, plan.guarantee, plan.claims, plan.steps)
-    id_ = stated.fresh_id()
+    order = _order(file)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    delivery = InFolder[OpenedRows](Destination(folder, "csv"))
+    published = run(order, partial(_without_rows, file), delivery)
+    return OpenSurvey(file, published.release.certificate, folder)
+
+
+def _order(file: SurveyFile) -> ReleaseOrder:
+    survey = file.survey
+    facts = PlanFacts.of(survey.plan, survey.id)
+    target = ChargeTarget(survey.name, facts.new_id())
+    return ReleaseOrder(survey.plan, facts, target, Dataset(survey.name), lambda _output: Columns((), ()))
+
+
+@contextmanager
+def _without_rows(file: SurveyFile) -> Iterator[OpenedRows]:
+    """Open the ledger: nobody was asked yet, so there are no rows."""
     bond = DeclaredSurvey(Declaration(file.survey.name, UNIT, file.budget))
-    payer = ChargeTarget(file.survey.name, id_, bonds=(bond,))
-    with concluding(ledger, plan, payer, (folder / CERTIFICATE).exists):
-        performed = perform(plan, None, ledger, payer)
-        bare = certify(id_, stated, performed, Dataset(file.survey.name), Columns((), ()))
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with staged(Folders(folder, None)) as stage:
-            certificate = write_files(bare, performed.output, stage.public, Destination(folder, "csv"))
-            ledger.conclude(performed.entry, certificate.digest())
-    return OpenSurvey(file, certificate, folder)
+    yield OpenedRows(None, open_book(file), (bond,), None)
 
 
 def publish_survey(opened: OpenSurvey, out: Path) -> None:
-    """Copy what was certified into a folder that is not there yet."""
+    """Copy survey and certificate into a new folder."""
     with staged(Folders(out, None)) as stage:
-        for each in opened.folder.iterdir():
-            shutil.copyfile(each, stage.public / each.name)
+        for file in opened.folder.iterdir():
+            shutil.copyfile(file, stage.public / file.name)
 
 
 def _checked(file: SurveyFile, folder: Path) -> Certificate:
-    """Return the certificate of a survey that was opened, if it is that, and its ledger holds the charge."""
+    """Return the certificate of an opened survey, if it verifies and the ledger holds its charge."""
     certificate = read_certificate(folder)
-    found = verify(folder, ledger=find_book(file))
-    if not found.passed or certificate.policy_hash != file.survey.id:
-        wrong = found.failure
+    verification = verify(folder, ledger=find_book(file))
+    if not verification.passed or certificate.policy_hash != file.survey.id:
+        wrong = verification.failure
         raise LedgerUnavailable(
             "this survey was opened before, but its certificate does not verify "
             f"({wrong.about if wrong else 'it is another survey'}): restore {folder.name} and the ledger from a copy."

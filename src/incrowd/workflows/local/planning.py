@@ -1,4 +1,4 @@
-"""Planning: which randomizer is best for a domain, an ε and so many people, and what error to expect of each."""
+"""Planning: the best randomizer for a domain, an ε and a number of people, and the expected error of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from incrowd.workflows.local.survey_file import SurveyOdds
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """What a randomizer is expected to do: the mean squared error of a share, and of all shares together."""
+    """The expected error of a randomizer: the mean squared error of one share, and of all shares together."""
 
     mechanism: str
     width: int | None
@@ -26,10 +26,10 @@ class ExpectedError:
 
     @classmethod
     def of(cls, randomizer: Categorical, people: int) -> ExpectedError:
-        """Return the expectation for so many people."""
+        """Return the expected error for a number of people."""
         total = float(randomizer.error) / people
-        told = randomizer.randomness
-        return cls(str(randomizer.family), told.width, randomizer.bits, total, total / randomizer.size)
+        randomness = randomizer.randomness
+        return cls(str(randomizer.family), randomness.width, randomizer.bits, total, total / randomizer.size)
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class LocalPlan:
             **vars(self.choice),
             "optimum": self.optimum,
             "above_optimum": self.above_optimum,
-            "others": [vars(each) for each in self.others],
+            "others": [vars(other) for other in self.others],
             "shuffled": None if self.shuffled is None else dict(zip(("epsilon", "delta"), self.shuffled, strict=True)),
         }
 
 
 def plan_locally(domain: int, epsilon: str, people: int, delta: str | None = None) -> LocalPlan:
-    """Choose a randomizer by public numbers alone; with δ, also say what shuffling all reports would add.
+    """Choose a randomizer by public numbers alone; with δ, also compute the ε of all reports shuffled.
 
     >>> plan_locally(100, "1", 1_000_000).choice.mechanism
     'subset'
@@ -77,12 +77,12 @@ def plan_locally(domain: int, epsilon: str, people: int, delta: str | None = Non
     chosen = best(domain, odds.whole, odds.half)
     least = optimum(domain, float(odds.epsilon)) / people
     spread = (1.0 - 1.0 / domain) / people
-    ranked = sorted((ExpectedError.of(each, people) for each in tried), key=lambda each: each.total_error)
+    ranked = sorted((ExpectedError.of(error, people) for error in tried), key=lambda error: error.total_error)
     choice = ExpectedError.of(chosen, people)
     values = domain if chosen.family is Family.RESPONSE else None
     shuffled = None
     if delta is not None and people > 1:
         at = exact(delta, "delta")
         shuffled = shuffled_epsilon(chosen.ratio, people, at, values), float(at)
-    others = tuple(each for each in ranked if each.mechanism != choice.mechanism)
+    others = tuple(error for error in ranked if error.mechanism != choice.mechanism)
     return LocalPlan(domain, odds.epsilon, people, choice, others, least, choice.total_error + spread, shuffled)

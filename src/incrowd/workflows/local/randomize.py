@@ -31,7 +31,7 @@ class Randomized:
 
 @dataclass(frozen=True)
 class AnswersFile:
-    """A table of answers, one row a person; with a memo, people are told apart by a column."""
+    """A table of answers, one row a person; with a memo, `person` is the person ID column."""
 
     path: Path
     memo: Path | None = None
@@ -39,7 +39,7 @@ class AnswersFile:
 
     def __post_init__(self) -> None:
         if (self.memo is None) != (self.person is None):
-            raise InvalidParameter("a memo remembers people by a column: give both --memo FILE and --person COLUMN.")
+            raise InvalidParameter("a memo stores reports by person ID: give both --memo FILE and --person COLUMN.")
 
     def read(self, survey: LocalSurvey) -> tuple[list[str], dict[str, list[str]]]:
         """Return who answered, and the answers to each question."""
@@ -47,50 +47,52 @@ class AnswersFile:
         rows = range(len(columns[survey.names[0]]))
         people = [str(row) for row in rows] if self.person is None else columns.pop(self.person)
         if len(set(people)) < len(people):
-            raise InvalidParameter("a person stands in the table twice, and each sends one report. Keep one row each.")
+            raise InvalidParameter(
+                "a person is in the table twice, and each person sends one report. Keep one row for each person."
+            )
         return people, columns
 
 
 def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Randomized:
     """Write one report for each person of a table to a file of lines.
 
-    Fresh coins for the same people would cost them ε once more, so a second run needs the memo of the first: people in
-    it keep their report, whatever they answer now.  The memo links people to reports: it stays with whoever holds the
-    answers.
+    Fresh randomness for the same people would cost them ε once more, so a second run needs the memo of the first:
+    people in it keep their report, whatever they answer now.  The memo links people to reports: it stays with the data
+    holder.
 
-    The reports of a shuffled survey are one crowd: they are written in an order drawn at random, and a line holds the
+    The reports of a shuffled survey are one crowd: they are written in a random order, and a line holds the
     survey, a question and a report, none of which depends on the place of a person.  A file for fewer people than a
     batch is refused, and so is a second file that would show, beside the first, the reports of fewer.
     """
     survey, mark = opened.file.survey, opened.folder.parent / f"{opened.folder.name}.{_DONE}"
-    known = {} if answers.memo is None else _read_memo(answers.memo, survey)
-    if mark.exists() and not known:
+    earlier = {} if answers.memo is None else _read_memo(answers.memo, survey)
+    if mark.exists() and not earlier:
         raise Refused(
-            "answers to this survey were randomized before: fresh coins for the same people would cost them epsilon "
-            "once more. Give the memo of that run (--memo), or ask other people under another name."
+            "answers to this survey were randomized before: fresh randomness for the same people would cost them "
+            "epsilon once more. Give the memo of that run (--memo), or ask other people under another name."
         )
     if out.exists():
         raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
     people, columns = _taking_part(opened, answers)
     if survey.batches is not None:
-        _check_crowd(survey.batches.batch, people, known)
+        _check_crowd(survey.batches.batch, people, earlier)
     coins = SystemCoins()
-    new = [row for row, each in enumerate(people) if each not in known]
+    new = [row for row, person in enumerate(people) if person not in earlier]
     made = survey.randomize({name: [column[row] for row in new] for name, column in columns.items()}, coins)
     fresh = {people[row]: report for row, report in zip(new, made, strict=True)}
     mark.touch()
     if answers.memo is not None:
-        _write(answers.memo, (json.dumps([each, report]) for each, report in {**known, **fresh}.items()))
+        _write(answers.memo, (json.dumps([person, report]) for person, report in {**earlier, **fresh}.items()))
     order = range(len(people)) if survey.batches is None else permutation(coins, len(people)).tolist()
-    _write(out, (report_text(known.get(people[row]) or fresh[people[row]]) for row in order))
+    _write(out, (report_text(earlier.get(people[row]) or fresh[people[row]]) for row in order))
     return Randomized(len(people), len(new))
 
 
-def _check_crowd(batch: int, people: Sequence[str], known: Collection[str]) -> None:
+def _check_crowd(batch: int, people: Sequence[str], earlier: Collection[str]) -> None:
     """Refuse a file whose reports, alone or beside those of earlier runs, are of fewer people than a batch."""
-    again = sum(each in known for each in people)
+    again = sum(person in earlier for person in people)
     new = len(people) - again
-    if 0 < again < len(known):
+    if 0 < again < len(earlier):
         raise Refused(
             "the table lacks some people of an earlier run: comparing both files would show their reports. Nothing was "
             "randomized. Give all people of the memo, or new ones alone."
@@ -109,8 +111,8 @@ def _taking_part(opened: OpenSurvey, answers: AnswersFile) -> tuple[list[str], d
         return people, columns
     if answers.person is None:
         raise InvalidParameter("this survey has a purpose, so people must be known: give --memo FILE, --person COLUMN.")
-    known = consenting_people(opened.file, people, answers.path)
-    rows = [row for row, each in enumerate(people) if each in known]
+    consenting = consenting_people(opened.file, people, answers.path)
+    rows = [row for row, person in enumerate(people) if person in consenting]
     return [people[row] for row in rows], {name: [column[row] for row in rows] for name, column in columns.items()}
 
 
@@ -125,13 +127,13 @@ def read_reports(path: Path) -> list[Any]:
 def _columns(answers: Path, names: list[str]) -> dict[str, list[str]]:
     if answers.suffix == ".csv":
         return _csv(answers, names)
-    found: dict[str, list[str]] = {name: [] for name in names}
+    texts: dict[str, list[str]] = {name: [] for name in names}
     source = open_source(str(answers))
     _require(names, list(source.names))
     for batch in source.batches(names):
         for name, column in zip(names, batch.columns, strict=True):
-            found[name] += ["" if each is None else str(each) for each in column.to_pylist()]
-    return found
+            texts[name] += ["" if value is None else str(value) for value in column.to_pylist()]
+    return texts
 
 
 def _csv(answers: Path, names: list[str]) -> dict[str, list[str]]:
@@ -141,10 +143,10 @@ def _csv(answers: Path, names: list[str]) -> dict[str, list[str]]:
             header = next(rows, [])
             _require(names, header)
             places = [header.index(name) for name in names]
-            kept = [[row[place] for place in places] for row in rows if row]
+            records = [[row[place] for place in places] for row in rows if row]
     except (OSError, UnicodeError, IndexError, csv.Error):
         raise InvalidParameter(f"{answers} cannot be read as a table with a header line, in UTF-8.") from None
-    return {name: [row[place] for row in kept] for place, name in enumerate(names)}
+    return {name: [row[place] for row in records] for place, name in enumerate(names)}
 
 
 def _require(names: list[str], there: list[str]) -> None:
@@ -157,11 +159,11 @@ def _read_memo(memo: Path, survey: LocalSurvey) -> dict[str, Mapping[str, Any]]:
     if not memo.exists():
         return {}
     try:
-        found = dict(json.loads(line) for line in memo.read_text(encoding="utf-8").splitlines())
-        survey.read(list(found.values()))
+        reports = dict(json.loads(line) for line in memo.read_text(encoding="utf-8").splitlines())
+        survey.read(list(reports.values()))
     except (OSError, ValueError, TypeError):
         raise InvalidParameter(f"{memo} is not a memo of this survey: one line for each person.") from None
-    return found
+    return reports
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:

@@ -125,87 +125,87 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
     >>> survey_of(told, Path()).survey.questions[0].randomizer.p
     Fraction(3, 4)
     """
-    told = _mapping(content, "a survey", _KEYS)
-    if told.get("survey") not in ("1", 1):
+    section = _mapping(content, "a survey", _KEYS)
+    if section.get("survey") not in ("1", 1):
         raise InvalidParameter("a survey file begins with `survey: 1`, the version of its format.")
-    odds = _odds(told)
-    asked = _mapping(told.get("questions"), "questions", None)
-    questions = tuple(_question(str(name), part, odds) for name, part in asked.items())
-    spent = told.get("per_person")
+    odds = _odds(section)
+    parts = _mapping(section.get("questions"), "questions", None)
+    questions = tuple(_question(str(name), part, odds) for name, part in parts.items())
+    spent = section.get("per_person")
     survey = LocalSurvey(
-        _text(told, "name"),
-        str(told.get("title") or told["name"]),
+        _text(section, "name"),
+        str(section.get("title") or section["name"]),
         odds.epsilon,
         questions,
-        _batches(told.get("shuffled")),
+        _batches(section.get("shuffled")),
         None if spent is None else exact(spent, "per_person"),
-        purpose=_purpose(told),
+        purpose=_purpose(section),
     )
-    budget = None if told.get("budget") is None else _budget(told["budget"])
-    return SurveyFile(survey, folder, _ledger(told), budget, _consent(told))
+    budget = None if section.get("budget") is None else _budget(section["budget"])
+    return SurveyFile(survey, folder, _ledger(section), budget, _consent(section))
 
 
-def _ledger(told: Mapping[str, Any]) -> str | None:
-    return str(told["ledger"]) if told.get("ledger") else None
+def _ledger(section: Mapping[str, Any]) -> str | None:
+    return str(section["ledger"]) if section.get("ledger") else None
 
 
-def _purpose(told: Mapping[str, Any]) -> str | None:
-    if (told.get("purpose") is None) != (told.get("consent") is None):
+def _purpose(section: Mapping[str, Any]) -> str | None:
+    if (section.get("purpose") is None) != (section.get("consent") is None):
         raise InvalidParameter("a purpose asks for consent, which is kept somewhere: write purpose: and consent:.")
-    return None if told.get("purpose") is None else check_purpose(_text(told, "purpose"))
+    return None if section.get("purpose") is None else check_purpose(_text(section, "purpose"))
 
 
-def _consent(told: Mapping[str, Any]) -> ConsentSection | None:
-    if told.get("consent") is None:
+def _consent(section: Mapping[str, Any]) -> ConsentSection | None:
+    if section.get("consent") is None:
         return None
-    part = _mapping(told["consent"], "consent", frozenset({"registry", "key"}))
+    part = _mapping(section["consent"], "consent", frozenset({"registry", "key"}))
     return ConsentSection(registry=_text(part, "registry"), key=_text(part, "key"))
 
 
-def _odds(told: Mapping[str, Any]) -> SurveyOdds:
-    if (told.get("epsilon") is None) == (told.get("odds") is None):
+def _odds(section: Mapping[str, Any]) -> SurveyOdds:
+    if (section.get("epsilon") is None) == (section.get("odds") is None):
         raise InvalidParameter("a survey has an epsilon for each report, or odds of the true answer: one of both.")
-    if told.get("epsilon") is not None:
-        return SurveyOdds.of(exact(told["epsilon"], "epsilon"))
-    return SurveyOdds.exactly(exact(told["odds"], "odds"))
+    if section.get("epsilon") is not None:
+        return SurveyOdds.of(exact(section["epsilon"], "epsilon"))
+    return SurveyOdds.exactly(exact(section["odds"], "odds"))
 
 
 def _question(name: str, part: Any, odds: SurveyOdds) -> SurveyQuestion:
-    told = _mapping(part, f"question {name!r}", None)
-    text = str(told.get("text") or name)
+    section = _mapping(part, f"question {name!r}", None)
+    text = str(section.get("text") or name)
     makers = {"categories": _choice, "low": _number, "first": _ordered, "alphabet": _word}
-    found = [make for key, make in makers.items() if key in told]
-    if len(found) != 1 or not name.isidentifier():
+    fitting = [make for key, make in makers.items() if key in section]
+    if len(fitting) != 1 or not name.isidentifier():
         raise InvalidParameter(
             f"question {name!r} has a name of letters, digits and _, and one of: categories; low and high; first and "
             "last; alphabet and length."
         )
-    return found[0](name, text, told, odds)
+    return fitting[0](name, text, section, odds)
 
 
-def _choice(name: str, text: str, told: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
-    _only(told, name, {"text", "categories", "mechanism"})
-    labels = told["categories"]
-    if not isinstance(labels, list) or not all(isinstance(each, str) and each for each in labels):
+def _choice(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    _only(section, name, {"text", "categories", "mechanism"})
+    labels = section["categories"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
         raise InvalidParameter(f"the categories of {name!r} are a list of texts.")
     if len(set(labels)) < len(labels) or not 2 <= len(labels) <= _MOST_LABELS:
         raise InvalidParameter(f"{name!r} has two or more categories, each once, and at most 65,536 of them.")
-    return ChoiceQuestion(name, text, categorical(_family(told), len(labels), odds.whole, odds.half), tuple(labels))
+    return ChoiceQuestion(name, text, categorical(_family(section), len(labels), odds.whole, odds.half), tuple(labels))
 
 
-def _number(name: str, text: str, told: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
-    _only(told, name, {"text", "low", "high", "cells", "mechanism"})
-    low, high = (exact(told.get(key) or "", key) for key in ("low", "high"))
-    cells = _whole(told.get("cells") or "1000", "cells")
+def _number(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    _only(section, name, {"text", "low", "high", "cells", "mechanism"})
+    low, high = (exact(section.get(key) or "", key) for key in ("low", "high"))
+    cells = _whole(section.get("cells") or "1000", "cells")
     if low >= high or cells % 2:
         raise InvalidParameter(f"{name!r} lies between low and a larger high, on a grid with an even number of cells.")
-    return NumberQuestion(name, text, numeric(_family(told), cells // 2, odds.whole), low, high)
+    return NumberQuestion(name, text, numeric(_family(section), cells // 2, odds.whole), low, high)
 
 
-def _ordered(name: str, text: str, told: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
-    _only(told, name, {"text", "first", "last", "fanout"})
-    first, last = (_whole(told.get(key) or "", key) for key in ("first", "last"))
-    fanout = _whole(told.get("fanout") or "4", "fanout")
+def _ordered(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    _only(section, name, {"text", "first", "last", "fanout"})
+    first, last = (_whole(section.get(key) or "", key) for key in ("first", "last"))
+    fanout = _whole(section.get("fanout") or "4", "fanout")
     if not first < last or last - first >= 2**24 or fanout < 2:
         raise InvalidParameter(f"{name!r} goes from first to a larger last, at most 2^24 values, with a fanout from 2.")
     size, steps = last - first + 1, [1]
@@ -214,25 +214,25 @@ def _ordered(name: str, text: str, told: Mapping[str, Any], odds: SurveyOdds) ->
     return OrderedQuestion(name, text, tree(size, tuple(steps), odds.whole, odds.half), first)
 
 
-def _word(name: str, text: str, told: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
-    _only(told, name, {"text", "alphabet", "length", "step"})
-    alphabet, length = str(told["alphabet"]), _whole(told.get("length") or "", "length")
-    step = _whole(told.get("step") or "1", "step")
+def _word(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    _only(section, name, {"text", "alphabet", "length", "step"})
+    alphabet, length = str(section["alphabet"]), _whole(section.get("length") or "", "length")
+    step = _whole(section.get("step") or "1", "step")
     base = len(alphabet) + 1
     if len(set(alphabet)) < len(alphabet) or any(ord(letter) > 0xFFFF for letter in alphabet) or not alphabet:
         raise InvalidParameter(f"the alphabet of {name!r} has each of its letters once.")
     if length < 1 or not 1 <= step <= length or base**length > MOST:
         raise InvalidParameter(f"the words of {name!r} are too long: there can be 2^48 different ones at most.")
     lengths = sorted({length, *range(step, length, step)})
-    steps = tuple(base ** (length - each) for each in lengths)
+    steps = tuple(base ** (length - prefix) for prefix in lengths)
     return WordQuestion(name, text, tree(base**length, steps, odds.whole, odds.half), alphabet, length)
 
 
-def _family(told: Mapping[str, Any]) -> Family | None:
-    if told.get("mechanism") is None:
+def _family(section: Mapping[str, Any]) -> Family | None:
+    if section.get("mechanism") is None:
         return None
     try:
-        return Family(told["mechanism"])
+        return Family(section["mechanism"])
     except ValueError:
         names = ", ".join(Family)
         raise InvalidParameter(f"a mechanism is one of {names}; leave it out for the best.") from None
@@ -241,34 +241,36 @@ def _family(told: Mapping[str, Any]) -> Family | None:
 def _batches(part: Any) -> Batches | None:
     if part is None:
         return None
-    told = _mapping(part, "shuffled", frozenset({"batch", "honest", "delta"}))
-    batch = _whole(told.get("batch") or "", "batch")
-    return Batches(batch, _whole(told.get("honest") or str(batch), "honest"), exact(told.get("delta") or "", "delta"))
+    section = _mapping(part, "shuffled", frozenset({"batch", "honest", "delta"}))
+    batch = _whole(section.get("batch") or "", "batch")
+    return Batches(
+        batch, _whole(section.get("honest") or str(batch), "honest"), exact(section.get("delta") or "", "delta")
+    )
 
 
 def _budget(part: Any) -> Budget:
-    told = _mapping(part, "budget", frozenset({"epsilon", "delta"}))
-    return Budget.of(told.get("epsilon") or 0, told.get("delta") or 0)
+    section = _mapping(part, "budget", frozenset({"epsilon", "delta"}))
+    return Budget.of(section.get("epsilon") or 0, section.get("delta") or 0)
 
 
 def _mapping(content: Any, what: str, keys: frozenset[str] | None) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         raise InvalidParameter(f"{what} is written as keys with values.")
-    strange = sorted(set(content) - keys) if keys is not None else []
-    if strange:
-        known = ", ".join(sorted(keys or ()))
-        raise InvalidParameter(f"the key {strange[0]!r} is not known in {what}; there are {known}.")
+    unknown_keys = sorted(set(content) - keys) if keys is not None else []
+    if unknown_keys:
+        allowed = ", ".join(sorted(keys or ()))
+        raise InvalidParameter(f"the key {unknown_keys[0]!r} is not known in {what}; there are {allowed}.")
     return content
 
 
-def _only(told: Mapping[str, Any], name: str, keys: set[str]) -> None:
-    _mapping(told, f"question {name!r}", frozenset(keys))
+def _only(section: Mapping[str, Any], name: str, keys: set[str]) -> None:
+    _mapping(section, f"question {name!r}", frozenset(keys))
 
 
-def _text(told: Mapping[str, Any], key: str) -> str:
-    if not isinstance(told.get(key), str):
+def _text(section: Mapping[str, Any], key: str) -> str:
+    if not isinstance(section.get(key), str):
         raise InvalidParameter(f"a survey has a {key}.")
-    return str(told[key])
+    return str(section[key])
 
 
 def _whole(value: Any, name: str) -> int:

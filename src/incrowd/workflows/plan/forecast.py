@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -30,6 +30,7 @@ from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.differences import earlier_releases
 
 if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
     from incrowd.methods.learning.rehearsal import GainBand
 
 _RATES = (Fraction(1, 10), Fraction(1, 2))
@@ -136,7 +137,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
         standing,
         refusal is None,
         refusal,
-        warnings_of(policy),
+        warnings_of(policy, policy.plan.claims),
     )
 
 
@@ -221,7 +222,7 @@ def _first(budget: Budget | None, loss: Loss, spend: Spend) -> str | None:
     return None
 
 
-def warnings_of(policy: Policy) -> tuple[str, ...]:
+def warnings_of(policy: Policy, claims: Sequence[Claim]) -> tuple[str, ...]:
     """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
     found = list(_about_delta(policy.plan.guarantee, policy.section.dataset.population))
     if policy.schema.drafted:
@@ -229,7 +230,7 @@ def warnings_of(policy: Policy) -> tuple[str, ...]:
             f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the guarantee; "
             'where the same is public, write public: "source" there.'
         )
-    found += about_kept_columns(policy)
+    found += about_kept_columns(policy, claims)
     if policy.budget is None:
         found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
     return tuple(found)

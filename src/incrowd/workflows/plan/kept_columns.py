@@ -35,10 +35,10 @@ def kept_columns(claims: Sequence[Claim], steps: Sequence[Step], plain: Sequence
     return tuple(name for name in plain if name not in counted and levels.get(name) == "0")
 
 
-def about_kept_columns(policy: Policy) -> Iterator[str]:
+def about_kept_columns(policy: Policy, claims: Sequence[Claim]) -> Iterator[str]:
     """Yield what the owner should think about before columns are released that may make rows unique."""
     plain = [column.name for column in policy.schema.released if Role.PLAIN.covers(column.role)]
-    kept = [policy.schema[name] for name in kept_columns(policy.plan.claims, policy.plan.steps, plain)]
+    kept = [policy.schema[name] for name in kept_columns(claims, policy.plan.steps, plain)]
     rows = policy.section.dataset.rows or policy.section.dataset.population or _MANY
     telling = [column.name for column in kept if _tells_apart(column, rows)]
     if telling:

@@ -20,7 +20,7 @@ from incrowd.workflows.plan.compare import (
 from incrowd.workflows.plan.preview.method import compared_look
 from incrowd.workflows.plan.preview.preview import PreviewResult, require_narrow, require_room
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.publish import carry_out
+from incrowd.workflows.release.tables import release_in_memory
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -54,7 +54,7 @@ def refine(
     routes, planned = compare(read), compared_look(read, exact(epsilon, "epsilon"))
     require_room(read, planned.plan.guarantee)
     require_narrow(read, planned)
-    looked = PreviewResult(*carry_out(planned.plan, data, read, progress), read)
+    looked = PreviewResult(*release_in_memory(data, read, planned.plan, progress), read)
     measured = refined_route(public_table(read), looked.result.estimates)
     return RefinedComparison(
         replace(routes, routes=tuple(measured if route.method == "safe" else route for route in routes.routes)), looked

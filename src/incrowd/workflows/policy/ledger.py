@@ -26,15 +26,28 @@ _UNNAMED = "unnamed"
 _FILE = "sqlite:///"
 
 
+_EXCHANGED = (
+    "another ledger stands where this policy's releases were charged before: put the old one back, or give the policy "
+    "another ledger: address if this is meant."
+)
+
+
 def open_book(policy: LedgerOwner) -> Ledger:
-    """Open the policy's ledger, or make it if none was ever made there; a lost or exchanged one is refused.
+    """Open the policy's ledger, or make it if none was ever made there; a lost or exchanged one is refused."""
+    return ensure_book(policy, find_book(policy))
+
+
+def ensure_book(policy: LedgerOwner, ledger: Ledger | None) -> Ledger:
+    """Return the ledger that `find_book` returned; make it where that is None.
 
     Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
     file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
     """
-    ledger = find_book(policy) or Ledger.create(policy.ledger_address)
+    ledger = ledger or Ledger.create(policy.ledger_address)
     mark, known = _mark(policy), _known(_mark(policy))
     entries = {_place(policy): ledger.id} | _chosen_elsewhere(policy)
+    if known.get(_place(policy)) not in (None, ledger.id):  # another process made one since
+        raise LedgerUnavailable(_EXCHANGED)
     if any(name not in known for name in entries):
         _remember(mark, entries | known)
     return ledger
@@ -56,10 +69,7 @@ def find_book(policy: LedgerOwner) -> Ledger | None:
             f"{error} Releases were charged to it before, so a new one is not made: restore it from a copy."
         ) from None
     if expected not in (None, ledger.id):
-        raise LedgerUnavailable(
-            "another ledger stands where this policy's releases were charged before: put the old one back, or give the "
-            "policy another ledger: address if this is meant."
-        )
+        raise LedgerUnavailable(_EXCHANGED)
     return ledger
 
 
@@ -190,9 +200,8 @@ def record_failure(policy: Policy | None) -> None:
     record_look(policy, FAILED)
 
 
-def failed_before(policy: Policy) -> bool:
+def failed_before(policy: Policy, ledger: Ledger | None) -> bool:
     """Whether the ledger holds a failed threshold for the people of a policy: then a release is another run."""
-    ledger = find_book(policy)
     if ledger is None:
         return False
     names = {policy.name, policy.section.dataset.same_people_as or policy.name}

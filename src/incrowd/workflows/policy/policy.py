@@ -105,9 +105,9 @@ def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | Non
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, Mapping):
-        return _policy(_until(Document(_texts(policy)), until), folder or Path.cwd(), "the policy")
+        return policy_of(_until(Document(_texts(policy)), until), folder or Path.cwd(), "the policy")
     if isinstance(policy, str) and "\n" in policy:
-        return _policy(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
+        return policy_of(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
     path = Path(policy)
     try:
         text = path.read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | Non
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return _policy(_until(read_document(text), until), path.resolve().parent, str(path))
+    return policy_of(_until(read_document(text), until), path.resolve().parent, str(path))
 
 
 def _until(document: Document, until: int | None) -> Document:
@@ -132,7 +132,8 @@ def _until(document: Document, until: int | None) -> Document:
     return Document({**document.content, "release": steps[:until]}, document.lines)
 
 
-def _policy(document: Document, folder: Path, where: str) -> Policy:
+def policy_of(document: Document, folder: Path, where: str) -> Policy:
+    """Return the policy of a document that was parsed; relative paths start from `folder`, errors name `where`."""
     content = document.content
     if not isinstance(content, dict):
         raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,7 +28,7 @@ from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
 from incrowd.workflows.query.service import QueryService
-from incrowd.workflows.release.perform import ChargeTarget, concluding, perform
+from incrowd.workflows.release.perform import ChargeTarget, performing
 
 _NAME = "classical"
 _UNCERTIFIED = "an answer without a certificate"
@@ -68,11 +68,10 @@ def ask_classical(desk: QueryService, sql: str, protection: Protection) -> Class
     book = next(policy.ledger_address for policy in desk.policies if policy.name == dataset)
     asked = _Classical(plain, relation, protection, desk.ledger.secret, book)
     desk.warehouse.load([_all_rows(relation)])
-    payer = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
-    with concluding(desk.ledger, asked.plan, payer):
-        performed = perform(asked.plan, desk.warehouse, desk.ledger, payer)
-        desk.ledger.conclude(performed.entry, _UNCERTIFIED)
-    answer: ClassicalAnswer | Refused = performed.output
+    target = ChargeTarget(dataset, secrets.token_hex(8), bonds=(desk.bonds[dataset],))
+    with performing(asked.plan, desk.warehouse, desk.ledger, target) as executed:
+        desk.ledger.conclude(executed.entry, _UNCERTIFIED)
+    answer = cast("ClassicalAnswer | Refused", executed.output)
     if isinstance(answer, Refused):
         raise answer
     return answer

@@ -7,7 +7,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.queries.answer import AnswerTables
 from incrowd.workflows.query.request import Answered, AnsweredTogether
-from incrowd.workflows.release.publish import Destination, write_files
+from incrowd.workflows.release.deliver import Destination, write_files
 
 
 def publish_answer(answered: Answered | AnsweredTogether, ledger: Ledger, destination: Destination) -> Certificate:

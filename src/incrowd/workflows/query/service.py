@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import BudgetStatus
-from incrowd.core.certificate import Certificate, Columns
+from incrowd.core.certificate import Certificate
 from incrowd.core.table import Progress
 from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Limits, QueryTables
@@ -34,8 +34,9 @@ from incrowd.workflows.query.gated import admission_to, gated_rows
 from incrowd.workflows.query.history import AnswerHistory, Archive, PageOfHistory, Payments, datasets_of
 from incrowd.workflows.query.open_charges import OpenCharges, open_charges
 from incrowd.workflows.query.prepared import PendingAnswer, Planned, PreparedQuestion
-from incrowd.workflows.query.prices import caps_of, check_account, check_most, highest_price, plan_of, spent_by
+from incrowd.workflows.query.prices import caps_of, check_account, check_most, highest_price, plan_of
 from incrowd.workflows.query.recent import LruCache
+from incrowd.workflows.query.release import InAnswerStore, QueryRows, answer_order
 from incrowd.workflows.query.request import (
     Answered,
     AnsweredTogether,
@@ -45,8 +46,7 @@ from incrowd.workflows.query.request import (
     QuestionPrice,
 )
 from incrowd.workflows.query.tables import available, declared_units, open_tables
-from incrowd.workflows.release.certify import Stated, certify, dataset_of
-from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, concluding, perform
+from incrowd.workflows.release.run import finish, pending
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -155,41 +155,20 @@ class QueryService:
                     declared = [self.bonds[name].declaration for name in planned.guarantees]
                     self.ledger.preview(planned.guarantees, asking.analyst, declared)
                 raise
-            admission = admission_to(planned.policies)
-            plan = planned.plan.gated(None if admission is None else admission.gate)
-            first, stated = planned.policies[0], Stated.of(plan, planned.policies[0])
-            rows = gated_rows(self.warehouse, self.catalog, first.name, admission)
+            consent = admission_to(planned.policies)
+            order = answer_order(planned, asking, consent)
+            rows = gated_rows(self.warehouse, self.catalog, order.target.dataset, consent)
             bonds = tuple(self.bonds[name] for name in planned.guarantees)
-            payer = ChargeTarget(
-                first.name, stated.fresh_id(), asking.analyst, asking.account, planned.guarantees, bonds
-            )
-            stack.enter_context(self.open.of(payer.release))
-            stack.enter_context(concluding(self.ledger, plan, payer))
-            performed = perform(plan, rows, self.ledger, payer)
+            opened = QueryRows(rows, self.ledger, bonds, None, self.open.conclude)
+            stack.enter_context(self.open.of(order.id))
+            made = stack.enter_context(pending(order, lambda: nullcontext(opened)))
             later = stack.pop_all()
 
-        def finish() -> T:
+        def finish_later() -> T:
             with later:
-                others, columns = planned.policies[1:], Columns((), tuple(performed.output.schema.names))
-                dataset = dataset_of(first, None, tuple(policy.name for policy in others))  # told by its version
-                return self._kept(prepared, performed, certify(payer.release, stated, performed, dataset, columns))
+                return finish(made, InAnswerStore(self.answers, self.bonds, prepared))
 
-        return PendingAnswer(finish)
-
-    def _kept(self, prepared: PreparedQuestion[T], performed: ExecutedPlan, certificate: Certificate) -> T:
-        """Keep what was answered and conclude its charge; if the same was answered meanwhile, that is given."""
-        asking, planned = prepared.asking, prepared.planned
-        answers = performed.output.answers
-        texts = [answer.to_text() for answer in answers]
-        written = f"[{','.join(texts)}]" if isinstance(asking, AskingTogether) else texts[0]
-        new = StoredAnswer(written, certificate, performed.entry.sequence, asking.analyst or EVERYONE)
-        kept = self.answers.keep(planned.mark, new)
-        self.open.conclude(performed.entry, certificate.digest() if kept is new else None)
-        given = answers if kept is new else kept.answers
-        stood = {standing.dataset: standing.left for standing in performed.entry.standings}
-        left = {name: stood[self.bonds[name].root] for name in planned.guarantees}
-        paid = spent_by(performed.entry)
-        return prepared.reply(AnsweredTogether(given, kept.certificate, paid, left, texts=kept.texts))
+        return PendingAnswer(finish_later)
 
     def schema(self) -> dict[str, Any]:
         """Return what may be asked about: tables, columns, domains and units, as declared."""

@@ -1,12 +1,12 @@
-"""Certify: the public certificate of a release, from its plan, the ledger's entry and the output alone."""
+"""Certify: the public certificate of a release, from its plan, the ledger entry of its charge and the output alone."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
@@ -27,7 +27,7 @@ from incrowd.core.certificate import (
 from incrowd.core.claims.claim import Claim
 from incrowd.core.glossary import meaning_digest
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Output, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.step import Step
 from incrowd.store.chain_entry import Anchor
@@ -37,8 +37,8 @@ from incrowd.workflows.release.perform import ExecutedPlan
 
 
 @dataclass(frozen=True)
-class Stated:
-    """What a release's name binds before anything is charged: its plan and its policy."""
+class PlanFacts:
+    """The facts of a plan that the id of a release binds before the charge and that its certificate states."""
 
     method: Named
     policy_hash: str
@@ -47,57 +47,56 @@ class Stated:
     steps: tuple[Step, ...]
 
     @classmethod
-    def of(cls, plan: Plan, policy: Policy) -> Stated:
-        """Return what is bound of a plan under a policy; what could not be told is refused before a charge."""
-        return cls(
-            method_version(plan.method), policy.hash, plan.guarantee, tellable(plan.claims), tellable(plan.steps)
-        )
+    def of(cls, plan: Plan, policy_hash: str) -> PlanFacts:
+        """Compute the claims of a plan; refuse, before the charge, steps and claims that no reader could render."""
+        method = method_version(plan.method)
+        return cls(method, policy_hash, plan.guarantee, tellable(plan.claims), tellable(plan.steps))
 
     @property
     def glossary(self) -> str:
-        """The digest of what its words mean."""
+        """The digest of the meaning of its terms."""
         return meaning_digest(self.guarantee, self.claims, self.steps)
 
-    def fresh_id(self) -> str:
-        """Return a new name for a release of this."""
+    def new_id(self) -> str:
+        """Return a new id for a release of this plan."""
         return release_id(secrets.token_bytes(NONCE_BYTES), self)
 
 
-def certify(id_: str, stated: Stated, performed: ExecutedPlan, dataset: Dataset, columns: Columns) -> Certificate:
-    """Return the public certificate of a release: only what the guarantee covers; files are named later."""
-    charged = performed.entry.charged[0]
+def certify(id_: str, facts: PlanFacts, executed: ExecutedPlan, dataset: Dataset, columns: Columns) -> Certificate:
+    """Return the public certificate of a release: it holds only what the guarantee covers; files are added later."""
+    charged = executed.entry.charged[0]
     return Certificate(
         id=id_,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tool=f"incrowd {__version__}",
-        method=stated.method,
-        policy_hash=stated.policy_hash,
+        method=facts.method,
+        policy_hash=facts.policy_hash,
         dataset=dataset,
-        guarantee=stated.guarantee,
-        claims=stated.claims,
-        steps=stated.steps,
-        glossary=stated.glossary,
-        accounting=accounting_of(charged, performed.entry.standings[0]),
-        ledger=place_of(performed.entry.anchor),
+        guarantee=facts.guarantee,
+        claims=facts.claims,
+        steps=facts.steps,
+        glossary=facts.glossary,
+        accounting=accounting_of(charged, executed.entry.standings[0]),
+        ledger=place_of(executed.entry.anchor),
         schema=columns,
-        evidence=performed.output.evidence(stated.guarantee.unit, private=charged.epsilon.is_finite()),
+        evidence=executed.output.evidence(facts.guarantee.unit, private=charged.epsilon.is_finite()),
     )
 
 
-def derive_certificate(parent: Certificate, stated: Stated, output: Any, columns: Columns) -> Certificate:
-    """Return the certificate of a table that was made from a released one: nothing was charged for it."""
+def derive_certificate(parent: Certificate, facts: PlanFacts, output: Output, columns: Columns) -> Certificate:
+    """Return the certificate of a table that was computed from a released one: it charges nothing."""
     private = parent.accounting.spent.epsilon != "Infinity"
     return replace(
         parent,
-        id=stated.fresh_id(),
+        id=facts.new_id(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         tool=f"incrowd {__version__}",
-        method=stated.method,
-        claims=stated.claims,
-        steps=stated.steps,
-        glossary=stated.glossary,
+        method=facts.method,
+        claims=facts.claims,
+        steps=facts.steps,
+        glossary=facts.glossary,
         schema=columns,
-        evidence=output.evidence(stated.guarantee.unit, private=private),
+        evidence=output.evidence(facts.guarantee.unit, private=private),
         outputs=(),
         approvals=(),
         signature=None,
@@ -105,28 +104,28 @@ def derive_certificate(parent: Certificate, stated: Stated, output: Any, columns
 
 
 def dataset_of(policy: Policy, commitment: str | None = None, others: tuple[str, ...] = ()) -> Dataset:
-    """Return what a certificate says about the input without betraying it."""
-    told = policy.section.dataset
+    """Return what a certificate says about the input without revealing its rows."""
+    declared = policy.section.dataset
     return Dataset(
         policy.name,
         commitment,
-        told.version,
-        told.period,
-        told.separate or None,
-        told.same_people_as or None,
+        declared.version,
+        declared.period,
+        declared.separate or None,
+        declared.same_people_as or None,
         others or None,
     )
 
 
-def columns_of(schema: Schema, published: list[str]) -> Columns:
-    """Return the columns of the input, and which of them were published."""
+def columns_of(schema: Schema, output_names: Sequence[str]) -> Columns:
+    """Return the columns of the input, and which of them were released."""
     released = {column.name for column in schema.released}
     facts = (ColumnFact(column.name, str(column.role), str(column.type)) for column in schema.columns)
-    return Columns(tuple(facts), tuple(name for name in published if name in released))
+    return Columns(tuple(facts), tuple(name for name in output_names if name in released))
 
 
 def accounting_of(charged: Charged, standing: BudgetStatus) -> Accounting:
-    """Return what was spent, in total and here, and what is left, as the ledger tells it."""
+    """Return what this release and all releases spent, and what remains, by the ledger."""
     unbounded = standing.terms.budget.unbounded if standing.terms.budget else None
     return Accounting(
         spent=Amounts(_text(charged.epsilon), _text(charged.delta)),
@@ -139,12 +138,12 @@ def accounting_of(charged: Charged, standing: BudgetStatus) -> Accounting:
 
 
 def place_of(anchor: Anchor) -> LedgerPlace:
-    """Return the place of a charge as a certificate tells it."""
+    """Return the place of a charge in the form of a certificate."""
     return LedgerPlace(anchor.chain, anchor.sequence, anchor.hash)
 
 
-def _amounts(left: Amount | None) -> Amounts | None:
-    return None if left is None else Amounts(**left.to_json())
+def _amounts(remaining: Amount | None) -> Amounts | None:
+    return None if remaining is None else Amounts(**remaining.to_json())
 
 
 def _text(amount: Decimal) -> str:

@@ -1,8 +1,8 @@
-"""Differences: a release without an ε is held against earlier ones about the same people, before it appears.
+"""Differences: a release without an ε is compared with earlier ones about the same people, before it appears.
 
-Two tables that each keep every crowd at k can still betray one person together: whoever is in one of them only stands
-in the difference.  What is looked at is what was written, as anyone can read it.  A release that has an ε is never
-looked at here: nothing computed from rows may hold it back.
+Two tables that each keep every equivalence class at k rows can still reveal one person together: a person in only one
+of them is in the difference.  The files are compared as they were written, as anyone can read them.  A release with an
+ε is never compared: nothing computed from rows may hold it back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Cell = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier release without an ε: its name and, if it is found where it was published, what it was."""
+    """An earlier release without an ε: its id and, if it is where it was published, its folder and certificate."""
 
     release: str
     folder: Path | None = None
@@ -43,7 +43,7 @@ class Earlier:
 
     @property
     def place(self) -> str:
-        """Its name, and where it should be."""
+        """Its id, and where it should be."""
         return self.release if self.folder is None else f"{self.release} in {self.folder}"
 
 
@@ -62,76 +62,76 @@ def is_form(guarantee: Guarantee) -> bool:
 
 
 def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> tuple[Earlier, ...]:
-    """Return the earlier releases that a new one is held against; refuse it, uncharged, if one of them is not found.
+    """Return the earlier releases that a new one is compared with; refuse it, uncharged, if one of them is missing.
 
-    The ledger tells which there are, the internal folder where they were published, and the digest that concluded the
-    charge whether they are still what they were.  With `anyway`, those that are missing are left out.
+    The ledger says which there are, the internal folder where they were published, and the digest in the conclusion of
+    the charge whether they are unchanged.  With `anyway`, missing ones are skipped.
     """
     if ledger is None or not is_form(policy.plan.guarantee):
         return ()
-    found = [found_release(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
-    missing = [each for each in found if each.certificate is None]
+    releases = [published_release(policy, ledger, name) for name in dict.fromkeys(_charged(policy, ledger))]
+    missing = [release for release in releases if release.certificate is None]
     if missing and not anyway:
         more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise Refused(
-            "this release has no epsilon, so it must be held against every earlier one of the same people, and "
-            f"{'; '.join(each.place for each in missing[:_NAMED])}{more} cannot be found as published. Nothing was "
-            "charged. Put it back, or release with --anyway if you know what the two show together."
+            "this release has no epsilon, so it must be compared with every earlier one of the same people, and "
+            f"{'; '.join(release.place for release in missing[:_NAMED])}{more} is not there as it was published. "
+            "Nothing was charged. Put it back, or release with --anyway if you know what the two show together."
         )
-    return tuple(each for each in found if each.certificate is not None)
+    return tuple(release for release in releases if release.certificate is not None)
 
 
 def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tuple[str, ...]:
-    """Refuse a release from whose difference to an earlier one fewer than k people stand out; name what cannot be told.
+    """Refuse a release whose difference to an earlier one isolates fewer than k people; return what was not compared.
 
-    The cells are those of the quasi-identifiers that both tables have, each at the coarser of its two levels; where
-    levels are not told, those that both tables show in the same words.
+    The cells are those of the quasi-identifiers that both tables have, each at the coarser of its two levels; where a
+    certificate does not name the level, labels are compared as they are.
     """
     if not earlier:
         return ()
-    shown = released_of(new.certificate, new.folder)
+    ours = released_of(new.certificate, new.folder)
     notes = []
-    for each in earlier:
-        if each.certificate is None or each.folder is None:
+    for release in earlier:
+        if release.certificate is None or release.folder is None:
             continue
-        k = max(filter(None, (new.k, each.k)), default=0)
+        k = max(filter(None, (new.k, release.k)), default=0)
         try:
-            old = released_of(each.certificate, each.folder)
-            pairs = [(one, other) for one in _tables(shown) for other in _tables(old)]
-            cells = [_cells((one, shown.levels), (other, old.levels), policy) for one, other in pairs]
+            old = released_of(release.certificate, release.folder)
+            pairs = [(one, other) for one in _tables(ours) for other in _tables(old)]
+            cells = [_cells((one, ours.levels), (other, old.levels), policy) for one, other in pairs]
         except InvalidParameter as error:
-            notes.append(f"not compared with release {each.release}: {error}")
+            notes.append(f"not compared with release {release.release}: {error}")
             continue
         if not cells:
             notes.append(
-                f"not compared with release {each.release}: values of one of the two are changed or left empty"
+                f"not compared with release {release.release}: values of one of the two are masked or suppressed"
             )
         for names, mine, theirs in cells:
-            _refuse(names, mine, theirs, k, each.release)
+            _refuse(names, mine, theirs, k, release.release)
     return tuple(notes)
 
 
 def _charged(policy: Policy, ledger: Ledger) -> Iterator[str]:
-    """Yield the names of all releases without an ε about these people that came to something."""
+    """Yield the ids of all releases without an ε about these people that were concluded with a certificate."""
     for entry in ledger.entries():
-        if entry.kind != "charge" or all(each.epsilon.is_finite() for each in entry.charged):
+        if entry.kind != "charge" or all(charge.epsilon.is_finite() for charge in entry.charged):
             continue
         name = entry.body["release"]
-        mine = any(_about(ledger, each.dataset, policy) for each in entry.charged)
+        mine = any(_about(ledger, charge.dataset, policy) for charge in entry.charged)
         if mine and any(ledger.conclusions(name)):
             yield name
 
 
 def _about(ledger: Ledger, dataset: str, policy: Policy) -> bool:
-    told = (policy.name, policy.section.dataset.same_people_as)
-    return dataset in told or any(same_people(ledger, dataset, name) for name in told if name is not None)
+    names = (policy.name, policy.section.dataset.same_people_as)
+    return dataset in names or any(same_people(ledger, dataset, name) for name in names if name is not None)
 
 
-def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
-    """Return what is left of a release: its folder and certificate, if both are as they were published."""
+def published_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
+    """Return a release as it is today: its folder and certificate, if both are as they were published."""
     try:
-        kept = json.loads((internal_folder(policy, release) / INTERNAL).read_text(encoding="utf-8"))
-        folder, k, key = Path(kept["published"]), kept["k"], bytes.fromhex(kept.get("commitment key", ""))
+        facts = json.loads((internal_folder(policy, release) / INTERNAL).read_text(encoding="utf-8"))
+        folder, k, key = Path(facts["published"]), facts["k"], bytes.fromhex(facts.get("commitment key", ""))
     except (OSError, ValueError, KeyError, TypeError):
         return Earlier(release)
     try:
@@ -144,41 +144,41 @@ def found_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
 
 
 def _tables(released: ReadRelease) -> list[ReleasedTuples]:
-    """Return the tables whose numbers of rows are those of the data."""
-    return [each for each in released.tables if each.rows is not None and not each.blanks and each.faithful]
+    """Return the tables whose counts are those of the data."""
+    return [table for table in released.tables if table.rows is not None and not table.blanks and table.faithful]
 
 
 def _cells(
     one: tuple[ReleasedTuples, Levels], other: tuple[ReleasedTuples, Levels], policy: Policy
 ) -> tuple[tuple[str, ...], Counter[Cell], Counter[Cell]]:
-    """Return the columns by which two tables can be compared, and the rows of each in every cell of them."""
+    """Return the columns by which two tables can be compared, and the number of rows of each table in every cell."""
     both = set(one[0].labels.column_names) & set(other[0].labels.column_names)
     quasi = [name for name in policy.schema.quasi if name in both]
     if not quasi:
         raise InvalidParameter("the two have no quasi-identifier in common.")
     levels = {name: (_level(one[1], name), _level(other[1], name)) for name in quasi}
     risen = []
-    for shown, place in ((one[0], 0), (other[0], 1)):
-        columns = [_risen(shown, name, levels[name], place, policy) for name in quasi]
+    for table, place in ((one[0], 0), (other[0], 1)):
+        columns = [_risen(table, name, levels[name], place, policy) for name in quasi]
         cells: Counter[Cell] = Counter()
-        for cell, rows in zip(zip(*columns, strict=True), () if shown.rows is None else shown.rows, strict=True):
+        for cell, rows in zip(zip(*columns, strict=True), () if table.rows is None else table.rows, strict=True):
             cells[cell] += int(rows)
         risen.append(cells)
     return tuple(quasi), risen[0], risen[1]
 
 
 def _level(levels: Levels, name: str) -> int | None:
-    told = levels.get(name, ())
-    return told[0] if len(told) == 1 else None
+    possible = levels.get(name, ())
+    return possible[0] if len(possible) == 1 else None
 
 
 def _risen(
-    shown: ReleasedTuples, name: str, levels: tuple[int | None, int | None], place: int, policy: Policy
+    table: ReleasedTuples, name: str, levels: tuple[int | None, int | None], place: int, policy: Policy
 ) -> list[str | None]:
     from incrowd.workflows.coarsen.labels import raise_labels
 
-    labels: list[str | None] = shown.labels[name].to_pylist()
-    low, top = levels[place], max((each for each in levels if each is not None), default=0)
+    labels: list[str | None] = table.labels[name].to_pylist()
+    low, top = levels[place], max((level for level in levels if level is not None), default=0)
     if low is None or None in levels or low == top:
         return labels
     higher = raise_labels(policy.schema[name], low, top, set(labels))
@@ -189,10 +189,11 @@ def _refuse(names: Sequence[str], mine: Counter[Cell], theirs: Counter[Cell], k:
     for cell, rows in mine.items():
         apart = abs(rows - theirs[cell]) if cell in theirs else 0
         if 0 < apart < k:
-            told = ", ".join(
+            labels = ", ".join(
                 f"{name} {'missing' if label is None else label}" for name, label in zip(names, cell, strict=True)
             )
             raise Refused(
-                f"held against release {release}, which is out, this one would isolate fewer than {k} people: in the "
-                f"cell {told} the two differ by {apart}. Nothing appeared. Release coarser levels, or the same people."
+                f"compared with release {release}, which is published, this one would isolate fewer than {k} people: "
+                f"in the cell {labels} the two differ by {apart}. Nothing appeared. Release coarser "
+                "levels, or the same people."
             )

@@ -1,4 +1,4 @@
-"""Learn: a model under a policy, into a folder or in memory; predict: what a model says of the rows of a table."""
+"""Learn a model under a policy, into a folder or in memory; predict with a model for the rows of a table."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING
+from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.publish import Destination, PublishedRelease, Released, carry_out, release_to
+from incrowd.workflows.release.tables import release_in_memory, release_to
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -32,7 +33,7 @@ class Learned(Released):
 
     @property
     def model(self) -> LearnedModel:
-        """The model: what it says of rows costs nothing."""
+        """The model: its predictions cost nothing."""
         model: LearnedModel = self.result.model
         return model
 
@@ -57,7 +58,7 @@ def learn_model(data: object, policy: PolicyLike) -> Learned:
     """Learn a model from a file or a frame under a policy, in memory: charged before a row is read."""
     read = load_for(policy, data)
     require_learning(read)
-    return Learned(*carry_out(read.plan, data, read))
+    return Learned(*release_in_memory(data, read))
 
 
 def learn_to(
@@ -70,18 +71,18 @@ def learn_to(
 
 
 def predict(model: str | Path, data: object, options: SourceOptions | None = None) -> pa.RecordBatchReader:
-    """Return what a model says of each row of a file or a frame, in the order of the rows, batch by batch."""
+    """Return a model's prediction for each row of a file or a frame, in the order of the rows, batch by batch."""
     learned = LearnedModel.load(model)
-    names = [each.name for each in learned.columns]
-    types = {each.name: each.type for each in learned.columns}
+    names = [column.name for column in learned.columns]
+    types = {column.name: column.type for column in learned.columns}
     source = open_source(data, options or SourceOptions(types=types))
     require(source.names, names)
     empty = learned.predicted(pa.table({name: pa.array([], pa.string()) for name in names}))
-    return pa.RecordBatchReader.from_batches(empty.schema, _said(learned, source.batches(names), names))
+    return pa.RecordBatchReader.from_batches(empty.schema, _predictions(learned, source.batches(names), names))
 
 
 def predict_to(model: str | Path, data: object, file: Path, options: SourceOptions | None = None) -> int:
-    """Write what a model says of each row into a new file, and return how many rows there were."""
+    """Write a model's prediction for each row into a new file, and return the number of rows."""
     if file.exists():
         raise InvalidParameter(f"{file} exists already, and nothing is overwritten: name a new file.")
     reader, rows = predict(model, data, options), 0
@@ -96,6 +97,8 @@ def predict_to(model: str | Path, data: object, file: Path, options: SourceOptio
     return rows
 
 
-def _said(model: LearnedModel, batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _predictions(
+    model: LearnedModel, batches: Iterator[pa.RecordBatch], names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield from model.predicted(pa.Table.from_batches([batch]).select(list(names))).to_batches()

@@ -1,4 +1,4 @@
-"""Libraries: what a release needs after its charge is loaded before it, so that a missing library costs nothing."""
+"""Libraries: a release loads before its charge what it needs after it, so that a missing library costs nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NEEDED = (
     "pyarrow.substrait",
     "incrowd.engines.writers.files",
 )
-"""What is imported where it is used, because not every command uses it."""
+"""Modules that are imported where they are used, because not every command uses them."""
 _OUT_OF_CORE = ("duckdb", "incrowd.engines.spill")
-"""What counts the rows of people, and the rows of a large file that was written."""
+"""Modules that count the rows of people, and the rows of a large file that was written."""
 
 
 def load_libraries(method: str) -> None:
@@ -36,7 +36,7 @@ def load_libraries(method: str) -> None:
 
 
 def load_out_of_core() -> None:
-    """Import what a release needs besides, where rows are many or belong to people who may have several.
+    """Import what a release of many rows, or of people with several rows, needs besides.
 
     >>> load_out_of_core()
     """

@@ -1,4 +1,4 @@
-"""Outsiders: who was held out of a release, kept with the data holder and found again for an attack."""
+"""Holdout group: who was held out of a release, stored with the data holder and read again for an attack."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def keep_held_out(held: HeldOut, folder: Path) -> None:
 
 
 def held_out_of(policy: Policy, release: str) -> HeldOut:
-    """Return who was held out of a release, or refuse one of which nobody was, or of which the list is gone."""
+    """Return who was held out of a release; refuse a release without a holdout group, or whose list is missing."""
     try:
-        kept = json.loads((internal_folder(policy, release) / _FILE).read_text(encoding="utf-8"))
-        person = None if kept["person"] is None else policy.schema[kept["person"]]
-        return HeldOut(Fraction(kept["share"]), bytes.fromhex(kept["key"]), person)
+        plain = json.loads((internal_folder(policy, release) / _FILE).read_text(encoding="utf-8"))
+        person = None if plain["person"] is None else policy.schema[plain["person"]]
+        return HeldOut(Fraction(plain["share"]), bytes.fromhex(plain["key"]), person)
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidParameter(
-            f"nobody is known to be held out of release {release}: release with --hold-out 10%, and keep "
-            ".incrowd/internal beside the policy; or name a control group with --control."
+            f"release {release} has no stored holdout group: release with --hold-out 10%, and keep .incrowd/internal "
+            "beside the policy; or name a control group with --control."
         ) from None
 
 
 def divided(source: Source, policy: Policy, certificate: Certificate) -> tuple[Rows, Rows]:
     """Return the rows that a release was made from, and those that were held out of it.
 
-    Where rows have coins, they are known by their place: another source than the one that was released from is refused.
+    Where rows, not people, are held out, they are identified by their place: another source is refused.
     """
     held = held_out_of(policy, certificate.id)
     if held.person is None and not _is_source(source, policy, certificate):
         raise InvalidParameter(
-            "rows were held out by their place, and this is not the data as it was then: name what was released from."
+            "rows were held out by their place, and the data has changed since: name the data of that release."
         )
     rows = taking_part(LOCAL, source, policy, gate_of(certificate.steps))
     return DividedRows(rows, held), DividedRows(rows, held, alone=True)
@@ -60,9 +60,9 @@ def divided(source: Source, policy: Policy, certificate: Certificate) -> tuple[R
 
 def _is_source(source: Source, policy: Policy, certificate: Certificate) -> bool:
     try:
-        kept = json.loads((internal_folder(policy, certificate.id) / INTERNAL).read_text(encoding="utf-8"))
+        plain = json.loads((internal_folder(policy, certificate.id) / INTERNAL).read_text(encoding="utf-8"))
         return (
-            keyed_digest(LOCAL.digest(source), bytes.fromhex(kept["commitment key"])) == certificate.dataset.commitment
+            keyed_digest(LOCAL.digest(source), bytes.fromhex(plain["commitment key"])) == certificate.dataset.commitment
         )
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -1,4 +1,4 @@
-"""Perform: guarantee, charge, release; the only place where they meet, and the only place that tosses real coins."""
+"""Perform: charge a plan, then release; the only place where guarantee, charge and randomness meet."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Output, Plan
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.words import short_up
 from incrowd.engines.interruption import is_interruption
-from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, Refused, SourceUnreadable
+from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, NotRefunded, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.release.libraries import load_libraries
 
-_STAYS = "the charge stays spent"
-
 
 class DatasetBond(Protocol):
-    """A dataset as it is declared, and what its first charge binds to it."""
+    """A dataset as its policy declares it, and what its first charge binds to it."""
 
     @property
     def declaration(self) -> Declaration:
-        """What the ledger is told about the dataset."""
+        """What the ledger learns about the dataset."""
 
     @property
     def bound(self) -> bool:
-        """Whether all is bound already."""
+        """Whether everything is bound already."""
 
     def bind(self) -> None:
         """Bind it: done before each charge that is not refused."""
@@ -43,10 +41,10 @@ class DatasetBond(Protocol):
 
 @dataclass(frozen=True)
 class ChargeTarget:
-    """Who pays for what: a dataset, for the release with this id; for everyone, or for one analyst; or an account.
+    """What a release is charged to: a dataset, for everyone or for one analyst, or an account of the dataset.
 
-    Where several datasets are read, `guarantees` says what each of them pays for.  `bonds` tell ledger and holder what
-    a dataset is, by its first charge.
+    `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
+    holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
     """
 
     dataset: str
@@ -59,29 +57,73 @@ class ChargeTarget:
 
 @dataclass(frozen=True)
 class ExecutedPlan:
-    """A plan that was charged and carried out: where the charge is written down, and what came out."""
+    """A plan that was charged and carried out: the ledger entry of its charge, and its output."""
 
     plan: Plan
     entry: Entry
-    output: Any
+    output: Output
 
 
-def perform(plan: Plan, rows: Any, ledger: Ledger, payer: ChargeTarget) -> ExecutedPlan:
-    """Charge what a plan guarantees on disk, and only then read the rows and release.
+def _never() -> bool:
+    return False
 
-    The charge is committed before the first row is read and never given back: a crash loses budget, not privacy.
-    The coins are the operating system's; there is no parameter by which a caller could bring others.
+
+@contextmanager
+def performing(
+    plan: Plan, rows: Any, ledger: Ledger, target: ChargeTarget, appeared: Callable[[], bool] = _never
+) -> Iterator[ExecutedPlan]:
+    """Charge and release; whatever fails before the block ends is concluded once as "no release".
+
+    The charge is committed before the first row is read and is never refunded: a crash loses budget, not privacy.  The
+    randomness comes from the operating system; no parameter accepts another source.
+
+    Whatever fails (an error, a signal, a full disk, a lost reply to the commit) then says that the charge is not
+    refunded.  The ledger itself tells whether there was a charge, by the id of the release.  `appeared` tells whether
+    the release was published when something failed: then nothing is lost.
     """
     gate = gate_of(plan.steps)
     if gate is not None and not gate.settled:
-        raise Refused("who consented was not read before this release: nothing is charged or released.")
+        raise Refused("the consent registry was not read before this release: nothing is charged or released.")
     load_libraries(plan.method)
-    with concluding(ledger, plan, payer):
-        entry = _charged(plan, ledger, payer)
-        return ExecutedPlan(plan, entry, _released(plan, rows))
+    before = ledger.chain.before()
+    try:
+        entry = _charge(plan, ledger, target)
+        yield ExecutedPlan(plan, entry, _release(plan, rows))
+    except BaseException as error:
+        sentence = None if appeared() else _conclude(plan, ledger, target, before)
+        if sentence is None:
+            raise
+        raise _explained(error, sentence) from None
 
 
-def _released(plan: Plan, rows: Any) -> Any:
+def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
+    guarantees = target.guarantees or {target.dataset: plan.guarantee}
+    declarations = [bond.declaration for bond in target.bonds]
+    new = [bond for bond in target.bonds if not bond.bound]
+    if new and not _would_refuse(guarantees, ledger, target):
+        for bond in new:
+            bond.bind()
+    if target.account is None:
+        return ledger.charge_together(guarantees, target.release, target.analyst, declarations)
+    if len(guarantees) > 1:
+        raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
+    for declaration in declarations:
+        ledger.register(declaration)
+    return ledger.charge(guarantees[target.dataset], target.dataset, target.release, target.analyst, target.account)
+
+
+def _would_refuse(guarantees: Mapping[str, Guarantee], ledger: Ledger, target: ChargeTarget) -> bool:
+    """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
+    if target.account is not None:  # its budget was charged when the account was carved out
+        return False
+    try:
+        ledger.preview(guarantees, target.analyst, [bond.declaration for bond in target.bonds])
+    except Refused:
+        return True
+    return False
+
+
+def _release(plan: Plan, rows: object) -> Output:
     try:
         return plan.release(rows, SystemCoins())
     except (pa.ArrowException, UnicodeError):  # a reader's own message may hold values
@@ -92,52 +134,27 @@ def _released(plan: Plan, rows: Any) -> Any:
         raise plan.failure(error) from None
 
 
-@contextmanager
-def concluding(
-    ledger: Ledger, plan: Plan, payer: ChargeTarget, published: Callable[[], bool] = lambda: False
-) -> Iterator[None]:
-    """Say what stays spent, and write down that nothing came of it, if something fails after the charge.
-
-    It holds around the charge and everything up to the publication: an error, a signal, a full disk, a lost reply to
-    the commit.  Whether there was a charge is read from the ledger itself, by the name of the release.  `published`
-    says whether all was there already when something failed.
-    """
-    before = ledger.chain.before()
+def _conclude(plan: Plan, ledger: Ledger, target: ChargeTarget, before: int) -> NotRefunded | None:
+    """Conclude the charge as "no release", and return what is not refunded; None where nothing was charged."""
     try:
-        yield
-    except BaseException as error:
-        if published():
-            raise
-        told = _told(error, _loss(ledger, plan, payer, before))
-        if told is error:
-            raise
-        raise told from None
-
-
-def _loss(ledger: Ledger, plan: Plan, payer: ChargeTarget, before: int) -> str | None:
-    """Return the sentence about what stays spent, or None if nothing was charged; and conclude the charge."""
-    try:
-        charge = next((each for each in ledger.entries(before) if _pays(each, payer.release)), None)
+        charge = next((entry for entry in ledger.entries(before) if _charges(entry, target.release)), None)
         if charge is None:
             return None
-        if ledger.conclusions(payer.release)[-1:] != (None,):
+        if ledger.conclusions(target.release)[-1:] != (None,):
             ledger.conclude(charge, None)
-        return f"Nothing was {plan.verb}; {_STAYS}: {_amounts(charge.body)}."
-    except (LedgerUnavailable, KeyboardInterrupt):  # the ledger is gone, or somebody is impatient
-        asked = charging(ledger.price, _parts(plan, payer), payer.release, payer.analyst)
-        return (
-            f"Nothing was {plan.verb}; if the charge was written, which the ledger did not tell, {_STAYS}: "
-            f"{_amounts(asked.body)}."
+        return NotRefunded(f"Nothing was {plan.verb}; the charge is not refunded: {_amounts(charge.body)}.")
+    except (LedgerUnavailable, KeyboardInterrupt):  # the ledger is gone, or the user interrupts again
+        guarantees = target.guarantees or {target.dataset: plan.guarantee}
+        parts = [Part(dataset, guarantee, target.account) for dataset, guarantee in guarantees.items()]
+        request = charging(ledger.price, parts, target.release, target.analyst)
+        return NotRefunded(
+            f"Nothing was {plan.verb}; the ledger did not say whether it holds the charge. If it does, the charge is "
+            f"not refunded: {_amounts(request.body)}."
         )
 
 
-def _pays(entry: Entry, release: str) -> bool:
+def _charges(entry: Entry, release: str) -> bool:
     return entry.kind == "charge" and entry.body["release"] == release
-
-
-def _parts(plan: Plan, payer: ChargeTarget) -> list[Part]:
-    guarantees = payer.guarantees or {payer.dataset: plan.guarantee}
-    return [Part(dataset, guarantee, payer.account) for dataset, guarantee in guarantees.items()]
 
 
 def _amounts(body: Mapping[str, Any]) -> str:
@@ -153,39 +170,11 @@ def _amount(part: Mapping[str, Any]) -> str:
     return f"epsilon {epsilon} and delta {delta} of dataset {part['dataset']}"
 
 
-def _told(error: BaseException, sentence: str | None) -> BaseException:
-    """Return the error with the sentence: in its words if it is one of ours, else as a note that is shown beside it."""
-    if sentence is None or _STAYS in " ".join([str(error), *getattr(error, "__notes__", ())]):
-        return error
+def _explained(error: BaseException, sentence: NotRefunded) -> BaseException:
+    """Return the error with the sentence: in its message if it is one of ours, else as a note."""
     if isinstance(error, IncrowdError):
         return type(error)(f"{error} {sentence}")
-    told = KeyboardInterrupt() if is_interruption(error) and not isinstance(error, KeyboardInterrupt) else error
-    told.add_note(sentence)
-    return told
-
-
-def _refused(guarantees: Mapping[str, Guarantee], ledger: Ledger, payer: ChargeTarget) -> bool:
-    """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
-    if payer.account is not None:  # an account was carved out of a budget that was paid already
-        return False
-    try:
-        ledger.preview(guarantees, payer.analyst, [bond.declaration for bond in payer.bonds])
-    except Refused:
-        return True
-    return False
-
-
-def _charged(plan: Plan, ledger: Ledger, payer: ChargeTarget) -> Entry:
-    guarantees = payer.guarantees or {payer.dataset: plan.guarantee}
-    declared = [bond.declaration for bond in payer.bonds]
-    new = [bond for bond in payer.bonds if not bond.bound]
-    if new and not _refused(guarantees, ledger, payer):
-        for bond in new:
-            bond.bind()
-    if payer.account is None:
-        return ledger.charge_together(guarantees, payer.release, payer.analyst, declared)
-    if len(guarantees) > 1:
-        raise InvalidParameter("an account belongs to one dataset, and this question reads several.")
-    for declaration in declared:
-        ledger.register(declaration)
-    return ledger.charge(guarantees[payer.dataset], payer.dataset, payer.release, payer.analyst, payer.account)
+    if is_interruption(error) and not isinstance(error, KeyboardInterrupt):
+        error = KeyboardInterrupt()
+    error.add_note(sentence)
+    return error

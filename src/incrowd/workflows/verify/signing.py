@@ -21,7 +21,7 @@ def sign(certificate: Certificate, key_file: Path) -> Certificate:
 
     key = private_key(key_file)
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
-    value = key.sign(certificate.signed_part().encode()).hex()
+    value = key.sign(certificate.signed_part.encode()).hex()
     return certificate.signed(Signature(_ALGORITHM, public, value))
 
 
@@ -77,7 +77,7 @@ def check_signature(certificate: Certificate, trusted: Path | None = None) -> st
         return "it was made with another key than the one given"
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
-        key.verify(bytes.fromhex(signature.value), certificate.signed_part().encode())
+        key.verify(bytes.fromhex(signature.value), certificate.signed_part.encode())
     except ValueError:
         return "it cannot be read"
     except InvalidSignature:

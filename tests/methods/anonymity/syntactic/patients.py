@@ -81,7 +81,7 @@ def released(policy: dict[str, Any], folder: Path, table: pa.Table | None = None
     """Release the rows in memory."""
     plan, schema = planned(policy, folder)
     source = Batches(rows() if table is None else table)
-    made: Outcome = plan.release(Table(schema, source, LocalEngine()), SystemCoins())
+    made: Outcome = plan.draw(Table(schema, source, LocalEngine()), SystemCoins())
     return made
 
 

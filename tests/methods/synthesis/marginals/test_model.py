@@ -20,7 +20,7 @@ from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
 from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.release.publish import release
+from incrowd.workflows.release.tables import release
 from tests.coins import SeededCoins
 from tests.policies import PEOPLE, changed, people, with_ledger
 

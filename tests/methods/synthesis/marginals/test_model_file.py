@@ -19,7 +19,8 @@ from incrowd.verifier.files import file_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.release.publish import Destination, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 

@@ -27,7 +27,8 @@ from incrowd.workflows.plan.preview.preview import PreviewResult, look
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.publish import Destination, release, release_to
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
 from tests.contract.forging import caught, fitting, forgeries, require_all_caught
 from tests.policies import changed, with_ledger, written
@@ -197,7 +198,7 @@ def test_a_look_that_fails_stays_spent_is_concluded_and_chooses_nothing(
 
     monkeypatch.setattr(PrivatePreview, "sums", fail)
     policy = load_policy(with_ledger(POLICY, tmp_path))
-    with pytest.raises(SourceUnreadable, match=r"stays spent: epsilon 0\.05"):
+    with pytest.raises(SourceUnreadable, match=r"not refunded: epsilon 0\.05"):
         look(ROWS, policy, "0.05")
     book = find_book(policy)
     assert book is not None

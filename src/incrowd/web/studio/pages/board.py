@@ -23,7 +23,7 @@ _NOTHING, _OPEN = "nothing came of it", "not concluded: still at work, or killed
 
 def show(asked: PageRequest) -> PageContent:
     """Show every ledger of the folder."""
-    books = books_of(asked.folder)
+    books = books_of(asked)
     folders = _published(asked.folder) if books.ledgers else {}
     content = {
         "books": [_book(book, folders) for book in books.ledgers],

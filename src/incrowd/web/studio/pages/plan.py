@@ -27,8 +27,9 @@ from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
 from incrowd.workflows.plan.forecast import Forecast, undeclared
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.prepare import rehearse
-from incrowd.workflows.release.publish import Destination, ReleaseTerms, release_to, share_of
+from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 from incrowd.workflows.report.page import BudgetBar
 from incrowd.workflows.verify.signing import private_key
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
-from incrowd.workflows.policy.policy import load_policy
 
 
 def show(asked: PageRequest) -> PageContent:
@@ -12,7 +11,7 @@ def show(asked: PageRequest) -> PageContent:
     file = asked.policy_file()
     problem = None
     try:
-        _ = load_policy(file.path)
+        _ = file.policy
     except IncrowdError as error:
         problem = str(error).replace(str(file.path), file.name)
     content = {

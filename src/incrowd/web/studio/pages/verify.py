@@ -14,7 +14,6 @@ from incrowd.verifier.check import CheckOutcome, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.jobs import Job, Work
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
-from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.export.formats import Exported, PublisherInfo, exported
 from incrowd.workflows.policy.ledger import find_book
@@ -88,14 +87,14 @@ def _against(asked: PageRequest, folder: Path) -> _Held:
     if named == _NOTHING:
         return _Held()
     if named:
-        policy = PolicyFile(asked.folder.file(named), named, asked.folder.root).policy
+        policy = asked.named_policy(named).policy
         ledger, address = find_book(policy), ledger_name(policy.ledger_address, asked.folder.root)
         return _Held(named, policy, ledger, None if ledger is None else address)
     try:
         certificate = read_certificate(folder)
     except IncrowdError:  # the check says so
         return _Held()
-    books = books_of(asked.folder)
+    books = books_of(asked)
     same = ((name, each) for name, each in books.policies.items() if each.hash == certificate.policy_hash)
     name, found = next(same, (None, None))
     book = next((each for each in books.ledgers if each.ledger.id == certificate.ledger.chain), None)

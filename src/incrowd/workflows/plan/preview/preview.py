@@ -22,7 +22,7 @@ from incrowd.workflows.plan.preview.method import PrivatePreview, look_of
 from incrowd.workflows.plan.preview.output import KeptChoices
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.publish import carry_out
+from incrowd.workflows.release.tables import release_in_memory
 
 if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
@@ -90,7 +90,7 @@ def look(
     planned = look_of(read, exact(epsilon, "epsilon"))
     require_room(read, planned.plan.guarantee)
     require_narrow(read, planned)
-    return PreviewResult(*carry_out(planned.plan, data, read, progress), read)
+    return PreviewResult(*release_in_memory(data, read, planned.plan, progress), read)
 
 
 def require_narrow(policy: Policy, planned: PrivatePreview) -> None:

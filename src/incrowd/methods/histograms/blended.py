@@ -9,15 +9,33 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from markupsafe import Markup
 
+from incrowd.core.claims.crowds import Blending
+from incrowd.core.claims.privacy import (
+    ApproximatePrivacy,
+    ZeroKnowledge,
+)
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import ListedBins, PublishCounts
+from incrowd.core.statement import Statement
+from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import NoiseWhenSmall
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.partition import ClampedSmallCounts, NoisySmallCounts, blend
-from incrowd.methods.histograms.crowd import CrowdHistogram
-from incrowd.methods.histograms.partition import LISTED, BinPartition, rounded
-from incrowd.methods.outcomes.histogram import EXACT, Histogram
+from incrowd.methods.histograms.shared.check import (
+    Flags,
+    HistogramCheck,
+    Numbers,
+)
+from incrowd.methods.histograms.shared.check import rounded as rounded_count
+from incrowd.methods.histograms.shared.crowd import CrowdHistogram
+from incrowd.methods.histograms.shared.partition import LISTED, BinPartition, rounded
+from incrowd.methods.histograms.shared.picture import EXACT, NOISY, HistogramPicture, bin_bars
+from incrowd.methods.outcomes.histogram import EXACT as EXACT_COLUMN
+from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.verifier.check import Problem, maybe, one
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -99,9 +117,69 @@ class BlendedHistogram(CrowdHistogram):
             counts = bins.dense()
             kind = ClampedSmallCounts if self.clamp else NoisySmallCounts
             noisy, exact = kind(k, self.noise_epsilon).release(counts, coins), counts >= k
-            found = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
+            table_of_bins = partition.labeled(np.arange(bins.size), rounded(noisy, self.round))
         else:
             above = blend(ClampedSmallCounts(k, self.noise_epsilon), bins, coins)
             exact = above.counts >= k
-            found = partition.labeled(above.places, rounded(above.counts, self.round))
-        return Histogram(found.append_column(EXACT, pa.array(exact)) if self.flag else found)
+            table_of_bins = partition.labeled(above.places, rounded(above.counts, self.round))
+        return Histogram(table_of_bins.append_column(EXACT_COLUMN, pa.array(exact)) if self.flag else table_of_bins)
+
+
+_WORDS = {
+    (EXACT, NOISY): "Full bars are exact counts, pale ones carry noise.",
+    (NOISY,): "Every count carries noise.",
+    (EXACT,): "Every count above zero is exact.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlendedCheck(HistogramCheck):
+    """Exact counts from k on, noisy ones below."""
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        if statement.basis.need(Count).size is None:
+            return Problem("empty bins that are not known cannot have got noise")
+        return super().contradiction(statement)
+
+    def impossible(self, statement: Statement, counts: Numbers, exact: Flags | None) -> bool:
+        small, base = statement.basis.need(NoiseWhenSmall), statement.basis.need(PublishCounts).round
+        if small.clamp and np.any(counts < 0):
+            return True
+        if exact is None:
+            return False
+        noisy, most = counts[~exact], rounded_count(small.k - 1, base)
+        return bool(np.any(counts[exact] < rounded_count(small.k, base)) or (small.clamp and np.any(noisy > most)))
+
+
+class BlendedPicture(HistogramPicture):
+    """Large counts are exact, small ones noisy, as far as the release shows which."""
+
+    def exactness(self, statement: Statement) -> str:
+        return f"Counts of {statement.basis.need(NoiseWhenSmall).k} or more are exact, smaller ones carry noise."
+
+    def draw(self, statement: Statement, output: Histogram) -> Markup | None:
+        small, published = statement.basis.need(NoiseWhenSmall), statement.basis.need(PublishCounts)
+        exact = output.exact
+        if exact is None and small.clamp and published.round == 1:
+            exact = output.counts >= small.k
+        if exact is None:
+            words = "Large counts are exact and small ones noisy; the release does not show which is which."
+            return bin_bars(output, ["not stated"] * len(output), words)
+        marks = np.where(exact, EXACT, NOISY).tolist()
+        return bin_bars(output, marks, _WORDS[tuple(sorted(set(marks)))]) if marks else None
+
+
+METHOD = BlendedHistogram
+CHECK = BlendedCheck(
+    order=(
+        maybe(KeepRows),
+        one(EveryRow, SecretSample),
+        one(RecodeToBins),
+        one(Count),
+        one(NoiseWhenSmall),
+        one(PublishCounts),
+    ),
+    claims=(ApproximatePrivacy, ZeroKnowledge, Blending),
+    listed=(ListedBins.ALL, ListedBins.ABOVE_ZERO),
+)
+PICTURE = BlendedPicture()

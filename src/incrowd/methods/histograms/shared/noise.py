@@ -57,7 +57,7 @@ class Noise:
 
 
 @lru_cache(maxsize=256)
-def settle_noise(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
+def settle_noise(request: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
     """Return the noise with the least scale that keeps the budget, or the largest that keeps the error.
 
     `unknown` bins, found while reading, are released from a threshold on: half of δ pays for it beside Gaussian noise,
@@ -68,12 +68,12 @@ def settle_noise(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
     >>> settle_noise(NoiseRequest("laplace", None, None, 10, None), Unit(), unknown=False).epsilon < Decimal("0.3")
     True
     """
-    _check(asked, unit, unknown=unknown)
-    gaussian = asked.kind == "gaussian"
-    whole = asked.delta or Fraction(0)
+    _check(request, unit, unknown=unknown)
+    gaussian = request.kind == "gaussian"
+    whole = request.delta or Fraction(0)
     hidden = (whole / 2 if gaussian else whole) if unknown else Fraction(0)
-    scale = _scale(asked, unit, whole - hidden)
-    loss = noise_loss(asked.kind, scale, unit, asked.rate)
+    scale = _scale(request, unit, whole - hidden)
+    loss = noise_loss(request.kind, scale, unit, request.rate)
     spend = accountant.charge_of(loss, whole - hidden, unit.adjacency)
     if not spend.epsilon.is_finite():
         raise Infeasible("this noise has no epsilon at this delta: allow a larger error or a larger delta.")
@@ -87,7 +87,7 @@ def settle_noise(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
         if gaussian
         else calibrate.laplace_error(Laplace(scale), CONFIDENCE)
     )
-    return Noise(asked.kind, scale, loss, spend.epsilon, whole, within, threshold)
+    return Noise(request.kind, scale, loss, spend.epsilon, whole, within, threshold)
 
 
 def noise_loss(kind: str, scale: Fraction, unit: Unit, rate: Fraction | None) -> Loss:
@@ -105,44 +105,44 @@ def noise_loss(kind: str, scale: Fraction, unit: Unit, rate: Fraction | None) ->
     return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row
 
 
-def _check(asked: NoiseRequest, unit: Unit, *, unknown: bool) -> None:
-    if asked.kind not in ("laplace", "gaussian"):
+def _check(request: NoiseRequest, unit: Unit, *, unknown: bool) -> None:
+    if request.kind not in ("laplace", "gaussian"):
         raise InvalidParameter("noise is laplace or gaussian.")
-    if (asked.epsilon is None) == (asked.error is None):
+    if (request.epsilon is None) == (request.error is None):
         raise InvalidParameter("give epsilon, or the error that 95 % of counts may have; the other one is solved.")
-    if asked.epsilon is not None and asked.epsilon <= 0:
+    if request.epsilon is not None and request.epsilon <= 0:
         raise InvalidParameter("epsilon must be above 0.")
-    if asked.error is not None and asked.error < 0:
+    if request.error is not None and request.error < 0:
         raise InvalidParameter("an error cannot be negative.")
-    needed = unknown or asked.kind == "gaussian"
-    if needed != (asked.delta is not None):
+    needed = unknown or request.kind == "gaussian"
+    if needed != (request.delta is not None):
         raise InvalidParameter(
             "delta is needed for Gaussian noise and for bins that are not known before rows are read."
             if needed
             else "Laplace noise on known bins has no delta: leave it out."
         )
-    if asked.delta is not None and not 0 < asked.delta < 1:
+    if request.delta is not None and not 0 < request.delta < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-8.")
-    if asked.rate is not None and not 0 < asked.rate < 1:
+    if request.rate is not None and not 0 < request.rate < 1:
         raise InvalidParameter("the rate of a secret sample lies strictly between 0 and 1; leave it out to read all.")
-    if asked.rate is not None and (unknown or unit.adjacency is Adjacency.REPLACE):
+    if request.rate is not None and (unknown or unit.adjacency is Adjacency.REPLACE):
         raise InvalidParameter(
             "a secret sample saves nothing here: it needs known bins, and rows that are added or removed. Leave the "
             "rate out."
         )
 
 
-def _scale(asked: NoiseRequest, unit: Unit, delta: Fraction) -> Fraction:
+def _scale(request: NoiseRequest, unit: Unit, delta: Fraction) -> Fraction:
     """Return the scale of the noise: exactly where there is a formula, else the least of nine digits that is enough."""
-    if asked.error is not None:
-        return _widest(asked.kind, asked.error)
-    epsilon = asked.epsilon or Fraction(0)
+    if request.error is not None:
+        return _widest(request.kind, request.error)
+    epsilon = request.epsilon or Fraction(0)
     rows = unit.max_rows * moved(unit)
-    if asked.kind == "laplace" and asked.rate is None:
+    if request.kind == "laplace" and request.rate is None:
         return rows / epsilon
 
     def enough(scale: Fraction) -> bool:
-        loss = noise_loss(asked.kind, scale, unit, asked.rate)
+        loss = noise_loss(request.kind, scale, unit, request.rate)
         if not delta:
             return Fraction(accountant.charge_of(loss, 0, unit.adjacency).epsilon) <= epsilon
         return Fraction(accountant.delta(loss, epsilon, unit.adjacency).value) <= delta

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
+
 LISTED = 10**7
 """Up to so many bins a histogram lists all of them; beyond, those that are not zero."""
 
@@ -111,10 +112,10 @@ class BinPartition:
 
     def count(self, table: Table, coins: Coins, rate: Fraction | None, at_least: int = 1) -> Counts:
         """Count the rows of each bin in one pass: of each person as many as the unit allows, of these a sample."""
-        kept = [*row_limits(table, coins)]
+        filters = [*row_limits(table, coins)]
         if rate is not None:
-            kept.append(coins.sample(rate))
-        return table.engine.count(table.rows, self.cells, *kept, at_least=at_least).at_least(at_least)
+            filters.append(coins.sample(rate))
+        return table.engine.count(table.rows, self.cells, *filters, at_least=at_least).at_least(at_least)
 
     def occupied(self, counts: Counts) -> OccupiedBins:
         """Return the bins of a closed partition that hold something."""
@@ -123,8 +124,8 @@ class BinPartition:
     def labeled(self, places: NDArray[np.int64], counts: NDArray[np.int64]) -> pa.Table:
         """Return bins of a closed partition as a table: labels, then the count."""
         classes = [recoding.classes for recoding in self.cells.recodings]
-        known = tuple(column for column in classes if column is not None)
-        return Counts(known, places, counts).to_table(COUNT)
+        closed = tuple(column for column in classes if column is not None)
+        return Counts(closed, places, counts).to_table(COUNT)
 
 
 def rounded(counts: NDArray[np.int64], base: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.estimate.frequencies import estimate_frequencies
+from incrowd.workflows.estimate import estimate_frequencies
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import written
 from tests.statistics.alarm import FALSE_ALARM

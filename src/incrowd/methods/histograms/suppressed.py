@@ -8,15 +8,34 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from markupsafe import Markup
 
+from incrowd.core.claims.crowds import Blending
+from incrowd.core.claims.privacy import (
+    ApproximatePrivacy,
+    RobustTheorem,
+    RobustZeroKnowledge,
+    ZeroKnowledge,
+)
 from incrowd.core.schema import Schema
-from incrowd.core.steps.bins import ListedBins, PublishCounts
+from incrowd.core.statement import Statement
+from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins
 from incrowd.core.steps.counts import SuppressCounts
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
-from incrowd.methods.histograms.crowd import CrowdHistogram
-from incrowd.methods.histograms.partition import BinPartition, rounded
+from incrowd.methods.histograms.shared.check import (
+    Flags,
+    HistogramCheck,
+    Numbers,
+)
+from incrowd.methods.histograms.shared.check import rounded as rounded_count
+from incrowd.methods.histograms.shared.crowd import CrowdHistogram
+from incrowd.methods.histograms.shared.partition import BinPartition, rounded
+from incrowd.methods.histograms.shared.picture import EXACT, HistogramPicture, bin_bars
 from incrowd.methods.outcomes.histogram import COUNT, Histogram
+from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -87,10 +106,10 @@ class SuppressedHistogram(CrowdHistogram):
             with_chances(self.partition(schema).cells, schema, self.robust.probability)
         return survey(self.robust)
 
-    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+    def numbers(self, parameters: Parameters) -> Mapping[str, Any]:
         """Return what the accountants computed for the claims."""
-        told = super().numbers(found)
-        return told if self.robust is None else {**told, **published_numbers(found.k, self.robust.bias)}
+        numbers = super().numbers(parameters)
+        return numbers if self.robust is None else {**numbers, **published_numbers(parameters.k, self.robust.bias)}
 
     def release(self, table: Table, coins: Coins) -> Histogram:
         """Count the bins in one pass and keep the counts from k on."""
@@ -103,5 +122,48 @@ class SuppressedHistogram(CrowdHistogram):
         if partition.listed:
             bins = partition.occupied(counts)
             return Histogram(partition.labeled(np.arange(bins.size), rounded(bins.dense(), self.round)))
-        found = counts.to_table(COUNT)
-        return Histogram(found.set_column(len(found.schema) - 1, COUNT, [rounded(counts.counts, self.round)]))
+        table_of_bins = counts.to_table(COUNT)
+        return Histogram(
+            table_of_bins.set_column(len(table_of_bins.schema) - 1, COUNT, [rounded(counts.counts, self.round)])
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuppressedCheck(HistogramCheck):
+    """Counts from k on, and zero or nothing below."""
+
+    def impossible(self, statement: Statement, counts: Numbers, exact: Flags | None) -> bool:
+        basis = statement.basis
+        small = counts < rounded_count(basis.need(SuppressCounts).k, basis.need(PublishCounts).round)
+        empty = counts == 0 if basis.need(Count).listed is ListedBins.ALL else np.zeros(len(counts), bool)
+        return bool(np.any(small & ~empty))
+
+
+class SuppressedPicture(HistogramPicture):
+    """Counts from k on are exact, smaller ones are not there."""
+
+    def exactness(self, statement: Statement) -> str:
+        return (
+            f"Counts of {statement.basis.need(SuppressCounts).k} or more are exact, smaller ones are 0 or suppressed."
+        )
+
+    def draw(self, statement: Statement, output: Histogram) -> Markup | None:
+        marks = np.where(output.counts > 0, EXACT, "suppressed or empty").tolist()
+        return bin_bars(output, marks, "Every count above zero is exact.")
+
+
+METHOD = SuppressedHistogram
+CHECK = SuppressedCheck(
+    order=(
+        maybe(KeepRows),
+        one(EveryRow, SecretSample, DrawnBefore, DrawnHere),
+        one(RecodeToBins),
+        one(Count),
+        one(SuppressCounts),
+        one(PublishCounts),
+    ),
+    claims=(ApproximatePrivacy, ZeroKnowledge, RobustZeroKnowledge, RobustTheorem, Blending),
+    listed=(ListedBins.ALL, ListedBins.FROM_K),
+    exact_counts_marked="exact counts are marked, and every count that is not zero is exact",
+)
+PICTURE = SuppressedPicture()

@@ -18,7 +18,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
 from incrowd.methods.crowds.small_counts import solve
-from incrowd.methods.histograms.partition import BinPartition
+from incrowd.methods.histograms.shared.partition import BinPartition
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -89,7 +89,7 @@ class CrowdHistogram:
             )
         if self.unsampled:
             require_crowds_of_people(unit)
-        found = None if self.unsampled else self.parameters(unit)
+        parameters = None if self.unsampled else self.parameters(unit)
         steps = (
             *keep_rows(unit),
             self.sample(schema),
@@ -99,10 +99,10 @@ class CrowdHistogram:
         return Plan(
             self.name,
             steps,
-            fold(steps, unit, Fraction(0) if found is None else found.delta),
-            {} if found is None else self.numbers(found),
+            fold(steps, unit, Fraction(0) if parameters is None else parameters.delta),
+            {} if parameters is None else self.numbers(parameters),
             self.release,
-            settings=({"k": k} if found is None else asdict(found))
+            settings=({"k": k} if parameters is None else asdict(parameters))
             | ({} if self.noise is None else {"noise": self.noise}),
             cells=partition.cells,
         )
@@ -128,9 +128,9 @@ class CrowdHistogram:
         rate = self.sampled_at(schema.unit)
         return EveryRow() if rate is None else SecretSample(rate)
 
-    def numbers(self, found: Parameters) -> Mapping[str, Any]:
+    def numbers(self, parameters: Parameters) -> Mapping[str, Any]:
         """Return what the accountants computed for the claims."""
-        return {"epsilon": found.epsilon}
+        return {"epsilon": parameters.epsilon}
 
     def sampled_at(self, unit: Unit) -> Fraction | None:
         """Return the rate of the secret sample, or None where every row is read."""

@@ -84,7 +84,7 @@ class Frequencies:
             }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form, with the covariance of the estimates over the coins."""
+        """Return the plain form, with the covariance of the estimates over the randomness."""
         return {
             "columns": list(self.columns),
             "frequencies": list(self.lines()),
@@ -136,5 +136,5 @@ def _frequencies(channel: Channel, file: Path) -> Frequencies:
     released = np.bincount(np.concatenate([np.zeros(0, np.int64), *codes]), minlength=channel.size).astype(np.int64)
     matrix = channel.probabilities
     if matrix is None:
-        raise InvalidParameter("the probabilities are not told, so nothing can be estimated.")
+        raise InvalidParameter("the certificate does not hold the probabilities, so nothing can be estimated.")
     return Frequencies(channel.columns, tuple(product(*channel.labels)), released, estimate(matrix, released))

@@ -1,1 +1,0 @@
-"""Blended histograms: exact counts for crowds, and noise for the rest."""

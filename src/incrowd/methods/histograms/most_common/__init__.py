@@ -1,1 +1,0 @@
-"""The most common bins, in order, with noisy counts or without."""

@@ -1,1 +1,0 @@
-"""Private histograms: noise on every count, on that of empty bins too."""

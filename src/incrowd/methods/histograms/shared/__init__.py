@@ -1,0 +1,1 @@
+"""What several histograms share: bins, crowds, noise, and how their tables are checked and drawn."""

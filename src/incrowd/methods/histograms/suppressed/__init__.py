@@ -1,1 +1,0 @@
-"""Suppressed histograms: exact counts for crowds, and zero for the rest."""

@@ -1,1 +1,0 @@
-"""Estimate: what a released table says about the original, corrected for known chance."""

@@ -1,0 +1,192 @@
+"""Release of a table: a policy and a file or a frame in, a certified release out, in memory or in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.plan import Plan
+from incrowd.core.rounding import exact
+from incrowd.core.steps.around import Compare, HoldOut, Rerun
+from incrowd.core.steps.step import Step
+from incrowd.core.table import Progress, Table
+from incrowd.engines.writers.sinks import Folders
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.consent.changes import participants
+from incrowd.workflows.consent.lineage import require_lineage
+from incrowd.workflows.consent.participants import keep_participants
+from incrowd.workflows.consent.snapshot import admit
+from incrowd.workflows.plan.forecast import require_useful, warnings_of
+from incrowd.workflows.policy.internal import internal_folder
+from incrowd.workflows.policy.ledger import failed_before, find_book
+from incrowd.workflows.policy.policy import Policy, PolicyLike
+from incrowd.workflows.registry import MODELS
+from incrowd.workflows.release.deliver import (
+    IN_MEMORY,
+    Destination,
+    InFolder,
+    PublishedRelease,
+    Released,
+    check_form,
+    write_internal,
+)
+from incrowd.workflows.release.differences import Written, earlier_releases, hold_against
+from incrowd.workflows.release.outsiders import keep_held_out
+from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
+from incrowd.workflows.release.run import PendingRelease, run
+from incrowd.workflows.report.steps_page import keep_steps
+
+if TYPE_CHECKING:
+    from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
+
+
+@dataclass(frozen=True)
+class ReleaseTerms:
+    """What the data holder adds to a policy for one release: a share of people held out, and `anyway`.
+
+    With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.
+    """
+
+    hold_out: Fraction | None = None
+    anyway: bool = False
+
+
+AS_IT_IS = ReleaseTerms()
+
+
+def share_of(text: str | None) -> Fraction | None:
+    """Return a share that is written as a number or in percent.
+
+    >>> share_of("10%"), share_of("0.1")
+    (Fraction(1, 10), Fraction(1, 10))
+    """
+    if text is None:
+        return None
+    number = exact(text.removesuffix("%"), "the share that is held out")
+    return HoldOut(number / 100 if text.endswith("%") else number).share
+
+
+def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Released:
+    """Release a file or a frame under a policy, in memory: the result and its certificate.
+
+    A release that is probably empty, by public numbers, is refused before the charge unless `anyway` is set.
+    """
+    read = load_for(policy, data)
+    if not anyway:
+        require_useful(read)
+    return Released(*release_in_memory(data, read))
+
+
+@dataclass(frozen=True)
+class Synthesized(Released):
+    """A release of synthetic rows in memory, with its certificate and the model that the rows were drawn from."""
+
+    @property
+    def model(self) -> SyntheticModel:
+        """The model: `model.sample(n)` draws rows again and again, at no cost."""
+        model: SyntheticModel = self.result.model
+        return model
+
+
+def synthesize(data: object, policy: PolicyLike) -> Synthesized:
+    """Release a model of a file or a frame under a policy, in memory: charged once, sampled as often as you like."""
+    read = load_for(policy, data)
+    if read.plan.method not in MODELS:
+        raise InvalidParameter(
+            f"a model is made by the methods {' and '.join(MODELS)}, and the policy says {read.plan.method!r}. "
+            "Nothing was charged."
+        )
+    return Synthesized(*release_in_memory(data, read))
+
+
+def release_in_memory(
+    data: object, policy: Policy, plan: Plan | None = None, progress: Progress | None = None
+) -> tuple[Any, Certificate]:
+    """Charge a policy's plan, or another plan for its rows, and carry it out; return the output and its certificate."""
+    background = Background(find_book(policy), admit(policy, data))
+    chosen = policy.plan.led_by(*_rerun(policy, background)) if plan is None else plan
+    order = PolicyOrder.of(chosen, policy, background)
+    return run(order, partial(prepared_table, order, data, progress), IN_MEMORY)
+
+
+def release_to(
+    data: object,
+    policy: PolicyLike,
+    destination: Destination,
+    progress: Progress | None = None,
+    terms: ReleaseTerms = AS_IT_IS,
+) -> PublishedRelease:
+    """Release a file or a frame into a folder: data, report and certificate appear together, or not at all.
+
+    Where `destination` names a table of a database, it holds the same rows and appears right after the folder.  A
+    release without an ε is compared with earlier ones of the same people first.
+    """
+    read = load_for(policy, data)
+    if not terms.anyway:
+        require_useful(read)
+    order = _order(read, data, terms)
+    delivery = _delivery(order, destination)
+    warnings = warnings_of(read, order.facts.claims)
+    published = run(order, partial(prepared_table, order, data, progress, terms.hold_out), delivery)
+    return replace(published, notes=(*published.notes, *warnings))
+
+
+def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
+    """Return the release, with the steps that it has besides those of its method."""
+    ledger = find_book(policy)
+    earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
+    background = Background(ledger, admit(policy, data), earlier)
+    steps = (*_hold_out(terms), *_rerun(policy, background), *((Compare(),) if earlier else ()))
+    order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
+    if not terms.anyway:
+        require_lineage(policy, ledger, background.consent)
+    return order
+
+
+def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[PreparedTable]:
+    """Refuse, before anything is charged, a folder or a format that the release cannot have."""
+    schema = order.policy.schema
+    titles = {column.name: column.label for column in schema.released if column.label is not None}
+    delivery = InFolder(
+        replace(destination, titles=titles),
+        internal_folder(order.policy, order.id),
+        partial(_accompany, order, destination.folder),
+    )
+    destination.check(delivery.folders, schema)
+    check_form(destination.form, order.plan.method)
+    return delivery
+
+
+def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
+    if terms.hold_out is not None:
+        yield HoldOut(terms.hold_out)
+
+
+def _rerun(policy: Policy, background: Background) -> Iterator[Step]:
+    if failed_before(policy, background.ledger):
+        yield Rerun()
+
+
+def _accompany(
+    order: PolicyOrder, folder: Path, made: PendingRelease[PreparedTable], certificate: Certificate, stage: Folders
+) -> tuple[str, ...]:
+    """Compare what was written with earlier releases, and write what only the data holder may know."""
+    policy, background, prepared = order.policy, order.background, made.opened
+    written = Written(certificate, stage.public, order.plan.smallest_class)
+    notes = hold_against(written, background.earlier, policy)
+    table = Table(policy.schema, prepared.source, prepared.engine)
+    people = participants(policy, certificate, table, background.consent)
+    source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
+    internal = write_internal(stage, order, folder, prepared.key, source)
+    keep_participants(internal, people)
+    if prepared.held_out is not None:
+        keep_held_out(prepared.held_out, internal)
+    stages = getattr(made.output, "stages", ())
+    if stages:
+        keep_steps(internal, stages, made.output.quasi)
+    return (*prepared.notes, *notes)
