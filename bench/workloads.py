@@ -62,7 +62,7 @@ def ranges(number: int) -> list[str]:
 class Silence(SystemCoins):
     """Coins whose noise is zero, for the exact answers."""
 
-    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:  # noqa: ARG002 - there is none
         """Draw nothing."""
         return np.zeros(size, dtype=np.int64)
 

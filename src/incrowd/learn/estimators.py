@@ -155,7 +155,7 @@ class KMeans(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self.model_.nearest(rows)
 
-    def fit_predict(self, X: object, y: object = None, **_: object) -> NDArray[np.int64]:  # noqa: N803
+    def fit_predict(self, X: object, y: object = None, **_: object) -> NDArray[np.int64]:  # noqa: ARG002, N803
         """Refuse: labels of the rows that were learned from are not part of the release."""
         raise InvalidParameter("labels of private rows are no part of a model: use fit, then predict on other rows.")
 

@@ -241,7 +241,7 @@ class _Tables(ABC):
         for part in self.parts:
             yield from part.batches()
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
         """Return what noisy aggregates show of themselves."""
         return {
             "groups": sum(part.table.num_rows for part in self.parts),

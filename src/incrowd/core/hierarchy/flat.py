@@ -42,13 +42,13 @@ class Flat(Hierarchy):
         """The rule in a few words, for people."""
         return "the value itself"
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (the only level is the value itself)
         return values
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
         return canonical(marks)
 
-    def _generalize(self, value: str, level: int) -> str | None:
+    def _generalize(self, value: str, level: int) -> str | None:  # noqa: ARG002 (as above)
         return written(value, self.domain)
 
 

@@ -59,7 +59,7 @@ class Hierarchy(ABC):
         """The level at which everything is `*`."""
         return self.depth + 1
 
-    def characters(self, level: int) -> int | None:
+    def characters(self, level: int) -> int | None:  # noqa: ARG002 - most classes are no prefixes
         """How many first characters a class shows; None where classes are no prefixes."""
         return None
 

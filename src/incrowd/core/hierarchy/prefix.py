@@ -55,7 +55,7 @@ class Prefix(Hierarchy):
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return pc.utf8_slice_codeunits(values, 0, self.lengths[level - 1])
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (a prefix is its own label)
         return marks
 
     def _generalize(self, value: str, level: int) -> str | None:
@@ -99,7 +99,7 @@ class Redaction(Hierarchy):
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return pc.utf8_rtrim(pc.utf8_slice_codeunits(values, 0, self.length - level), TOP)
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (the mark has its level's length)
         return pc.utf8_rpad(marks, self.length, TOP)
 
     def _generalize(self, value: str, level: int) -> str | None:

@@ -52,7 +52,7 @@ class Pseudonyms(Hierarchy):
         """The rule in a few words, for people."""
         return "a keyed pseudonym, HMAC-SHA-256 cut to 128 bits"
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (there is one level)
         coded = values.dictionary_encode()
         names = [None if value is None else self._pseudonym(value) for value in coded.dictionary.to_pylist()]
         return pa.array(names, pa.string()).take(coded.indices)
@@ -62,7 +62,7 @@ class Pseudonyms(Hierarchy):
         members = super()._members(level)
         return members if members is None or level == 0 else members.sort()
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (a pseudonym is its own label)
         return marks
 
     def _generalize(self, value: str, level: int) -> str | None:

@@ -117,7 +117,7 @@ class Slices(Hierarchy):
         """Return in which piece each number of the range lies."""
         return np.searchsorted(self.ends[1:-1], numbers, side="right")
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (there is one level)
         missing = values.is_null().to_numpy(zero_copy_only=False)
         stored = values.cast(pa.int32()) if isinstance(self.domain, Dates) else values
         places = self._places(stored.fill_null(0).to_numpy(zero_copy_only=False))
@@ -132,7 +132,7 @@ class Slices(Hierarchy):
     def _members(self, level: int) -> pa.Array | None:
         return self._marks if level else self.domain.members()
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
         numbers = [None if mark is None else _number(mark) for mark in marks.to_pylist()]
         stored = np.array([float(number or 0) for number in numbers])
         labels = [self._label(int(place)) for place in self._places(stored)]

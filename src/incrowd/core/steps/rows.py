@@ -143,7 +143,7 @@ class Recode(Step):
         """The recoded columns."""
         return tuple(column.column for column in self.columns)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
         """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
         names = ", ".join(self.drafted)
         if names and isinstance(inner.loss, Syntactic):

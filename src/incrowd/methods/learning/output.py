@@ -38,7 +38,7 @@ class ModelTable(Tabular):
         """Return nothing: a model has no rows to be held against those of the data."""
         return ()
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
         """Return about how many rows there were, how many numbers the model has, and the tests of Opinion 05/2014."""
         if self.rows is None:
             return {**self.stated, "coefficients": len(self)}

@@ -72,7 +72,7 @@ class Histogram(Tabular):
         """Return the bins with their counts; noise may have taken them below zero, where nothing is shown."""
         return (ReleasedTuples(text_of(self.table.select(self.labels)), np.maximum(self.counts, 0), faithful=False),)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - rows of people are not counted here
         """Return what the published counts show of themselves, and the three tests of the EU's Opinion 05/2014."""
         counts = self.counts
         above = counts[counts > 0]
@@ -106,7 +106,7 @@ class Selection(Tabular):
         labels = [name for name in self.table.column_names if name not in (RANK, COUNT)]
         return (ReleasedTuples(text_of(self.table.select(labels)), None, faithful=False),)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
         """Return what a list of winners shows of itself."""
         return {
             "ranks": len(self),

@@ -66,7 +66,7 @@ class SizeControl:
         """What it was asked to do."""
         return (("k", str(self.k)),)
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
         """Return the exact answer, unless the set or its complement is too small."""
         if not self.k <= len(asked.values) <= asked.size - self.k:
             raise QuestionRefused(
@@ -163,7 +163,7 @@ class Audited:
         """What it was asked to do."""
         return ()
 
-    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:
+    def answer(self, asked: QuerySet, secret: bytes) -> Fraction | None:  # noqa: ARG002 (every protection takes both)
         """Return the exact answer; whether it may be given was decided before."""
         return asked.total
 
@@ -236,7 +236,7 @@ class AnswerClassically(Step):
         """What happens, for people."""
         return f"The question is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - without an epsilon it is the same for all
         """Guarantee a form, and no epsilon."""
         loss = Syntactic(f"classical answer by {self.protection}", self.parameters)
         return StepGuarantee(loss, (self.source,))

@@ -64,7 +64,7 @@ class AddUp(Step):
         """Whether nothing but people is counted: then each counts once in a group, however many rows are there."""
         return all(each.of is Of.PEOPLE for each in self.statistics)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say what the noise is for."""
         return replace(parts_of(inner), sums=self)
 
@@ -80,7 +80,7 @@ class NoiseOnSums(Step):
         """Return what the noise costs on these sums, from its law alone; or refuse noise that is not made for them."""
         raise NotImplementedError
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say which noise there is."""
         return replace(parts_of(inner), noise=self)
 
@@ -213,7 +213,7 @@ class GroupThreshold(Step):
             raise InvalidParameter("a threshold is one on the noisy number of people or rows.")
         return Approximate(Fraction(0), self.delta)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say from where on groups are shown."""
         return replace(parts_of(inner), threshold=self)
 
@@ -278,7 +278,7 @@ class PrivatePick(Step):
         together = self.of is AggregateKind.MODE and unit.adjacency is Adjacency.ADD_REMOVE
         return _same((1 if together else 2) * self.sensitivity / self.scale, self.epsilon)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say what is picked."""
         parts = parts_of(inner)
         return replace(parts, picks=(self, *parts.picks))

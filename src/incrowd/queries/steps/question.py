@@ -113,7 +113,7 @@ class Understand(Step):
         """What happens, for people."""
         return self.question
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a question has the same text for all
         """Let a sample stand in front of one table only."""
         if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
             raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
@@ -258,7 +258,7 @@ class OpenGroups(Step):
         """What happens, for people."""
         return "The groups are those that occur; which of them are shown is decided after the noise."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Say that a threshold is needed."""
         return replace(parts_of(inner), open_groups=True)
 
@@ -282,7 +282,7 @@ class GiveAnswer(Step):
         """What happens, for people."""
         return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
         return parts_of(inner)
 

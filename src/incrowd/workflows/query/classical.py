@@ -93,7 +93,7 @@ class _Classical:
         steps = (AnswerClassically.of(self.question.text, self.protection),)
         return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
-    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:
+    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
         """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""
         try:
             return self._answer(rows)

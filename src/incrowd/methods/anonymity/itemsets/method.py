@@ -123,7 +123,7 @@ class Itemsets:
         )
         return (self._recode(schema, column), cut, ArrangeSets())
 
-    def release(self, table: Table, coins: Coins) -> ItemTable:
+    def release(self, table: Table, coins: Coins) -> ItemTable:  # noqa: ARG002 (nothing here is random)
         """Read the rows once, cut the hierarchy of the items, and show every row's items as nodes of the cut."""
         column, tree = self.column(table.schema), ItemTree.of(self.column(table.schema))
         baskets = self.baskets(table)

@@ -69,7 +69,7 @@ class ItemTable(Outcome):
         every = np.repeat(np.arange(len(classes)), self.rows.counts)
         return known.take(codes[self.column][every].astype(np.intp)), classes[every].astype(np.intp)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 (it never has an epsilon)
         """Return what the output shows: its rows, its items, its rarest combination, and how many rows are unique."""
         if not len(self):
             return {"rows": 0}

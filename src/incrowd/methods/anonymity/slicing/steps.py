@@ -244,7 +244,7 @@ class PublishTables(Step):
             "another is not told."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - tables are the same for every unit
         """Say how often what is guaranteed of a table will be repeated."""
         return inner if inner.loss is not None else TablesGuarantee(samples=self.samples)
 

@@ -39,7 +39,7 @@ class SurveyTable(Tabular):
         """What is published beside the table: the definition of the survey, by which pages and clients ask."""
         return {DEFINITION: self.definition}
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - no person's data is here
         """Return what the table shows: how many questions and randomizers there are."""
         return {
             "questions": len(set(self.table["question"].to_pylist())),

@@ -39,7 +39,7 @@ class SyntheticRows(Tabular):
         """What is written beside the rows: the model."""
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
         """Return what was measured for the model, and how far its pairs of columns are from the rows', with noise."""
         if self.found is None or self.evaluation is None:
             return {**self.stated, "rows": len(self)}

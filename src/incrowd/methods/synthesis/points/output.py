@@ -72,7 +72,7 @@ class Points(Outcome):
         kind = axis.storage(self.place)
         return pa.array(values.astype(np.int32)).cast(kind) if pa.types.is_date(kind) else pa.array(values, kind)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - points are nobody's rows
         """Return how many points and cells there are, and what they say about slowly changing functions."""
         error = self.accuracy.mean_error(len(self))
         told = {} if error is None else {MEAN_ERROR: str(error)}

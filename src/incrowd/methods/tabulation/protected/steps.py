@@ -146,7 +146,7 @@ class SuppressCells(Step):
             f"{before} This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
@@ -180,7 +180,7 @@ class RoundCells(Step):
             "the finest ones change as little as possible. This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner

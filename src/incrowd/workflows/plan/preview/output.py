@@ -120,7 +120,7 @@ class KeptChoices(Outcome):
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - all of it is noisy already
         """Return the noisy numbers themselves: all that the look shows follows from them and from the steps."""
         return {"sums": list(self.sums), "within": list(self.within), "steps a row": FINENESS, "best": self.place}
 
