@@ -26,10 +26,9 @@ from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms, Relation
 
 ROWS, TIMES = 100_000, 5
 SURVEY = {"sex": 2, "age": 3, "region": 4, "work": 5, "school": 3, "home": 2}
@@ -62,7 +61,7 @@ def ranges(number: int) -> list[str]:
 class Silence(SystemCoins):
     """Coins whose noise is zero, for the exact answers."""
 
-    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:  # noqa: ARG002 - there is none
+    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Draw nothing."""
         return np.zeros(size, dtype=np.int64)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import incrowd
 from incrowd.attacks.knowledge import PublishedTable
-from incrowd.engines.choose import open_table
+from incrowd.engines.settings import open_table
 from incrowd.workflows.attack.publication import lookup_of
 from tests.coins import SeededCoins
 from tests.policies import changed, with_ledger

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from incrowd.accounting.bound import least_epsilon
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.learn import PCA, Classifier, KMeans, Regressor
 from incrowd.methods.learning import statistics
 from incrowd.noise.system import SystemCoins
@@ -108,7 +108,7 @@ def written(transcript: Transcript) -> Iterator[None]:
 def run(plain: dict[str, Any], rows: list[Row], published: list[Any] | None = None, quieter: int = 1) -> Transcript:
     """Learn from rows by the plan of a policy."""
     read, transcript = load_policy(plain), Transcript(published)
-    opened = choose.open_table(pa.Table.from_pylist(rows), read.schema, read.options)
+    opened = open_table(pa.Table.from_pylist(rows), read.schema, read.options)
     with written(transcript):
         read.plan.release(opened, Recorded(transcript, quieter))
     return transcript

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -59,7 +59,7 @@ def read(columns: dict[str, Any], release: dict[str, Any]) -> Policy:
 
 
 def fitted(policy: Policy, table: pa.Table, coins: SystemCoins) -> LearnedModel:
-    opened = choose.open_table(table, policy.schema, policy.options)
+    opened = open_table(table, policy.schema, policy.options)
     model: LearnedModel = policy.plan.draw(opened, coins).model
     return model
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.methods.learning.forests import grow_all
 from incrowd.methods.learning.growth import GrowthGoal
 from incrowd.methods.learning.models import LearnedModel
@@ -88,7 +88,7 @@ def outputs(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[
         return spread(way, coins)
     policy, found = read(WAYS[way]), []
     for rows in (with_canary(OTHERS), OTHERS):
-        table = choose.open_table(pa.table(rows), policy.schema, policy.options)
+        table = open_table(pa.table(rows), policy.schema, policy.options)
         found.append(np.array([_said(policy.plan.draw(table, coins).model) for _ in range(FITS)]))
     return found[0], found[1], float(policy.plan.guarantee.delta)
 
@@ -100,7 +100,7 @@ def spread(way: str, coins: SystemCoins) -> tuple[NDArray[np.float64], NDArray[n
     policy, canaries = read({**WAYS[way], "levels": {"a": 0}}, columns), VALUES // 2
     rows: Rows = {"a": [*values, *values[::2]], "b": ["u"] * (VALUES + canaries)}
     rows |= {"n": [-8] * VALUES + [8] * canaries, "t": ["no"] * VALUES + ["yes"] * canaries}
-    opened = choose.open_table(pa.table(rows), policy.schema, policy.options)
+    opened = open_table(pa.table(rows), policy.schema, policy.options)
     shape = policy.plan.draw(opened, coins).model.tables[0][:, -1]
     return shape[::2], shape[1::2], float(policy.plan.guarantee.delta)
 
@@ -151,7 +151,7 @@ def cuts(coins: SystemCoins, fits: int) -> tuple[NDArray[np.float64], NDArray[np
     less: Rows = {"a": [*side, "u"], "b": [*side, "v"], "n": [0] * 401, "t": [*target, "no"]}
     more = {name: [*column, {**CANARY, "t": "no"}[name]] for name, column in less.items()}
     for rows in (more, less):
-        table = choose.open_table(pa.table(rows), policy.schema, policy.options)
+        table = open_table(pa.table(rows), policy.schema, policy.options)
         records = Records.of(table, task.classes, coins)
         found.append([grow_all(task, records, goal, grow, coins)[0].columns[0] == 1 for _ in range(fits)])
     return np.array(found[0], float), np.array(found[1], float)

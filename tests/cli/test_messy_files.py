@@ -47,7 +47,7 @@ budget: {{epsilon: 20, delta: 1e-3}}
 def test_a_profile_says_how_it_reads_and_its_draft_reads_the_same(run: Runner) -> None:
     said = run("profile club.csv --write draft.yaml")
     assert said.code == 0, said.err
-    note = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for what is missing."
+    note = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for missing values."
     assert note in " ".join(said.out.split())
     draft = Path("draft.yaml").read_text(encoding="utf-8")
     assert 'encoding: "cp1252", nulls: ["", "k.A."], decimal: ",", dates: ["%d.%m.%Y"]' in " ".join(draft.split())
@@ -85,7 +85,7 @@ def test_every_verb_that_reads_data_can_be_told_how(run: Runner, verb: str) -> N
     assert done.code in ({0, 1} if verb.startswith("check") else {0}), done.err
     wrong = run(f"{verb.replace('--out out', '--out other')} {asked} --decimal ';'")
     assert wrong.code == 2
-    assert "decimal is the mark before the decimals" in wrong.err or "encoding: cp1252" in wrong.err
+    assert "decimal is the sign before the decimals" in wrong.err or "encoding: cp1252" in wrong.err
 
 
 @pytest.mark.usefixtures("club")
@@ -122,7 +122,7 @@ def test_what_is_not_declared_is_refused_for_nothing(run: Runner) -> None:
     ("source", "gist"),
     [
         ('{path: club.csv, dates: "%d.%m.%y"}', "century"),
-        ('{path: club.csv, dates: ["%d/%m/%Y", "%m/%d/%Y"]}', "cannot be told apart"),
+        ('{path: club.csv, dates: ["%d/%m/%Y", "%m/%d/%Y"]}', "are ambiguous"),
         ('{path: club.csv, thousands: "."}', 'write decimal: "," too'),
         ("{path: club.csv, header_row: 0}", "source.header_row"),
         ("{path: club.csv, sheet: 2}", "the option sheet means nothing for a text file"),

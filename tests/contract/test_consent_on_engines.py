@@ -17,7 +17,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from incrowd.core.table import Engine
-from incrowd.engines.local.cell_people import PersonIds
+from incrowd.engines.people import PersonIds
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.engines.sql import postgres as pushdown
 from incrowd.errors import Refused

@@ -16,9 +16,8 @@ from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Learned, RowFilter, Rows, Table
-from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.settings import Spark
+from incrowd.engines.settings import Spark, engine_of, open_table
 from incrowd.methods import METHODS
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.tables import release
@@ -83,7 +82,7 @@ def test_every_method_has_an_example() -> None:
 @pytest.mark.parametrize(("method", "name"), EXAMPLES)
 def test_a_method_sees_rows_through_count_limit_and_learn_alone(method: str, name: str) -> None:
     policy = load_policy(POLICIES[method][name])
-    opened = choose.open_table(people_apart(), policy.schema, policy.options)
+    opened = open_table(people_apart(), policy.schema, policy.options)
     verbs: Any = Verbs(LOCAL)
     sealed: Any = Sealed(opened.rows)
     found = released(policy, Table(policy.schema, sealed, verbs))
@@ -101,23 +100,23 @@ def example_with_people(method: str) -> dict[str, Any]:
 @pytest.mark.parametrize("method", POLICIES)
 def test_the_same_coins_release_the_same_rows_on_spark(method: str, spark_engine: Engine, tmp_path: Path) -> None:
     policy = load_policy(example_with_people(method))
-    here = choose.open_table(people_apart(), policy.schema, policy.options)
+    here = open_table(people_apart(), policy.schema, policy.options)
     there = kinds.parquet_folder(people_apart(), tmp_path)
     expected = released(policy, here)
-    assert released(policy, choose.open_table(there, policy.schema, policy.options, spark_engine)) == expected
+    assert released(policy, open_table(there, policy.schema, policy.options, spark_engine)) == expected
 
 
 @pytest.fixture
 def connected(spark_connect: str) -> Iterator[Engine]:
     """The engine on the far side of Spark Connect."""
-    with choose.engine_of(Spark(remote=spark_connect)) as engine:
+    with engine_of(Spark(remote=spark_connect)) as engine:
         yield engine
 
 
 def test_a_count_and_a_release_are_the_same_over_spark_connect(connected: Engine, tmp_path: Path) -> None:
     policy = load_policy(PEOPLE)
-    here = choose.open_table(people_apart(), policy.schema)
-    there = choose.open_table(kinds.parquet_folder(people_apart(), tmp_path), policy.schema, engine=connected)
+    here = open_table(people_apart(), policy.schema)
+    there = open_table(kinds.parquet_folder(people_apart(), tmp_path), policy.schema, engine=connected)
     cells = Cells.of(policy.schema, {"age": 1, "zip": 1})
     assert as_counter(there.engine.count(there.rows, cells)) == as_counter(here.engine.count(here.rows, cells))
     assert released(policy, there) == released(policy, here)

@@ -149,7 +149,7 @@ def test_what_is_not_declared_is_refused_and_the_keys_are_named(tmp_path: Path) 
         "605 problems in the source; nothing was released and nothing was charged.",
         (
             "  column age: 5 cells are not whole numbers, first in lines 4, 64, 124; expected such as 42; perhaps the "
-            "source needs nulls:, with how a missing value is spelled"
+            "source needs nulls:, with the texts of a missing value"
         ),
         (
             "  column pay: 300 cells are not numbers, first in lines 3, 4, 5; expected such as 42.5; perhaps the "

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.table import Engine
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
 from tests.contract import kinds
@@ -57,7 +57,7 @@ def policy(method: str, case: dict[str, Any]) -> Policy:
 @pytest.mark.parametrize(("method", "case"), CASES)
 def test_no_method_publishes_a_label_that_is_false_of_a_row(method: str, case: dict[str, Any]) -> None:
     read = policy(method, case)
-    opened = choose.open_table(ROWS, read.schema, read.options)
+    opened = open_table(ROWS, read.schema, read.options)
     table = read.plan.draw(opened, SeededCoins(5)).to_arrow()
     counts = table["count"].to_pylist() if "count" in table.column_names else itertools.repeat(1)
     shown = [row for row, count in zip(table.to_pylist(), counts, strict=False) if count]
@@ -73,8 +73,8 @@ def test_days_and_numbers_beyond_bounds_are_the_same_on_spark(spark_engine: Engi
     days = [BORN, "2024-03-14", "2024-03-15", "2025-06-01", "2031-01-01", None]
     rows = pa.table({"born": days, "paid": ["-5", "0", "55", "99", "500", None], "sex": ["F"] * 6})
     read = policy("full-domain", {"k": 5})
-    here = choose.open_table(rows, read.schema)
-    there = choose.open_table(kinds.parquet_folder(rows, tmp_path), read.schema, engine=spark_engine)
+    here = open_table(rows, read.schema)
+    there = open_table(kinds.parquet_folder(rows, tmp_path), read.schema, engine=spark_engine)
     for levels in ({}, *LEVELS):
         cells = Cells.of(read.schema, levels)
         counted = as_counter(here.engine.count(here.rows, cells))

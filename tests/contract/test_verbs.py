@@ -23,8 +23,8 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Opened
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
-from incrowd.engines import choose
 from incrowd.engines.local.engine import LOCAL as HERE
+from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter, SourceInvalid, SourceUnreadable, UnknownColumn
 from incrowd.noise.positioned import PositionedSample
 from tests.contract import kinds
@@ -267,7 +267,7 @@ def refusal(place: Place, table: pa.Table, name: str) -> tuple[type, str]:
     """Return how a table is refused when it is opened or validated."""
 
     def read() -> None:
-        found = choose.open_table(place.source(table, name), SCHEMA, engine=place.engine)
+        found = open_table(place.source(table, name), SCHEMA, engine=place.engine)
         found.engine.marks(found.rows, found.schema, KEY)
 
     with pytest.raises((SourceInvalid, SourceUnreadable, UnknownColumn)) as caught:

@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.drawing.answer import ShownColumn, _down, shown_answer, up
-from incrowd.drawing.card import SHOWN, card, facts, grid
+from incrowd.drawing.answer import RenderedColumn, _down, render_answer, up
+from incrowd.drawing.card import FIRST_ROWS, card, facts, grid
 
-SEX = ShownColumn("sex", ["F", "M", "other", None])
+SEX = RenderedColumn("sex", ["F", "M", "other", None])
 
 
-def counts(*values: int) -> ShownColumn:
-    return ShownColumn("n", values, [max(0.0, value - 10.0) for value in values], [value + 10.0 for value in values])
+def counts(*values: int) -> RenderedColumn:
+    return RenderedColumn("n", values, [max(0.0, value - 10.0) for value in values], [value + 10.0 for value in values])
 
 
 def test_groups_that_may_be_empty_are_one_line() -> None:
-    assert shown_answer([SEX, counts(90, 70, 3, 0)], [2, 3]).lines[-1] == ("undeclared (2)", "0 to 13")
+    assert render_answer([SEX, counts(90, 70, 3, 0)], [2, 3]).lines[-1] == ("undeclared (2)", "0 to 13")
 
 
 def test_a_group_that_surely_has_somebody_keeps_its_line() -> None:
-    found = shown_answer([SEX, counts(90, 70, 30, 0)], [2, 3])
-    assert found.folded == 0
-    assert found.lines[2:] == (("other", "30 ± 10"), ("–", "0 (0 to 10)"))
+    result = render_answer([SEX, counts(90, 70, 30, 0)], [2, 3])
+    assert result.folded == 0
+    assert result.lines[2:] == (("other", "30 ± 10"), ("–", "0 (0 to 10)"))
 
 
 def test_nothing_is_folded_where_no_column_names_the_groups() -> None:
-    assert shown_answer([counts(90, 70, 3, 0)], [2, 3]).folded == 0
+    assert render_answer([counts(90, 70, 3, 0)], [2, 3]).folded == 0
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=64), st.integers(1, 9))
@@ -45,4 +45,4 @@ def test_a_card_shows_text_as_text(text: str) -> None:
 
 
 def test_a_table_says_how_many_rows_there_are() -> None:
-    assert "1,234 rows" in grid(["n"], [[number] for number in range(SHOWN)], 1234)
+    assert "1,234 rows" in grid(["n"], [[number] for number in range(FIRST_ROWS)], 1234)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -9,7 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.drawing.charts import LEFT, TALL, TOP, WIDE, Area, class_sizes, ranges_of, rounded_up, ticks
+from incrowd.drawing.charts import (
+    LEFT,
+    TALL,
+    TOP,
+    WIDE,
+    Area,
+    IntervalEstimate,
+    class_sizes,
+    error_bars,
+    ranges_of,
+    rounded_up,
+    ticks,
+)
 from incrowd.drawing.glyphs import CHANGES, START, picture, scenes
 
 
@@ -24,9 +37,9 @@ def test_every_class_lies_in_exactly_one_bar(sizes: list[int]) -> None:
 
 
 def test_the_histogram_tells_the_smallest_class() -> None:
-    drawn = str(class_sizes(np.array([50, 51, 72, 400, 3000])))
-    assert "The smallest class has 50 rows, the largest 3,000 rows." in drawn
-    shares = [float(found) for found in re.findall(r"<td>([\d.]+)\u00a0%</td></tr>", drawn)]
+    svg = str(class_sizes(np.array([50, 51, 72, 400, 3000])))
+    assert "The smallest class has 50 rows, the largest 3,000 rows." in svg
+    shares = [float(result) for result in re.findall(r"<td>([\d.]+)\u00a0%</td></tr>", svg)]
     assert sum(shares) == pytest.approx(100.0, abs=0.5)
 
 
@@ -54,7 +67,7 @@ def test_a_step_without_a_glyph_has_no_picture_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("glyph", CHANGES)
 def test_every_change_can_follow_every_other(glyph: str) -> None:
-    assert all(drawn is not None for drawn in scenes([*CHANGES, glyph]))
+    assert all(svg is not None for svg in scenes([*CHANGES, glyph]))
 
 
 def test_rows_that_go_are_drawn_as_going_and_then_not_at_all() -> None:
@@ -64,3 +77,33 @@ def test_rows_that_go_are_drawn_as_going_and_then_not_at_all() -> None:
     crossed = gone.without((3,), crossed=True)
     assert crossed.gone == ()
     assert picture(crossed).count("<path") == 1
+
+
+def places(svg: str) -> list[float]:
+    return [float(item) for item in re.findall(r'\b(?:cx|x1|x2)="([\d.]+)%"', svg)]
+
+
+@pytest.mark.parametrize(
+    "rendered",
+    [
+        [IntervalEstimate("a", 0.0)],
+        [IntervalEstimate("a", -5.0, -9.0, -1.0)],
+        [IntervalEstimate("a", 3.0, 1.0, 5.0), IntervalEstimate("b", -2.0, -4.0, 0.0)],
+        [IntervalEstimate("a", 1e9, 0.0, math.inf), IntervalEstimate("b", 1e-9, None, None)],
+        [IntervalEstimate("a", -0.02, 0.0, 0.1)],
+    ],
+)
+def test_everything_lies_inside_the_picture(rendered: list[IntervalEstimate]) -> None:
+    svg = str(error_bars("numbers", rendered))
+    assert svg.count("<circle") == len(rendered)
+    assert svg.count("whisker") == 3 * sum(item.low is not None for item in rendered)
+    assert all(32.0 <= item <= 94.0 for item in places(svg))
+
+
+def test_equal_distances_are_drawn_equal_and_names_are_text() -> None:
+    svg = str(error_bars("<b>", [IntervalEstimate("<script>", 50.0, 40.0, 60.0)]))
+    start, end = (float(item) for item in re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%"[^>]*whisker', svg)[0])
+    middle = float(re.findall(r'cx="([\d.]+)%"', svg)[0])
+    assert middle - start == pytest.approx(end - middle, abs=0.02)
+    assert "<script" not in svg
+    assert "&lt;script&gt;" in svg

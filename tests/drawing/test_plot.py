@@ -70,8 +70,8 @@ def test_curves_of_two_kinds_share_a_color_and_differ_in_dashes() -> None:
 
 
 def test_curves_without_kinds_differ_in_color_and_dashes() -> None:
-    found = looks(tuple(Curve(f"β = {rate}", ()) for rate in (1, 2, 3, 4, 5)))
-    assert len({look.color for look in found}) == len({look.dashes for look in found}) == 5
+    result = looks(tuple(Curve(f"β = {rate}", ()) for rate in (1, 2, 3, 4, 5)))
+    assert len({look.color for look in result}) == len({look.dashes for look in result}) == 5
 
 
 def test_a_plot_can_be_read_in_the_dark() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
-from incrowd.engines.choose import engine_of
+from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.table import SourceOptions
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.engines.settings import Local, Settings, Spark, describe, override
-from incrowd.errors import InvalidParameter
+from incrowd.engines.settings import Local, Settings, Spark, describe, engine_of, open_table, override
+from incrowd.errors import InvalidParameter, UnknownColumn
 
 CLUSTER = Spark("spark://driver:7077", config={"spark.executor.memory": "4g"}, id="visit")
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("declared", "result"),
     [
         ((None, None, None), CLUSTER),
         (("spark", None, None), CLUSTER),
@@ -23,9 +27,9 @@ CLUSTER = Spark("spark://driver:7077", config={"spark.executor.memory": "4g"}, i
     ],
 )
 def test_a_caller_overrides_where_and_keeps_the_rest(
-    told: tuple[str | None, str | None, str | None], found: Settings
+    declared: tuple[str | None, str | None, str | None], result: Settings
 ) -> None:
-    assert override(CLUSTER, *told) == found
+    assert override(CLUSTER, *declared) == result
 
 
 def test_naming_spark_alone_means_spark_in_this_machine() -> None:
@@ -33,17 +37,17 @@ def test_naming_spark_alone_means_spark_in_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("declared", "message"),
     [
-        (("duckdb", None, None), "no engine 'duckdb': there are local and spark"),
+        (("duckdb", None, None), "no engine 'duckdb'. Choose local or spark"),
         (("local", "yarn", None), "neither master nor remote"),
-        ((None, "yarn", "sc://gate"), "not by both"),
+        ((None, "yarn", "sc://gate"), "not both"),
         ((None, None, "gate:15002"), "such as sc://host:15002"),
     ],
 )
-def test_what_contradicts_itself_is_refused(told: tuple[str | None, str | None, str | None], said: str) -> None:
-    with pytest.raises(InvalidParameter, match=said):
-        override(Local(), *told)
+def test_what_contradicts_itself_is_refused(declared: tuple[str | None, str | None, str | None], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        override(Local(), *declared)
 
 
 @pytest.mark.parametrize("name", ["spark.hadoop.fs.s3a.secret.key", "spark.ssl.keyPassword", "spark.authToken"])
@@ -71,7 +75,7 @@ def test_masters_of_every_kind_are_taken(master: str) -> None:
 
 
 def test_a_cluster_is_not_named_twice() -> None:
-    with pytest.raises(InvalidParameter, match=r"spark\.master is said by master"):
+    with pytest.raises(InvalidParameter, match=r"spark\.master is set by master"):
         Spark(config={"spark.master": "yarn"})
 
 
@@ -83,3 +87,23 @@ def test_the_record_says_where_and_nothing_that_was_not_told() -> None:
 def test_the_local_engine_needs_no_start() -> None:
     with engine_of(Local()) as engine:
         assert engine == LocalEngine()
+
+
+SCHEMA = Schema((Column("id", Role.IDENTIFIER), Column("zip", Role.QUASI)))
+
+
+def test_files_and_frames_are_read_in_this_process(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text("id:zip\n1:01234\n")
+    for table in (
+        open_table(path, SCHEMA, SourceOptions(delimiter=":")),
+        open_table(pa.table({"id": ["1"], "zip": ["01234"]}), SCHEMA),
+    ):
+        assert table.engine == LocalEngine()
+        assert table.schema == SCHEMA
+        assert [batch.to_pylist() for batch in table.rows.batches(["zip"])] == [[{"zip": "01234"}]]
+
+
+def test_a_declared_column_that_is_not_there_is_refused_at_once() -> None:
+    with pytest.raises(UnknownColumn, match=r"no column zip\. Did you mean zip1\?"):
+        open_table(pa.table({"id": ["1"], "zip1": ["01234"]}), SCHEMA)

@@ -51,17 +51,17 @@ def test_a_table_of_a_warehouse_that_does_not_fit_is_asked_all_the_same(scratch:
     names = pc.utf8_lpad(pa.array(np.arange(MANY)).cast(pa.string()), 40, "0")
     table = StoredTable(open_source(pa.table({"name": names})), Schema((Column("name"),)))
     count = select("COUNT(DISTINCT name) AS n").from_("people")
-    with warehouse({"people": table}, Limits(memory=MEMORY, threads=2)) as asked:
-        assert asked.collect(count)["n"].to_pylist() == [MANY]
-        assert asked.base.sql("SELECT path FROM duckdb_temporary_files()").fetchall()
+    with warehouse({"people": table}, Limits(memory=MEMORY, threads=2)) as tables:
+        assert tables.collect(count)["n"].to_pylist() == [MANY]
+        assert tables.base.sql("SELECT path FROM duckdb_temporary_files()").fetchall()
         assert list(scratch.iterdir()) == []
 
 
 def test_the_rows_of_people_are_limited_out_of_memory(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contributions, "_MEMORY", MEMORY)
     people = pa.table({"id": pa.array(np.arange(MANY) // 3).cast(pa.string())})
-    kept = contributions.limit(open_source(people), Column("id", Role.IDENTIFIER), 2, SystemCoins())
-    assert (kept.mask.reshape(-1, 3).sum(axis=1) == 2).all()
+    retained = contributions.limit(open_source(people), Column("id", Role.IDENTIFIER), 2, SystemCoins())
+    assert (retained.mask.reshape(-1, 3).sum(axis=1) == 2).all()
     assert list(scratch.iterdir()) == []
 
 

@@ -37,11 +37,11 @@ from incrowd.methods import GRAPHS, METHODS
 from incrowd.methods.local.estimates.answers import estimates_of
 from incrowd.methods.local.mechanisms.randomizer import Family
 from incrowd.queries.batch import batch
-from incrowd.queries.classical.protections import protection_of
-from incrowd.queries.classical.sets import plain_question
+from incrowd.queries.classical_answers import protection_of
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
+from incrowd.queries.query_sets import plain_question
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.snapshot import admit
@@ -132,7 +132,7 @@ def of_batch(sqls: Sequence[str], terms: Mapping[str, str]) -> Record:
 
 def of_classical(sqls: Sequence[str], protection: str, mapping: Mapping[str, Any], rows: pa.Table) -> list[Record]:
     """Return what classical answers to questions, asked one after the other, plan and say."""
-    from incrowd.queries.catalog import Catalog, Relation
+    from incrowd.queries.question import Catalog, Relation
 
     policy = load_policy(mapping)
     relation = Relation(policy.name, policy.schema, dataset=policy.name)

@@ -83,7 +83,7 @@ def test_an_engineer_releases_trips_with_several_rows_a_person(walk: Walk, tmp_p
 
 def test_an_analyst_asks_a_german_file_with_decimal_commas(walk: Walk, tmp_path: Path) -> None:
     raw_files.members(tmp_path)
-    read = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for what is missing."
+    read = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for missing values."
     said = words(walk("check mitglieder.csv", code=1))
     assert said.startswith("Do not publish this: 98 % of the rows are unique in Alter and PLZ.")
     assert f"note: {read} next" in said

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.learn import PCA, Classifier, KMeans, Regressor, estimators
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -131,7 +131,7 @@ def test_every_check_passes_but_for_reasons_of_privacy(kind: str, monkeypatch: p
     seeds = count()
 
     def learned(table: Any, policy: Policy) -> Found:
-        opened = choose.open_table(table, policy.schema, policy.options)
+        opened = open_table(table, policy.schema, policy.options)
         return Found(policy.plan.draw(opened, SeededCoins(next(seeds))).model)
 
     monkeypatch.setattr(estimators, "learn_model", learned)

@@ -20,8 +20,8 @@ from incrowd.queries.question import (
     Contribution,
     Key,
     OutputColumn,
+    Query,
     QueryTerms,
-    Question,
     Value,
 )
 
@@ -59,7 +59,7 @@ def asked(
     unit: Unit = ROW,
     outputs: dict[str, str] | None = None,
     rest: str = "",
-) -> Question:
+) -> Query:
     """Return a question about visits(person, sex, ward, age); `rest` is HAVING, ORDER BY and LIMIT in SQL."""
     shown = [OutputColumn(key.name, tree(key.name)) for key in keys]
     shown += [OutputColumn(each.name, tree(each.name), each.name) for each in aggregates]
@@ -75,7 +75,7 @@ def asked(
         reach = Contribution(unit.max_rows, unit.max_rows)
     after = parse_one(f"SELECT 1 FROM t GROUP BY 1 {rest}", dialect="duckdb")
     having, order, limit, offset = (after.args.get(part) for part in ("having", "order", "limit", "offset"))
-    return Question(
+    return Query(
         "SELECT …",
         parse_one(rows, dialect="duckdb", into=exp.Select),
         keys,
@@ -103,7 +103,7 @@ def collected(measured: Measurement, visits: list[Visit]) -> tuple[pa.Table, ...
         return tuple(database.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
 
 
-def answered(question: Question, paid: QueryTerms, visits: list[Visit], coins: Coins, unit: Unit = ROW) -> Answer:
+def answered(question: Query, paid: QueryTerms, visits: list[Visit], coins: Coins, unit: Unit = ROW) -> Answer:
     """Return the answer to a question about some visits."""
     measured = measurement(question, unit, paid)
     return measured.answer(collected(measured, visits), coins)

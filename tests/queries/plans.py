@@ -11,7 +11,7 @@ from incrowd.core.rounding import Number
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.queries.batch import batch
 from incrowd.queries.combined_measurement import CombinedMeasurement
-from incrowd.queries.measurement import QuestionPlan, measurement
+from incrowd.queries.measurement import QueryPlan, measurement
 from incrowd.queries.operations import PartSheet, SheetColumn, StackedSheet
 from incrowd.queries.question import Aggregate, AggregateKind, Combination, Key, ListedKeys
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
@@ -52,7 +52,7 @@ _TOGETHER: dict[str, tuple[list[Any], dict[str, Number]]] = {
 }
 
 
-def plans() -> dict[str, QuestionPlan]:
+def plans() -> dict[str, QueryPlan]:
     """Return a plan of each form, by its name."""
     alone = {
         name: measurement(asked(aggregates, keys, unit), unit, terms(**paid)).plan

@@ -13,10 +13,10 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.answer_work import _AGGREGATE, _EVALUATION, MOST_ANSWER_STEPS, answer_steps
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import measure
-from incrowd.queries.language import understand
+from incrowd.queries.language.expressions import table
 from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring import evaluation
 from tests.queries.slow import KIN, joined
 from tests.queries.test_work import CATALOG, ONE, OPEN, UNIT
 from tests.workflows.query.test_service import asking, desk_of
@@ -101,8 +101,8 @@ def test_no_more_values_are_computed_than_the_bound_says(
 
             return counted
 
-        rules = {kind: counting(rule) for kind, rule in evaluation._RULES.items()}
-        monkeypatch.setattr(evaluation, "_RULES", rules)
+        rules = {kind: counting(rule) for kind, rule in table._RULES.items()}
+        monkeypatch.setattr(table, "_RULES", rules)
         prepared.begin().finish()
         policy = desk.policies[0]
         found = measure(interpret(sql, desk.catalog), policy.schema.unit, asking(sql).terms)

@@ -14,7 +14,7 @@ import pytest
 from incrowd.core.domain import Type
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter, QuestionRefused
-from incrowd.queries.language import people
+from incrowd.queries.language import sources
 from incrowd.queries.language.domain import ExpressionDomain
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
@@ -95,7 +95,7 @@ def test_a_person_has_no_more_rows_than_keys_were_listed_whatever_the_engine_fin
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ExpressionDomain, "members", lambda *_: ("one value",))
-    monkeypatch.setattr(people, "_most", lambda *_: 1)
+    monkeypatch.setattr(sources, "_most", lambda *_: 1)
     sql = "SELECT COUNT(*) FROM (SELECT patient, note, COUNT(*) AS n FROM visits GROUP BY patient, note)"
     question = understand(sql, CATALOG)
     assert question.contribution.rows == 1

@@ -20,11 +20,10 @@ from incrowd.core.terms import Theorem
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms, Relation
 from incrowd.verifier.slow_accountant import derive
 
 SCHEMA = Schema(

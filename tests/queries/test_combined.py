@@ -21,8 +21,8 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
-from incrowd.queries.question import Combination, QueryTerms, Question
-from incrowd.queries.steps.question import Combine, ListedGroups, Questions
+from incrowd.queries.question import Combination, Query, QueryTerms
+from incrowd.queries.steps.question import Combine, ListedGroups, QueryBatch
 from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
 
@@ -66,32 +66,32 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits EXCEPT SELECT COUNT(*) FROM visits": "UNION ALL",
     f"({BY_WARD} UNION ALL {WOMEN} LIMIT 3) UNION ALL {WOMEN}": "brackets away",
     f"{BY_WARD} UNION ALL SELECT ward, age FROM visits": "GROUP BY",
-    f"{BY_WARD} UNION ALL SELECT patient, COUNT(*) FROM visits GROUP BY patient": "tells people apart",
+    f"{BY_WARD} UNION ALL SELECT patient, COUNT(*) FROM visits GROUP BY patient": "person ID column",
     f"{BY_WARD} UNION ALL SELECT kind, COUNT(*) FROM absences GROUP BY kind": "same datasets",
     f"{BY_WARD} UNION ALL SELECT ward, floor FROM wards": "private table",
     f"{BY_WARD} UNION ALL BY NAME {WOMEN}": "not answered",
-    "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "decides about rows",
-    "SELECT SUM(age - (SELECT AVG(age) FROM visits)) FROM visits": "decides about rows",
-    "SELECT COUNT(*) FROM visits GROUP BY age > (SELECT AVG(age) FROM visits)": "decides about rows",
-    "SELECT COUNT(*) FROM (SELECT age FROM visits WHERE age > (SELECT AVG(age) FROM visits))": "decides about rows",
-    "SELECT (SELECT COUNT(*) FROM visits) FROM visits": "decides about rows",
-    "SELECT ward, (SELECT COUNT(*) FROM visits) FROM visits GROUP BY ROLLUP (ward)": "decides about rows",
+    "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "To select rows by it",
+    "SELECT SUM(age - (SELECT AVG(age) FROM visits)) FROM visits": "To select rows by it",
+    "SELECT COUNT(*) FROM visits GROUP BY age > (SELECT AVG(age) FROM visits)": "To select rows by it",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits WHERE age > (SELECT AVG(age) FROM visits))": "To select rows by it",
+    "SELECT (SELECT COUNT(*) FROM visits) FROM visits": "To select rows by it",
+    "SELECT ward, (SELECT COUNT(*) FROM visits) FROM visits GROUP BY ROLLUP (ward)": "To select rows by it",
     f"SELECT COUNT(*) / (SELECT n FROM ({BY_WARD})) FROM visits": "one number",
     f"SELECT COUNT(*) / ({BY_WARD}) FROM visits": "one number",
     "SELECT COUNT(*) - (SELECT age FROM visits LIMIT 1) FROM visits": "single rows",
     "SELECT COUNT(*) - (SELECT floor FROM wards LIMIT 1) FROM visits": "private table",
-    f"SELECT SUM(n) / (SELECT COUNT(*) FROM visits) FROM ({BY_WARD})": "before another query",
-    f"SELECT a.n FROM ({BY_WARD}) a JOIN visits v ON a.ward = v.ward": "not with tables",
-    f"SELECT a.n FROM visits v JOIN ({BY_WARD}) a ON a.ward = v.ward": "not with tables",
+    f"SELECT SUM(n) / (SELECT COUNT(*) FROM visits) FROM ({BY_WARD})": "do not mix",
+    f"SELECT a.n FROM ({BY_WARD}) a JOIN visits v ON a.ward = v.ward": "not tables",
+    f"SELECT a.n FROM visits v JOIN ({BY_WARD}) a ON a.ward = v.ward": "not tables",
     f"SELECT a.n FROM ({BY_WARD}) a FULL JOIN ({WOMEN}) b ON a.ward = b.ward": "LEFT JOIN",
-    f"SELECT a.n FROM ({BY_WARD}) a CROSS JOIN ({WOMEN}) b": "grouped by",
-    f"SELECT a.n FROM ({BY_WARD}) a JOIN ({WOMEN}) b ON a.n = b.n": "grouped by",
+    f"SELECT a.n FROM ({BY_WARD}) a CROSS JOIN ({WOMEN}) b": "all keys",
+    f"SELECT a.n FROM ({BY_WARD}) a JOIN ({WOMEN}) b ON a.n = b.n": "all keys",
     f"SELECT a.n FROM ({BY_WARD}) a JOIN ({WOMEN}) b ON a.n > b.n": "columns of both",
 }
 MISTAKES = {
     f"{BY_WARD} UNION ALL SELECT COUNT(*) FROM visits": "number of columns",
     f"{BY_WARD} UNION ALL SELECT 1, COUNT(*) FROM visits": "different types",
-    f"{BY_WARD} ORDER BY 3": "points at",
+    f"{BY_WARD} ORDER BY 3": "take numbers from 1",
     f"{BY_WARD} UNION ALL {WOMEN} ORDER BY 3": "points at",
     f"{BY_WARD} UNION ALL {WOMEN} ORDER BY m": "no column",
     f"SELECT n FROM ({BY_WARD}) a JOIN ({WOMEN}) b USING (ward)": "several answers",
@@ -176,7 +176,7 @@ def test_all_parts_together_cost_what_was_offered_and_the_same_is_asked_once() -
         accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
     ) == pytest.approx(1)
     several, combine = measured.plan.steps
-    assert isinstance(several, Questions)
+    assert isinstance(several, QueryBatch)
     assert isinstance(combine, Combine)
     assert combine.columns == ("ward", "n")
     assert combine.question == f"{BY_WARD} UNION ALL SELECT 'all', AVG(age) FROM visits"
@@ -334,7 +334,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
     sql: str, tables: duckdb.DuckDBPyConnection
 ) -> None:
     question = interpret(sql, TRADES)
-    assert isinstance(question, Question)
+    assert isinstance(question, Query)
     measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(10**6)))
     assert isinstance(measured, Measurement)
     collected = tuple(tables.sql(query.sql("duckdb")).to_arrow_table() for query in measured.statistics)
@@ -348,7 +348,7 @@ def test_of_a_public_table_that_is_joined_from_its_own_groups_are_shown(
 
 def test_noise_is_drawn_for_all_declared_groups_whatever_the_public_table_has() -> None:
     question = interpret(LEFT[0], TRADES)
-    assert isinstance(question, Question)
+    assert isinstance(question, Query)
     measured = measure(question, TRADES["visits"].unit, QueryTerms(epsilon=Fraction(1)))
     *_, listed = measured.statistics
     assert [table.name for table in listed.find_all(exp.Table)] == ["wards"]

@@ -22,11 +22,10 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import IncrowdError, SourceUnreadable
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
-from incrowd.queries.language import understand
 from incrowd.queries.language.tables import ready_rows
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Query, QueryTerms, Relation
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query import service as desks
 from incrowd.workflows.query.service import open_desk
@@ -123,12 +122,12 @@ def test_nested_functions_are_refused_with_a_way_out(people: Worlds) -> None:
     assert isinstance(planned(people.without, GROWING["clamped in subqueries"]), Measurement)
 
 
-def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Question], Question]) -> None:
+def _planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Query], Query]) -> None:
     """Let the desk misunderstand questions."""
     monkeypatch.setattr(desks, "interpret", lambda *given: change(understand(*given)))
 
 
-def _unbounded(question: Question, relation: Relation) -> Question:
+def _unbounded(question: Query, relation: Relation) -> Query:
     """Let a person take part with all rows: the table is not read as it is ready, but made so without the limit."""
     whole = exp.Subquery(this=ready_rows(relation).transform(_without_limit))
     return replace(question, rows=replace_tables(question.rows, {ready_name(relation.name): whole}))
@@ -138,7 +137,7 @@ def _without_limit(node: exp.Expression) -> exp.Expression:
     return exp.true() if isinstance(node, exp.LTE) and "_place" in node.sql() else node
 
 
-def _failing(question: Question) -> Question:
+def _failing(question: Query) -> Query:
     """Let a cast of private text fail in the engine."""
     return replace(question, rows=cast("exp.Query", question.rows.transform(_strict)))
 

@@ -17,7 +17,7 @@ from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of, walk
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CLAIMS, ORDER, STEPS, contradiction
-from incrowd.queries.measurement import QuestionPlan
+from incrowd.queries.measurement import QueryPlan
 from incrowd.queries.question import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
 from incrowd.queries.steps.question import BoundContribution, Combine
@@ -29,36 +29,36 @@ _TOLD = {"question", "tables", "terms", "columns", "by", "value", "center", "ste
 """Fields of steps that say what was asked, and on which no loss depends."""
 
 
-def released(plan: QuestionPlan) -> tuple[str, ...]:
+def released(plan: QueryPlan) -> tuple[str, ...]:
     """The columns of the answers, without intervals."""
     if isinstance(plan.steps[-1], Combine):
         return plan.steps[-1].columns
     return tuple(name for step in walk(plan.steps) for name in getattr(step, "columns", ()))
 
 
-def statement(plan: QuestionPlan, steps: tuple[Step, ...]) -> Statement:
+def statement(plan: QueryPlan, steps: tuple[Step, ...]) -> Statement:
     return Statement(ClaimBasis(plan.guarantee, steps, plan.numbers), plan.claims, released(plan))
 
 
 @pytest.fixture(params=PLANS)
-def plan(request: pytest.FixtureRequest) -> QuestionPlan:
+def plan(request: pytest.FixtureRequest) -> QueryPlan:
     return PLANS[request.param]
 
 
-def test_steps_and_claims_are_read_back_as_they_were_written(plan: QuestionPlan) -> None:
+def test_steps_and_claims_are_read_back_as_they_were_written(plan: QueryPlan) -> None:
     assert tuple(step_of(step.to_json(), STEPS) for step in plan.steps) == plan.steps
     assert tuple(claim_of(claim.to_json(), CLAIMS) for claim in plan.claims) == plan.claims
     assert in_order(plan.steps, ORDER)
     assert contradiction(statement(plan, plan.steps)) is None
 
 
-def test_guarantee_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QuestionPlan) -> None:
+def test_guarantee_and_claims_are_made_again_from_the_steps_and_the_numbers_of_the_claims(plan: QueryPlan) -> None:
     guarantee = fold(plan.steps, plan.unit, plan.guarantee.delta)
     assert guarantee == plan.guarantee
     assert claims_of(ClaimBasis(guarantee, plan.steps, numbers_of(plan.claims))) == plan.claims
 
 
-def test_an_unknown_key_is_refused(plan: QuestionPlan) -> None:
+def test_an_unknown_key_is_refused(plan: QueryPlan) -> None:
     for step in walk(plan.steps):
         with pytest.raises(InvalidParameter):
             step_of({**step.to_json(), "certified": "GDPR"}, STEPS)
@@ -85,7 +85,7 @@ def changed(plain: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
             yield where, forged
 
 
-def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan: QuestionPlan) -> None:
+def test_no_number_of_a_step_can_be_changed_without_changing_the_guarantee(plan: QueryPlan) -> None:
     """Every width, scale, sensitivity, row and threshold decides: another gives another guarantee, or none."""
     shared = any(isinstance(step, SharedGaussianNoise) for step in plan.steps)
     people = any(isinstance(step, AddUp) and step.people for step in plan.steps)
@@ -184,7 +184,7 @@ def test_each_dataset_has_the_guarantee_for_its_own_unit() -> None:
     assert guarantees["staff"].loss == plan.guarantee.loss
 
 
-def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QuestionPlan) -> None:
+def test_what_is_proved_of_an_answer_is_true_of_every_noise(plan: QueryPlan) -> None:
     """Cube noise is one for all numbers of a group, and a pick has none: no number has noise of its own there."""
     for claim in plan.claims:
         texts = [each.text for each in claim.preconditions]

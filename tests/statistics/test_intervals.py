@@ -16,8 +16,8 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Unit
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.noise.system import SystemCoins
+from incrowd.queries.language.expressions.table import evaluate
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.measuring.evaluation import evaluate
 from incrowd.queries.measuring.intervals import MISS
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.question import Aggregate, AggregateKind, Value

@@ -18,7 +18,7 @@ from incrowd.core.schema import Column
 from incrowd.core.steps.consent import CONSENTERS
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.engines.local.consenting import Consenting, PseudonymFilter
+from incrowd.engines.local.views import Consenting, PseudonymFilter
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided

@@ -171,7 +171,7 @@ def test_a_price_does_not_tell_what_others_asked(office: Office) -> None:
 
 def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
-        raise QuestionStopped("the question took longer than it may.")
+        raise QuestionStopped("the query exceeded its time limit.")
 
     desk = office.application.state.services.desk
     monkeypatch.setattr(type(desk.warehouse), "collect_together", stop)

@@ -96,7 +96,7 @@ def _is_model(release: Path) -> bool:
 
 def _assess_model(options: AssessOptions) -> None:
     """Show how right a model is about rows whose truth is known."""
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.assess.model_scores import model_scores
     from incrowd.workflows.attack.attack import INTERNAL
     from incrowd.workflows.policy.ledger import record_look
@@ -124,7 +124,7 @@ def _assess_model(options: AssessOptions) -> None:
 
 
 def _assessed(options: AssessOptions) -> list[Assessment]:
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
     from incrowd.workflows.assess.record import keep_assessment
     from incrowd.workflows.assess.released import read_release

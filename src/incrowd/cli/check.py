@@ -108,7 +108,7 @@ def check(options: CheckOptions) -> None:
     demands must hold, or else its k over all released columns; and no other column may be there. Columns that look
     like identifiers fail in any case. The table is taken value by value; what only --recoded would hide is not hidden.
     """
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.check.check import CheckedColumns
     from incrowd.workflows.check.check import check as checked
     from incrowd.workflows.check.criteria import CheckCriteria

@@ -169,7 +169,7 @@ class CheckedRows:
 
 def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
     """Return what the rows that are named tell the holder of the data; nothing where none are."""
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.plan.outside import outside_of
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.release.prepare import open_data, rehearse

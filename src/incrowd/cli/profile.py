@@ -62,7 +62,7 @@ def profile(options: ProfileOptions) -> None:
     Every row is read; memory stays bounded. What is printed holds values of the data: it is for its holder only. A
     drafted policy rests on what is publicly known; whatever else was read off the rows is held back, or marked.
     """
-    from incrowd.engines.choose import engine_of
+    from incrowd.engines.settings import engine_of
     from incrowd.workflows.plan.outside import outside_of
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy

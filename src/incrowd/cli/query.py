@@ -157,7 +157,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
 def _answer_classically(options: QueryOptions, how: str) -> None:
     """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
     from incrowd.drawing.answer import number
-    from incrowd.queries.classical.protections import protection_of
+    from incrowd.queries.classical_answers import protection_of
     from incrowd.workflows.query.classical import ask_classical
 
     paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
@@ -229,7 +229,7 @@ def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
 
     from incrowd.drawing.answer import UNDECLARED
 
-    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).shown
+    header, lines, folded = (replace(answer, undeclared=()) if verbose else answer).rendered
     notes = [f"{UNDECLARED} --verbose lists them."] if folded else []
     print_table(title, lines or [("",) * len(header)], "\n".join((*notes, *answer.notes)), header=header)
 

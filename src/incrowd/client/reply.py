@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, overload
 
-from incrowd.drawing.answer import ShownColumn, shown_answer
-from incrowd.drawing.card import SHOWN, answer_card, card, facts
+from incrowd.drawing.answer import RenderedColumn, render_answer
+from incrowd.drawing.card import FIRST_ROWS, answer_card, card, facts
 from incrowd.errors import PackageMissing, UnsupportedVersion
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ class Reply:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _repr_html_(self) -> str:
-        shown = [ShownColumn(each.name, each.values, each.low, each.high) for each in self.columns]
+        shown = [RenderedColumn(each.name, each.values, each.low, each.high) for each in self.columns]
         notes = [f"{column.name}: {column.note}." for column in self.columns if column.note]
         lines = costs(self.cost, self.left) if self.cost else []
         lines.append(("certificate", str(self.certificate.get("id", "none"))))
         again = [_AGAIN] if self.repeated else []
         told = (*notes, *filter(None, [self.note]), *again)
-        return answer_card("answer", shown_answer(shown, self.undeclared), told, lines)
+        return answer_card("answer", render_answer(shown, self.undeclared), told, lines)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the rows to any library that speaks Arrow."""
@@ -165,8 +165,8 @@ class Replies(Sequence[Reply]):
         return len(self.replies)
 
     def _repr_html_(self) -> str:
-        shown = "".join(reply._repr_html_() for reply in self.replies[:SHOWN])
-        more = [f"The first {SHOWN} of {len(self):,} answers."] if len(self) > SHOWN else []
+        shown = "".join(reply._repr_html_() for reply in self.replies[:FIRST_ROWS])
+        more = [f"The first {FIRST_ROWS} of {len(self):,} answers."] if len(self) > FIRST_ROWS else []
         note = " ".join([*more, *([_AGAIN] if self.repeated else [])])
         return shown + card("cost of all", facts(costs(self.cost, self.left)), note=note)
 

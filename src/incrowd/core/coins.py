@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Out_co = TypeVar("Out_co", covariant=True)
 
 
+@runtime_checkable
 class Sample(Protocol):
     """A secret Poisson sample of rows: the same row always meets the same coin, however often it is read.
 

@@ -167,8 +167,8 @@ class Engine(Protocol):
         It is never shown: only keyed hashes of it leave the process.
         """
 
-    def count(self, rows: Rows, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
-        """Count in one pass, in each cell, the rows that every one of `kept` keeps.
+    def count(self, rows: Rows, cells: Cells, *filters: RowFilter, at_least: int = 1) -> Counts:
+        """Count in one pass, in each cell, the rows that all filters keep.
 
         Cells with fewer than `at_least` rows are left out, early enough to save their memory.
         """
@@ -179,7 +179,7 @@ class Engine(Protocol):
     def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowFilter:
         """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
 
-    def admitted(self, rows: Rows, whose: PersonFilter) -> Rows:
+    def admitted(self, rows: Rows, people: PersonFilter) -> Rows:
         """Return the rows of admitted people alone, by a semi-join on the column that tells them apart.
 
         Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.

@@ -1,4 +1,4 @@
-"""Answer: noisy numbers with their intervals, as people read them; groups that nobody declared are one line."""
+"""Answer: noisy numbers with their intervals, as people read them; undeclared groups are one line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import NamedTuple
 
 UNDECLARED = (
-    "undeclared: groups of missing values or of other, which the policy does not name, and in which there may be "
-    "nobody; all their intervals lie in these ranges."
+    "undeclared: groups of missing values or of other, which the policy does not list and which may be empty; all "
+    "their intervals lie in these ranges."
 )
 _ALIKE = 0.01
 
 
-class ShownColumn(NamedTuple):
-    """A column of an answer: its values, and the ends of their intervals where it has some."""
+class RenderedColumn(NamedTuple):
+    """A column of an answer: its values, and the ends of their intervals if it has any."""
 
     name: str
     values: Sequence[object]
@@ -22,56 +22,56 @@ class ShownColumn(NamedTuple):
     high: Sequence[float | None] | None = None
 
 
-class ShownAnswer(NamedTuple):
-    """An answer as text: its lines, of which the last stands for `folded` groups if there are some."""
+class RenderedAnswer(NamedTuple):
+    """An answer as text: its lines; if `folded` is positive, the last line is for so many groups."""
 
     header: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
     folded: int
 
 
-def shown_answer(columns: Sequence[ShownColumn], undeclared: Sequence[int] = ()) -> ShownAnswer:
-    """Return the lines of an answer: each number with its interval, "1,234 ± 5" where it is the middle of one.
+def render_answer(columns: Sequence[RenderedColumn], undeclared: Sequence[int] = ()) -> RenderedAnswer:
+    """Return the lines of an answer: numbers with their intervals, "1,234 ± 5" where the number is the middle.
 
-    Of the undeclared groups, by their places, those in which there may be nobody are folded into one line, if they are
-    several and some column without intervals names them.
+    Of the undeclared groups, by their places, those that may be empty become one line, if there are several and some
+    column without intervals names them.
 
-    >>> sex = ShownColumn("sex", ["F", "M", "other", None])
-    >>> n = ShownColumn("n", [90, 70, 3, 0], [80.0, 60.0, 0.0, 0.0], [100.0, 80.0, 13.0, 9.0])
-    >>> shown_answer([sex, n], [2, 3]).lines
+    >>> sex = RenderedColumn("sex", ["F", "M", "other", None])
+    >>> n = RenderedColumn("n", [90, 70, 3, 0], [80.0, 60.0, 0.0, 0.0], [100.0, 80.0, 13.0, 9.0])
+    >>> render_answer([sex, n], [2, 3]).lines
     (('F', '90 ± 10'), ('M', '70 ± 10'), ('undeclared (2)', '0 to 13'))
     """
     lines = list(zip(*map(_cells, columns), strict=True))
     perhaps_empty = [place for place in undeclared if not _occurs(columns, place)]
     folded = perhaps_empty if any(column.low is None for column in columns) and len(perhaps_empty) > 1 else []
-    kept = [line for place, line in enumerate(lines) if place not in set(folded)]
+    single = [line for place, line in enumerate(lines) if place not in set(folded)]
     one = [_folded(columns, folded)] if folded else []
-    return ShownAnswer(tuple(column.name for column in columns), (*kept, *one), len(folded))
+    return RenderedAnswer(tuple(column.name for column in columns), (*single, *one), len(folded))
 
 
-def _occurs(columns: Sequence[ShownColumn], place: int) -> bool:
-    """Return whether some whole number of a group, a count or a sum, is surely above 0."""
+def _occurs(columns: Sequence[RenderedColumn], place: int) -> bool:
+    """Whether the interval of some count or sum of a group is above 0."""
     return any(
         column.low is not None and type(column.values[place]) is int and (column.low[place] or 0.0) > 0.0
         for column in columns
     )
 
 
-def _folded(columns: Sequence[ShownColumn], places: Sequence[int]) -> tuple[str, ...]:
-    """Return one line for several groups: how many they are, and between which ends all their intervals lie."""
-    name, found = f"undeclared ({len(places)})", list[str]()
+def _folded(columns: Sequence[RenderedColumn], places: Sequence[int]) -> tuple[str, ...]:
+    """Return one line for several groups: their number, and the range of all their intervals."""
+    name, cells = f"undeclared ({len(places)})", list[str]()
     for column in columns:
         if column.low is None or column.high is None:
-            found.append(name)
+            cells.append(name)
             name = ""
             continue
         lows = [low for place in places if (low := column.low[place]) is not None]
         highs = [high for place in places if (high := column.high[place]) is not None]
-        found.append(f"{_down(min(lows))} to {up(max(highs))}" if lows and highs else "")
-    return tuple(found)
+        cells.append(f"{_down(min(lows))} to {up(max(highs))}" if lows and highs else "")
+    return tuple(cells)
 
 
-def _cells(column: ShownColumn) -> list[str]:
+def _cells(column: RenderedColumn) -> list[str]:
     nothing = [None] * len(column.values)
     return [
         f"{cell} (no interval)" if column.low is not None and low is None and cell != "–" else cell
@@ -92,7 +92,7 @@ def _cell(value: object, low: float | None, high: float | None) -> str:
 
 
 def number(value: object) -> str:
-    """Return a number with commas; of one with a point, six digits.
+    """Return a number with commas; a decimal one with six digits.
 
     >>> number(1234), number(1234567.89)
     ('1,234', '1,234,570')
@@ -105,7 +105,7 @@ def _down(end: float, digits: int = 5) -> str:
 
 
 def up(end: float, digits: int = 5) -> str:
-    """Return a number that is not below this one, with so many digits.
+    """Return the number rounded up to so many significant digits.
 
     >>> up(35420.3, 4)
     '35,430'
@@ -114,7 +114,7 @@ def up(end: float, digits: int = 5) -> str:
 
 
 def _rounded(value: float, digits: int, way: str) -> str:
-    """Return a number with so many significant digits, without an exponent where people write none.
+    """Return a number with so many significant digits, without an exponent in the usual range.
 
     >>> _down(23_685_417.2), up(23_685_417.2), up(200_000.0), up(0.00012345678, 3), up(1e300)
     ('23,685,000', '23,686,000', '200,000', '0.000124', '1e+300')

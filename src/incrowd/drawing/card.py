@@ -1,4 +1,4 @@
-"""Card: a result in a notebook, as HTML that is escaped by construction and takes the colors of the page."""
+"""Card: a result in a notebook, as HTML that is escaped by construction and uses the colors of the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from incrowd.drawing.answer import UNDECLARED, ShownAnswer
+from incrowd.drawing.answer import UNDECLARED, RenderedAnswer
 from incrowd.drawing.markup import joined, tag, text
 
 _FRAME = (
@@ -19,14 +19,14 @@ _WHOLE = ";white-space:nowrap"
 _LINE = ";border-bottom:1px solid #8888"
 _TABLE = "border-collapse:collapse;margin:.4em 0;color:inherit;background:none"
 _SMALL = "font-size:.85em;opacity:.75;margin:.4em 0 0"
-SHOWN = 10
-"""A table shows so many rows, and says how many there are."""
+FIRST_ROWS = 10
+"""Rows of a table that are shown; their total number stands below."""
 LISTED = 30
-"""An answer shows so many rows."""
+"""Rows of an answer that are shown."""
 
 
 def card(title: str, *parts: Markup, note: str = "") -> str:
-    """Return a card: a title in bold, whatever was made for it, and a small note.
+    """Return a card: a title in bold, its parts, and a small note.
 
     >>> "<b>a &lt; b</b>" in card("a < b")
     True
@@ -35,18 +35,18 @@ def card(title: str, *parts: Markup, note: str = "") -> str:
     return str(tag("div", tag("div", tag("b", title)), *parts, *below, style=_FRAME))
 
 
-def answer_card(title: str, answer: ShownAnswer, notes: Iterable[str], lines: Iterable[tuple[str, str]] = ()) -> str:
-    """Return the card of an answer: its first lines, what is to be known about them, and more lines below."""
-    told = [UNDECLARED, *notes] if answer.folded else list(notes)
+def answer_card(title: str, answer: RenderedAnswer, notes: Iterable[str], lines: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the card of an answer: its first lines, facts about it, and notes."""
+    below = [UNDECLARED, *notes] if answer.folded else list(notes)
     rows, last = (answer.lines[:-1], answer.lines[-1:]) if answer.folded else (answer.lines, ())
-    told = [f"The first {LISTED} of {len(rows):,} rows.", *told] if len(rows) > LISTED else told
+    below = [f"The first {LISTED} of {len(rows):,} rows.", *below] if len(rows) > LISTED else below
     listed = list(lines)
     parts = [grid(answer.header, (*rows[:LISTED], *last)), *([facts(listed)] if listed else [])]
-    return card(title, *parts, note="\n".join(told))
+    return card(title, *parts, note="\n".join(below))
 
 
 def facts(lines: Iterable[tuple[str, str]]) -> Markup:
-    """Return names with what they stand for; a name that follows itself is said once."""
+    """Return a table of names and values; a name that repeats the one above is left out."""
     rows, before = [], None
     for name, value in lines:
         heading = tag("th", "" if name == before else name, scope="row", style=_LEFT + _WHOLE)
@@ -56,19 +56,19 @@ def facts(lines: Iterable[tuple[str, str]]) -> Markup:
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[object]], total: int | None = None) -> Markup:
-    """Return a table of cells, numbers to the right; where `total` says that there are more rows, so does it.
+    """Return a table of cells, with numbers to the right and the `total` number of rows below.
 
     >>> "3 rows" in grid(["n"], [[7]], 3)
     True
     """
     right = [all(isinstance(row[at], int | float) for row in rows) and bool(rows) for at in range(len(head))]
-    sides = [_RIGHT if each else _LEFT for each in right]
+    sides = [_RIGHT if numeric else _LEFT for numeric in right]
     header = (tag("th", name, scope="col", style=side + _LINE) for name, side in zip(head, sides, strict=True))
     body = (
         tag("tr", *(tag("td", _cell(cell), style=side) for cell, side in zip(row, sides, strict=True))) for row in rows
     )
-    drawn = tag("table", tag("thead", tag("tr", *header)), tag("tbody", *body), style=_TABLE)
-    return drawn if total is None else joined([drawn, tag("p", f"{total:,} rows", style=_SMALL)])
+    table = tag("table", tag("thead", tag("tr", *header)), tag("tbody", *body), style=_TABLE)
+    return table if total is None else joined([table, tag("p", f"{total:,} rows", style=_SMALL)])
 
 
 def _cell(value: object) -> Markup:

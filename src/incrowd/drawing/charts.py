@@ -1,4 +1,4 @@
-"""Charts: bars and histograms in a picture that is as wide as the page; text keeps its size."""
+"""Charts: bars, histograms and error bars in a picture that is as wide as the page; text keeps its size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAIR, _PAIR_LEFT, _PAIR_WIDE, _PAIR_LONG = 28, 32.0, 40.0, 17  # a pair of bars
 
 @dataclass(frozen=True)
 class Area:
-    """The part of a picture in which values are drawn: x in percent of the width, y in pixels."""
+    """The part of a picture that holds values: x in percent of the width, y in pixels."""
 
     low: float
     high: float
@@ -32,33 +32,33 @@ class Area:
     top: float
 
     def x(self, value: float) -> str:
-        """Return where a value lies across, in percent."""
+        """Return the horizontal place of a value, in percent."""
         return f"{LEFT + WIDE * (value - self.low) / (self.high - self.low):.2f}%"
 
     def y(self, value: float) -> float:
-        """Return where a value lies from above, in pixels."""
+        """Return the vertical place of a value from above, in pixels."""
         return round(TOP + TALL * (self.top - value) / (self.top - self.bottom), 1)
 
     def across(self, values: Sequence[float], labels: Sequence[str], below: Sequence[str] = ()) -> list[Markup]:
         """Return labels under the picture, in one line or two."""
-        drawn = [
+        texts = [
             tag("text", label, x=self.x(value), y=TOP + TALL + 18, class_="mid")
             for value, label in zip(values, labels, strict=True)
         ]
-        drawn += [
+        texts += [
             tag("text", label, x=self.x(value), y=TOP + TALL + 34, class_="mid faint")
             for value, label in zip(values, below, strict=False)
         ]
-        return drawn
+        return texts
 
     def upward(self, values: Sequence[float], labels: Sequence[str]) -> list[Markup]:
         """Return labels to the left of the picture, each with a line through it."""
-        drawn = []
+        parts = []
         for value, label in zip(values, labels, strict=True):
             height = self.y(value)
-            drawn.append(tag("line", x1=f"{LEFT}%", x2=f"{LEFT + WIDE}%", y1=height, y2=height, class_="grid"))
-            drawn.append(tag("text", label, x=f"{LEFT - 1}%", y=height + 4, class_="end"))
-        return drawn
+            parts.append(tag("line", x1=f"{LEFT}%", x2=f"{LEFT + WIDE}%", y1=height, y2=height, class_="grid"))
+            parts.append(tag("text", label, x=f"{LEFT - 1}%", y=height + 4, class_="end"))
+        return parts
 
 
 def titles(across: str, upward: str) -> list[Markup]:
@@ -70,12 +70,12 @@ def titles(across: str, upward: str) -> list[Markup]:
 
 
 def picture(title: str, *parts: Markup) -> Markup:
-    """Return a whole picture under a title that is read aloud."""
+    """Return a whole picture, with a title for screen readers."""
     return tag("svg", *parts, height=TALL + TOP + 60, class_="chart", role="img", aria_label=title)
 
 
 def rounded_up(value: float) -> float:
-    """Return a round number that is not below a positive value.
+    """Return the least round number that is not below a positive value.
 
     >>> rounded_up(0.73), rounded_up(2.1), rounded_up(1.0)
     (0.8, 2.5, 1.0)
@@ -91,56 +91,59 @@ def ticks(high: float, most: int) -> list[float]:
     [0.0, 0.5, 1.0, 1.5, 2.0]
     """
     size = 10.0 ** math.floor(math.log10(high / most))
-    step = next(each * size for each in (1, 2, 5, 10) if high / (each * size) <= most)
+    step = next(factor * size for factor in (1, 2, 5, 10) if high / (factor * size) <= most)
     return [round(place * step, 12) for place in range(int(high / step + 1e-9) + 1)]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A name, its count, and whether that is exact."""
+    """A name, its count, and whether the count is exact."""
 
     name: str
     count: int
     exact: bool
 
 
-def bars(title: str, shown: Sequence[Bar]) -> Markup:
-    """Return bars as a picture under a title that is read aloud."""
-    longest = max(1, *(bar.count for bar in shown))
-    drawn = [part for place, bar in enumerate(shown) for part in _bar(bar, place * _LINE, longest)]
-    return tag("svg", *drawn, height=_LINE * len(shown) + 4, class_="chart", role="img", aria_label=title)
+def bars(title: str, counts: Sequence[Bar]) -> Markup:
+    """Return bars as a picture, with a title for screen readers."""
+    longest = max(1, *(bar.count for bar in counts))
+    parts = [part for place, bar in enumerate(counts) for part in _bar(bar, place * _LINE, longest)]
+    return tag("svg", *parts, height=_LINE * len(counts) + 4, class_="chart", role="img", aria_label=title)
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _bar(bar: Bar, top: int, longest: int) -> tuple[Markup, ...]:
     width = _WIDE * max(0, bar.count) / longest
-    name = bar.name if len(bar.name) <= _LONG else f"{bar.name[: _LONG - 1]}…"
     look = {"y": top + 3, "width": f"{width:.2f}%", "height": _LINE - 6, "class_": "bar" if bar.exact else "bar noisy"}
     return (
-        tag("text", name, x=f"{_NAME - 1}%", y=top + 15, class_="end"),
+        tag("text", _short(bar.name, _LONG), x=f"{_NAME - 1}%", y=top + 15, class_="end"),
         tag("rect", x=f"{_NAME}%", **look),
         tag("text", f"{bar.count:,}", x=f"{_NAME + width + 0.7:.2f}%", y=top + 15, class_="faint"),
     )
 
 
 def class_sizes(sizes: NDArray[np.int64], what: str = "published rows", over: str = "in all columns") -> Markup | None:
-    """Return the histogram of rows by the size of their class, for classes that agree in some columns."""
+    """Return the histogram of rows by the size of their equivalence class."""
     if not len(sizes):
         return None
     ranges, total = ranges_of(sizes), int(sizes.sum())
     inside = [sizes[(sizes >= low) & (sizes <= high)] for low, high in ranges]
-    shares = [float(found.sum()) / total for found in inside]
+    shares = [float(group.sum()) / total for group in inside]
     area = Area(0.0, float(len(ranges)), 0.0, rounded_up(max(shares)))
     names = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ranges]
     extremes = f"The smallest class has {counted(int(sizes.min()), 'row')}, the largest "
     extremes += f"{counted(int(sizes.max()), 'row')}."
     rows = [
-        [name, counted(len(found), "class"), f"{100 * share:.1f} %"]
-        for name, found, share in zip(names, inside, shares, strict=True)
+        [name, counted(len(group), "class"), f"{100 * share:.1f} %"]
+        for name, group, share in zip(names, inside, shares, strict=True)
     ]
     numbers = table(f"Classes by size: {what}", ["Rows in the class", "Classes", "Share of rows"], rows)
-    drawn = [*_axes(area, names), *titles("rows in the same class", f"share of {what}"), *_bars(shares, area)]
+    parts = [*_axes(area, names), *titles("rows in the same class", f"share of {what}"), *_bars(shares, area)]
     caption = f"Share of {what} by how many rows have the same values {over}. {extremes}"
-    return figure(picture(f"Histogram of {what} by size of class. {extremes}", *drawn), caption, numbers)
+    return figure(picture(f"Histogram of {what} by size of class. {extremes}", *parts), caption, numbers)
 
 
 def ranges_of(sizes: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -172,7 +175,7 @@ def _bars(shares: list[float], area: Area) -> list[Markup]:
 
 @dataclass(frozen=True)
 class Share:
-    """The part of all rows that lies in a class, before and after."""
+    """The share of all rows in a class, before and after."""
 
     label: str
     before: float
@@ -180,7 +183,7 @@ class Share:
 
 
 def distance(shares: tuple[Share, ...]) -> float:
-    """Return the total variation distance: the part of the rows that would have to change class.
+    """Return the total variation distance: the share of rows that would have to change class.
 
     >>> distance((Share("F", 0.5, 0.6), Share("M", 0.5, 0.4)))
     0.1
@@ -197,7 +200,7 @@ def share_bars(name: str, shares: tuple[Share, ...]) -> Markup:
 
 
 def _pairs(name: str, shares: tuple[Share, ...]) -> Markup:
-    """Return two bars for each class, each pair with its numbers at its end."""
+    """Return two bars for each class, with the numbers at their end."""
     longest = max(1e-9, *(max(share.before, share.after) for share in shares))
     parts = [tag("text", name, x="0", y=14, class_="strong")]
     for place, (look, words) in enumerate((("before", "before"), ("bar", "after"))):
@@ -210,7 +213,7 @@ def _pairs(name: str, shares: tuple[Share, ...]) -> Markup:
 
 
 def _pair(share: Share, top: int, longest: float) -> list[Markup]:
-    label = share.label if len(share.label) <= _PAIR_LONG else f"{share.label[: _PAIR_LONG - 1]}…"
+    label = _short(share.label, _PAIR_LONG)
     wide = [_PAIR_WIDE * value / longest for value in (share.before, share.after)]
     ends = f"{100 * share.before:.1f} → {100 * share.after:.1f} %"
     bars = [
@@ -219,3 +222,65 @@ def _pair(share: Share, top: int, longest: float) -> list[Markup]:
     ]
     after = {"x": f"{_PAIR_LEFT + max(wide):.2f}%", "dx": 6, "y": top + 17, "class_": "faint"}
     return [tag("text", label, x=f"{_PAIR_LEFT}%", dx=-8, y=top + 17, class_="end"), *bars, tag("text", ends, **after)]
+
+
+_ROW, _ABOVE, _BELOW = 26, 8, 26
+_ESTIMATE_NAME, _ESTIMATE_LEFT, _ESTIMATE_WIDE = 30.0, 32.0, 62.0
+_ESTIMATE_LONG = 28
+
+
+@dataclass(frozen=True)
+class IntervalEstimate:
+    """A name, its number, and the ends of its interval if it has one."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval as far as it is finite, or the number itself."""
+        low, high = (self.value if end is None or not math.isfinite(end) else end for end in (self.low, self.high))
+        return low, high
+
+
+def error_bars(title: str, estimates: Sequence[IntervalEstimate]) -> Markup:
+    """Return numbers as dots on one scale, with a bar for each interval.
+
+    >>> "whisker" in error_bars("People", [IntervalEstimate("F", 90, 80, 100), IntervalEstimate("M", 70, 60, 80)])
+    True
+    """
+    low = min(0.0, *(min(estimate.value, *estimate.ends) for estimate in estimates))
+    high = max(0.0, *(max(estimate.value, *estimate.ends) for estimate in estimates))
+    low, high = -rounded_up(-low) if low < 0 else 0.0, rounded_up(high) if high > 0 else 0.0
+    high = high if high > low else low + 1.0
+    tall = _ABOVE + _ROW * len(estimates)
+
+    def across(value: float) -> str:
+        return f"{_ESTIMATE_LEFT + _ESTIMATE_WIDE * (value - low) / (high - low):.2f}%"
+
+    parts = [part for value in _scale(low, high) for part in _tick(across(value), f"{value:,.6g}", tall)]
+    for place, estimate in enumerate(estimates):
+        middle = _ABOVE + _ROW * place + _ROW / 2
+        name = _short(estimate.name, _ESTIMATE_LONG)
+        parts.append(tag("text", name, x=f"{_ESTIMATE_NAME}%", y=middle + 4, class_="end"))
+        start, end = map(across, estimate.ends)
+        if estimate.low is not None and estimate.high is not None:
+            parts += [tag("line", x1=start, x2=end, y1=middle, y2=middle, class_="whisker")]
+            parts += [tag("line", x1=x, x2=x, y1=middle - 5, y2=middle + 5, class_="whisker") for x in (start, end)]
+        parts.append(tag("circle", cx=across(estimate.value), cy=middle, r=4, class_="middle"))
+    scale = {"data_from": low, "data_to": high, "data_left": _ESTIMATE_LEFT, "data_wide": _ESTIMATE_WIDE}
+    return tag("svg", *parts, height=tall + _BELOW, class_="chart", role="img", aria_label=title, **scale)
+
+
+def _scale(low: float, high: float) -> list[float]:
+    above = ticks(high, 4) if high > 0 else [0.0]
+    below = [-value for value in ticks(-low, 4) if value] if low < 0 else []
+    size = max(high, -low)
+    return [value for value in (*below, *above) if value == 0 or abs(value) >= size / 8]
+
+
+def _tick(x: str, label: str, tall: float) -> tuple[Markup, Markup]:
+    line = tag("line", x1=x, x2=x, y1=_ABOVE, y2=tall, class_="grid")
+    return line, tag("text", label, x=x, y=tall + 18, class_="mid faint")

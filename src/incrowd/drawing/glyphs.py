@@ -15,7 +15,7 @@ _COLUMNS, _PITCH, _EDGE, _SIZE = 4, 24, 14, 7
 
 @dataclass(frozen=True)
 class Scene:
-    """Which rows are there, which have just gone, and whether values are coarse and in order."""
+    """The rows that are present or just removed, and whether values are generalized and sorted."""
 
     present: tuple[int, ...]
     gone: tuple[int, ...] = ()
@@ -24,7 +24,7 @@ class Scene:
     ordered: bool = False
 
     def without(self, rows: tuple[int, ...], *, crossed: bool = False) -> Scene:
-        """Return the scene in which some rows have just gone.
+        """Return the scene in which some rows were just removed.
 
         >>> START.without((6,)).gone
         (6,)
@@ -43,13 +43,13 @@ CHANGES: Mapping[str, Callable[[Scene], Scene]] = {
     "coarser": lambda scene: replace(scene, coarse=True),
     "sorted": lambda scene: replace(scene, ordered=True),
 }
-"""What a step does to the rows, by the name of its glyph."""
+"""The effect of a step on the rows, by the name of its glyph."""
 
 
 def scenes(glyphs: Iterable[str | None]) -> Iterator[Markup | None]:
-    """Yield the table as it was, and as it is after each step; nothing for a step that has no glyph.
+    """Yield the table at the start and after each step; None for a step without a glyph.
 
-    >>> [drawn and drawn.count("<circle") for drawn in scenes(["fewer", None])]
+    >>> [scene and scene.count("<circle") for scene in scenes(["fewer", None])]
     [6, 6, None]
     """
     scene = START
@@ -63,14 +63,14 @@ def scenes(glyphs: Iterable[str | None]) -> Iterator[Markup | None]:
 
 
 def picture(scene: Scene) -> Markup:
-    """Return the scene as a drawing; the words beside it say the same."""
+    """Return the scene as a picture; it is hidden from screen readers, since the text beside it says the same."""
     order = sorted(scene.present, key=lambda row: _ROWS[row][0]) if scene.ordered else START.present
     places = {row: place for place, row in enumerate(order)}
-    drawn = [_glyph(row, places[row], _shade(row, scene)) for row in scene.present]
-    drawn += [_glyph(row, places[row], "ghost") for row in scene.gone]
+    shapes = [_glyph(row, places[row], _shade(row, scene)) for row in scene.present]
+    shapes += [_glyph(row, places[row], "ghost") for row in scene.gone]
     for row in scene.crossed:
-        drawn += [_glyph(row, places[row], "plain"), _cross(places[row])]
-    return tag("svg", *drawn, viewBox="0 0 100 76", class_="glyphs", aria_hidden="true", focusable="false")
+        shapes += [_glyph(row, places[row], "plain"), _cross(places[row])]
+    return tag("svg", *shapes, viewBox="0 0 100 76", class_="glyphs", aria_hidden="true", focusable="false")
 
 
 def _shade(row: int, scene: Scene) -> str:

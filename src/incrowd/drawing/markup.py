@@ -1,4 +1,4 @@
-"""Markup: HTML and SVG that are escaped by construction, and what was published, in words."""
+"""Markup: HTML and SVG that are escaped by construction, and a description of what was published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POWER = re.compile(r"(?<=[e0])\^(ε|\d+)")
 
 
 def text(content: object) -> Markup:
-    """Return anything as text, its exponents raised; markup stays what it is.
+    """Return anything as text with raised exponents; markup is unchanged.
 
     >>> print(text("<b>"), text(Markup("<b>")), text("e^ε"))
     &lt;b&gt; <b> e<sup>ε</sup>
@@ -24,21 +24,21 @@ def text(content: object) -> Markup:
 
 
 def tag(name: str, *content: object, **attributes: object) -> Markup:
-    """Return an element; a trailing underscore of an attribute falls away, others become hyphens, None is left out.
+    """Return an element; a trailing underscore of an attribute is removed, others become hyphens, None is left out.
 
     >>> print(tag("p", "a < b", class_="note", aria_label='"x"'))
     <p class="note" aria-label="&#34;x&#34;">a &lt; b</p>
     """
-    given = "".join(
+    rendered = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{given}>{joined(content)}</{name}>")  # noqa: S704 - escaped part by part
+    return Markup(f"<{name}{rendered}>{joined(content)}</{name}>")  # noqa: S704 - escaped part by part
 
 
 def joined(parts: Iterable[object]) -> Markup:
-    """Return parts one after the other."""
+    """Return parts in sequence."""
     return Markup().join(map(text, parts))
 
 
@@ -60,14 +60,14 @@ def framed(caption: str, head: Sequence[object], rows: Markup, **attributes: obj
 
 
 def figure(picture: Markup, caption: str, numbers: Markup) -> Markup:
-    """Return a picture with what it shows in words and, folded below it, in numbers."""
+    """Return a picture with a caption and, folded below, its numbers."""
     folded = tag("details", tag("summary", "The numbers in this picture"), numbers)
     return tag("figure", picture, tag("figcaption", caption), folded)
 
 
 @dataclass(frozen=True)
 class Description:
-    """What was published in a few words and in full; and what somebody who looks for one person finds in it."""
+    """What was published, briefly and in full; and what a person who searches for one row would see."""
 
     short: str
     full: str

@@ -35,14 +35,14 @@ class Picture:
 
     evidence: Mapping[str, str] | None = None
 
-    def description(self, statement: Statement) -> Description:  # noqa: ARG002 - the claims speak
+    def description(self, statement: Statement) -> Description:
         """Describe what was published, from the statement alone."""
         return Description("See the claims", "The claims say what is known about it.")
 
-    def draw(self, statement: Statement, output: Any) -> Markup | None:  # noqa: ARG002 - nothing to see by default
+    def draw(self, statement: Statement, output: Any) -> Markup | None:
         """Draw a published output, from it alone; None where there is nothing to see."""
         return None
 
-    def comparison(self, statement: Statement, output: Any, schema: Schema) -> Comparison | None:  # noqa: ARG002
+    def comparison(self, statement: Statement, output: Any, schema: Schema) -> Comparison | None:
         """Return how a published output is compared with the original rows; None where it cannot be."""
         return None

@@ -62,7 +62,7 @@ class Plot:
 
     @property
     def description(self) -> str:
-        """What the picture shows, for those who do not see it."""
+        """The picture in words, for screen readers."""
         x, y = self._scales
         names = "; ".join(curve.title for curve in self.curves)
         labels = [self.label(value) for value in (y.low, y.high)]
@@ -129,9 +129,9 @@ class AxisScale(NamedTuple):
         >>> AxisScale.of([-18.6, -2], 8, whole=True).ticks
         (-20.0, -15.0, -10.0, -5.0, 0.0)
         """
-        known = [*values] or [0.0]
-        low, high = min(known), max(known)
-        if high - low < 1e-9 * max(1.0, abs(low)):  # one value, as far as a picture shows
+        numbers = [*values] or [0.0]
+        low, high = min(numbers), max(numbers)
+        if high - low < 1e-9 * max(1.0, abs(low)):  # too close to distinguish in a picture
             high = low + max(1.0, abs(low))
         size = 10.0 ** math.floor(math.log10((high - low) / most))
         step = next(factor * size for factor in (1, 2, 5, 10) if (high - low) / (factor * size) <= most)
@@ -156,7 +156,7 @@ class LineStyle(NamedTuple):
 
 
 def looks(curves: tuple[Curve, ...]) -> list[LineStyle]:
-    """Return how each curve looks: a color for its name, dashes for its kind, or for its name where it has none.
+    """Return the style of each curve: a color by its name, dashes by its kind, or by its name if it has none.
 
     >>> [look.color for look in looks((Curve("k = 5", (), "tight"), Curve("k = 5", (), "Theorem 1")))]
     [0, 0]
@@ -171,7 +171,7 @@ def looks(curves: tuple[Curve, ...]) -> list[LineStyle]:
 
 @dataclass(frozen=True)
 class _PlotFrame:
-    """Where values lie in the picture, in its own units."""
+    """The places of values in the picture, in its own units."""
 
     x: AxisScale
     y: AxisScale
@@ -179,7 +179,7 @@ class _PlotFrame:
     top: float
 
     def at(self, point: tuple[float, float]) -> tuple[float, float]:
-        """Return where a point lies."""
+        """Return the place of a point."""
         wide = _WIDE - self.left - 1.5 * _EDGE
         across = self.left + wide * (point[0] - self.x.low) / (self.x.high - self.x.low)
         return round(across, 1), round(self.top + _TALL * (self.y.high - point[1]) / (self.y.high - self.y.low), 1)

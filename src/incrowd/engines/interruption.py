@@ -1,4 +1,4 @@
-"""Interruption: work that is stopped when its time is over, and whether it was stopped from outside."""
+"""Interruption: work that is stopped at its time limit, and whether it was interrupted from outside."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from threading import TIMEOUT_MAX, Condition, Thread
 
 _DUCKDB = "Query interrupted"
 _AGAIN = 0.1
-"""Seconds after which what goes on is stopped once more."""
+"""Seconds after which work that continues is stopped again."""
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether an error is Ctrl-C or a signal; inside DuckDB it arrives as a plain error with words of its own.
+    """Whether an error is Ctrl-C or a signal; DuckDB raises a plain error with its own text instead.
 
     >>> is_interruption(KeyboardInterrupt()), is_interruption(RuntimeError("Query interrupted"))
     (True, True)
@@ -29,7 +29,7 @@ def is_interruption(error: BaseException) -> bool:
 
 @dataclass(order=True)
 class Deadline:
-    """When something is called, and called again, unless it was dropped by then."""
+    """When `stop` is called, repeatedly, unless the work has ended."""
 
     end: float
     number: int
@@ -38,7 +38,7 @@ class Deadline:
 
 @dataclass(eq=False)
 class Deadlines:
-    """All that is stopped when its time is over, by one thread, which is begun by the first.
+    """Work with time limits, stopped by one thread, which the first deadline starts.
 
     >>> from threading import Event
     >>> late, early = Event(), Event()
@@ -57,12 +57,12 @@ class Deadlines:
 
     @contextmanager
     def within(self, seconds: float, stop: Callable[[], object]) -> Iterator[None]:
-        """Call `stop` if the block takes longer than so many seconds, again and again until it is left."""
+        """Call `stop` if the block takes longer than `seconds`, repeatedly until it ends."""
         own = Deadline(time.monotonic() + seconds, next(self.numbers), stop)
         with self.more:
             if self.thread is None:
                 thread = Thread(target=self._watch, name="deadlines", daemon=True)
-                thread.start()  # where it cannot be begun now, the next one tries again
+                thread.start()  # if this fails, the next deadline tries again
                 self.thread = thread
             heapq.heappush(self.waiting, own)
             if self.waiting[0] is own:
@@ -71,7 +71,7 @@ class Deadlines:
             yield
         finally:
             with self.more:
-                own.stop = None  # once it is left, nothing is stopped any more
+                own.stop = None  # after the block nothing is stopped
 
     def _watch(self) -> None:
         while True:
@@ -79,20 +79,20 @@ class Deadlines:
                 while self.waiting and (self.waiting[0].stop is None or self.waiting[0].end <= time.monotonic()):
                     late = heapq.heappop(self.waiting)
                     if late.stop is not None:
-                        with suppress(Exception):  # what cannot be stopped keeps nothing else from being stopped
+                        with suppress(Exception):  # one failure must not keep others from being stopped
                             late.stop()
-                        late.end = time.monotonic() + _AGAIN  # it may have come before there was something to stop
+                        late.end = time.monotonic() + _AGAIN  # the first call may have come before the work began
                         heapq.heappush(self.waiting, late)
                 self.more.wait(min(self.waiting[0].end - time.monotonic(), TIMEOUT_MAX) if self.waiting else None)
 
 
 _DEADLINES = [Deadlines()]
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _DEADLINES.__setitem__(0, Deadlines()))  # threads stay with the parent
+    os.register_at_fork(after_in_child=lambda: _DEADLINES.__setitem__(0, Deadlines()))  # threads do not survive a fork
 
 
 @contextmanager
 def within(seconds: float, stop: Callable[[], object]) -> Iterator[None]:
-    """Call `stop`, which must not wait, if the block takes longer than so many seconds, until it is left."""
+    """Call `stop`, which must not block, if the block takes longer than `seconds`, repeatedly until it ends."""
     with _DEADLINES[0].within(seconds, stop):
         yield

@@ -1,12 +1,19 @@
-"""Settings: on which engine the rows are worked on; no part of any guarantee, so no part of what is certified."""
+"""Settings: which engine processes the rows; they affect no guarantee, so certificates do not hold them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
+from incrowd.core.table import DEFAULTS, Engine, SourceOptions, Table
+from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.core.schema import Schema
 
 _SECRET = re.compile("secret|password|token|credential|access[.]?key", re.IGNORECASE)
 _MASTER = re.compile(r"(spark|k8s)://.+|yarn|local(-cluster)?(\[.*\])?")
@@ -15,20 +22,20 @@ _OWN = {"spark.master": "master", "spark.remote": "remote"}
 
 @dataclass(frozen=True)
 class Local:
-    """The process that asks: the default."""
+    """The process that runs incrowd: the default."""
 
 
 @dataclass(frozen=True)
 class Spark:
-    """A Spark cluster, named by its `master` or, over Spark Connect, by its `remote`; else Spark in this machine.
+    """A Spark cluster: its `master`, or its `remote` for Spark Connect; without both, Spark on this machine.
 
-    `config` holds further settings of the session, none of them secret; `id` names a column that tells rows apart
-    where they have no place of their own: in tables and views, other than in files.
+    `config` holds more settings of the session, none of them secret.  `id` names the column that identifies rows
+    without a position: those of tables and views, not those of files.
 
     >>> Spark(master="spark://driver:7077", remote="sc://gateway:15002")
     Traceback (most recent call last):
     ...
-    incrowd.errors.InvalidParameter: a cluster is named by its master or by its remote, not by both: leave one out.
+    incrowd.errors.InvalidParameter: a cluster has a master or a remote, not both: leave one out.
     """
 
     master: str | None = None
@@ -38,11 +45,11 @@ class Spark:
 
     def __post_init__(self) -> None:
         if self.master is not None and self.remote is not None:
-            raise InvalidParameter("a cluster is named by its master or by its remote, not by both: leave one out.")
+            raise InvalidParameter("a cluster has a master or a remote, not both: leave one out.")
         if self.master is not None and _MASTER.fullmatch(self.master) is None:
             raise InvalidParameter(
-                f"{self.master!r} is no master of a cluster: it is spark://HOST:PORT, yarn, k8s://ADDRESS, or local[4] "
-                "for this machine."
+                f"{self.master!r} is not the master of a cluster. Write spark://HOST:PORT, yarn, k8s://ADDRESS, or "
+                "local[4] for this machine."
             )
         if self.remote is not None and not self.remote.startswith("sc://"):
             raise InvalidParameter("a remote is the address of a Spark Connect server, such as sc://host:15002.")
@@ -53,7 +60,7 @@ class Spark:
             )
         for name in self.config:
             if name in _OWN:
-                raise InvalidParameter(f"{name} is said by {_OWN[name]}: leave it out of config.")
+                raise InvalidParameter(f"{name} is set by {_OWN[name]}: leave it out of config.")
             if _SECRET.search(name):
                 raise InvalidParameter(
                     f"{name} is a secret, and policies are passed around: set it in the spark-defaults.conf of the "
@@ -65,9 +72,9 @@ Settings = Local | Spark
 
 
 def override(settings: Settings, name: str | None, master: str | None, remote: str | None) -> Settings:
-    """Return the settings with what a caller says on top: the name of an engine, or where a cluster is.
+    """Return the settings, changed by what a caller names: an engine, or the address of a cluster.
 
-    Naming a cluster is enough to choose Spark; naming Spark keeps what the policy says about it.
+    Naming a cluster chooses Spark; naming only Spark keeps the policy's settings of it.
 
     >>> override(Local(), None, "spark://driver:7077", None).master
     'spark://driver:7077'
@@ -78,20 +85,77 @@ def override(settings: Settings, name: str | None, master: str | None, remote: s
     """
     named = master is not None or remote is not None
     if name not in {None, "local", "spark"}:
-        raise InvalidParameter(f"there is no engine {name!r}: there are local and spark.")
+        raise InvalidParameter(f"there is no engine {name!r}. Choose local or spark.")
     if name == "local" and named:
         raise InvalidParameter("the local engine has neither master nor remote: leave them out, or name spark.")
     if name == "local" or (name is None and not named):
         return Local() if name == "local" else settings
-    told = settings if isinstance(settings, Spark) else Spark()
-    return Spark(master, remote, told.config, told.id) if named else told
+    spark = settings if isinstance(settings, Spark) else Spark()
+    return Spark(master, remote, spark.config, spark.id) if named else spark
 
 
 def describe(settings: Settings) -> dict[str, object]:
-    """Return what the internal record says of where a release ran; it names hosts, and so is never published.
+    """Return where a release ran, for the internal record; it names hosts, so it is never published.
 
     >>> describe(Spark(master="yarn", config={"spark.executor.memory": "4g"}))
     {'engine': 'spark', 'master': 'yarn', 'config': {'spark.executor.memory': '4g'}}
     """
-    told = {item.name: getattr(settings, item.name) for item in fields(settings)}
-    return {"engine": type(settings).__name__.lower()} | {name: value for name, value in told.items() if value}
+    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    return {"engine": type(settings).__name__.lower()} | {name: value for name, value in values.items() if value}
+
+
+@contextmanager
+def engine_of(settings: Settings, data: object = None) -> Iterator[Engine]:
+    """Start the engine that the settings name, and stop it afterwards.
+
+    A Spark frame is processed in its own session, which stays open.
+
+    >>> with engine_of(Local()) as engine:
+    ...     type(engine).__name__
+    'LocalEngine'
+    """
+    if not isinstance(settings, Spark):
+        from incrowd.engines.local.engine import LOCAL
+
+        yield LOCAL
+        return
+    from incrowd.engines.spark.engine import SparkEngine, spark_engine
+
+    if _is_spark_frame(data):
+        yield SparkEngine.on(data.sparkSession, settings.id)  # type: ignore[attr-defined]
+        return
+    with spark_engine(settings) as engine:
+        yield engine
+
+
+def settings_for(data: object, settings: Settings) -> Settings:
+    """Return the settings for this data: a Spark frame is processed by Spark, never copied to this process.
+
+    >>> settings_for("people.csv", Local())
+    Local()
+    """
+    return Spark() if _is_spark_frame(data) and not isinstance(settings, Spark) else settings
+
+
+def _is_spark_frame(data: object) -> bool:
+    return type(data).__module__.startswith("pyspark.sql.")
+
+
+def open_table(
+    source: object, schema: Schema, options: SourceOptions = DEFAULTS, engine: Engine | None = None
+) -> Table:
+    """Open a source under a schema, on an engine (by default the local one); no row is read.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.core.schema import Column, Role, Schema
+    >>> table = open_table(pa.table({"zip": ["01234"]}), Schema((Column("zip", Role.QUASI),)))
+    >>> type(table.engine).__name__, table.rows.names
+    ('LocalEngine', ('zip',))
+    """
+    if engine is None:
+        from incrowd.engines.local.engine import LOCAL
+
+        engine = LOCAL
+    rows = engine.open(source, options)
+    require(rows.names, schema.names)
+    return Table(schema, rows, engine)

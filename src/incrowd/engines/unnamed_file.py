@@ -1,4 +1,4 @@
-"""Unnamed file: where rows go that do not fit in memory; it ends with the process, however that ends."""
+"""Unnamed file: for rows that do not fit in memory; it ends with the process, however that ends."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import weakref
 
 
 class UnnamedFile:
-    """A file without a name, written and read at places of one's choice, from many threads at once.
+    """A file without a name, written and read at any place, from many threads at once.
 
-    Whoever uses it goes to a place and then reads or writes there, in two calls; so each thread has a place of its own.
-    Where a file cannot lose its name while it is open (Windows), nobody else may open it, and the system removes it
-    when the process is gone.
+    Seeking and reading are two calls, so each thread has a place of its own.  Where an open file cannot lose its name
+    (Windows), no other process may open it, and the system removes it when the process ends.
     """
 
     def __init__(self) -> None:
@@ -24,7 +23,7 @@ class UnnamedFile:
         self._turn = threading.Lock()
 
     def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place, in this thread."""
+        """Set the place of this thread."""
         size = os.fstat(self._file).st_size
         self._own.place = place + {os.SEEK_SET: 0, os.SEEK_CUR: self.tell(), os.SEEK_END: size}[whence]
         return self.tell()
@@ -48,12 +47,12 @@ class UnnamedFile:
         return self.tell() - start
 
     def truncate(self, size: int) -> int:
-        """Give back what lies behind this size."""
+        """Free what lies beyond this size."""
         os.truncate(self._file, size)
         return size
 
     def flush(self) -> None:
-        """Do nothing: nothing is held back, and nothing has to outlive the process."""
+        """Do nothing: writes are not buffered, and need not outlive the process."""
 
     def _read_at(self, size: int, place: int) -> bytes:
         if hasattr(os, "pread"):

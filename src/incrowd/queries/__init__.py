@@ -1,1 +1,1 @@
-"""SQL questions, answered privately."""
+"""SQL queries, answered privately."""

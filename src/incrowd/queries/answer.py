@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.drawing.answer import ShownAnswer, ShownColumn, shown_answer
+from incrowd.drawing.answer import RenderedAnswer, RenderedColumn, render_answer
 from incrowd.drawing.card import answer_card
 from incrowd.errors import InvalidParameter, PackageMissing, UnsupportedVersion
 
@@ -50,7 +50,7 @@ class AnswerColumn:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an asker gets; everything in it is noisy or public, so nothing done with it costs more.
+    """What an analyst gets; everything in it is noisy or public, so nothing done with it costs more.
 
     `note` says what the numbers are of, where that is not the whole table.  `undeclared` are the places of rows whose
     groups no declaration names: those of missing values, and of `other`, which stands for all that was not declared.
@@ -70,15 +70,15 @@ class Answer:
         return _table([(column.name, column.values) for column in self.columns])
 
     @property
-    def shown(self) -> ShownAnswer:
+    def rendered(self) -> RenderedAnswer:
         """The answer as lines of text."""
-        return shown_answer([_shown(column) for column in self.columns], self.undeclared)
+        return render_answer([_rendered(column) for column in self.columns], self.undeclared)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known about columns, and about all numbers."""
-        each = (f"{column.name}: {column.note}." for column in self.columns if column.note)
-        return (*each, *([self.note] if self.note else []))
+        of_columns = (f"{column.name}: {column.note}." for column in self.columns if column.note)
+        return (*of_columns, *([self.note] if self.note else []))
 
     def to_arrow(self) -> pa.Table:
         """Return the columns, each followed by `…_low` and `…_high` where it has intervals."""
@@ -110,7 +110,7 @@ class Answer:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        return answer_card("answer", self.shown, self.notes)
+        return answer_card("answer", self.rendered, self.notes)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping of names to values per row."""
@@ -136,7 +136,7 @@ class Answer:
         return orjson.dumps(self._plain(_swift), option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
     def _plain(self, listed: Callable[[pa.Array], Any]) -> dict[str, Any]:
-        columns = [_written(each, listed) for each in self.columns]
+        columns = [_written(column, listed) for column in self.columns]
         plain = {"answer": VERSION, "confidence": CONFIDENCE, "columns": columns}
         plain |= {"undeclared": list(self.undeclared)} if self.undeclared else {}
         return plain | ({"note": self.note} if self.note else {})
@@ -150,12 +150,10 @@ class Answer:
         True
         """
         if plain.get("answer") != VERSION:
-            raise UnsupportedVersion(
-                f"this answer has version {plain.get('answer')!r}; version {VERSION} is known here."
-            )
+            raise UnsupportedVersion(f"answers of version {VERSION} are read here, not {plain.get('answer')!r}.")
         try:
             undeclared = tuple(map(int, plain.get("undeclared", ())))
-            return cls(tuple(_read(each) for each in plain["columns"]), str(plain.get("note", "")), undeclared)
+            return cls(tuple(_read(column) for column in plain["columns"]), str(plain.get("note", "")), undeclared)
         except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise InvalidParameter("this answer lacks a field or holds one that cannot be read.") from error
 
@@ -165,21 +163,18 @@ def check_names(names: Iterable[str]) -> None:
 
     >>> check_names(["n", "N_low"])
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: 'N_low' is what the lower end of the interval of 'n' is called: give it another ...
+    incrowd.errors.InvalidParameter: 'N_low' is an end of the interval of 'n': use AS.
     """
-    known = {name.casefold(): name for name in names}
-    for end, which in (("_low", "lower"), ("_high", "upper")):
-        for lowered, name in known.items():
-            if lowered + end in known:
-                raise InvalidParameter(
-                    f"{known[lowered + end]!r} is what the {which} end of the interval of {name!r} is called: give it "
-                    "another name by AS."
-                )
+    by_name = {name.casefold(): name for name in names}
+    for end in ("_low", "_high"):
+        for lowered, name in by_name.items():
+            if lowered + end in by_name:
+                raise InvalidParameter(f"{by_name[lowered + end]!r} is an end of the interval of {name!r}: use AS.")
 
 
-def _shown(column: AnswerColumn) -> ShownColumn:
+def _rendered(column: AnswerColumn) -> RenderedColumn:
     low, high = (None if end is None else end.to_pylist() for end in (column.low, column.high))
-    return ShownColumn(column.name, column.values.to_pylist(), low, high)
+    return RenderedColumn(column.name, column.values.to_pylist(), low, high)
 
 
 def _table(parts: list[tuple[str, pa.Array]]) -> pa.Table:
@@ -241,7 +236,7 @@ class _Tables(ABC):
         for part in self.parts:
             yield from part.batches()
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what noisy aggregates show of themselves."""
         return {
             "groups": sum(part.table.num_rows for part in self.parts),

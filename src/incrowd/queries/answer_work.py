@@ -1,4 +1,4 @@
-"""Answer work: how much is done with the rows of a noisy answer, from the question and the declarations alone.
+"""Answer work: how much is done with the rows of a noisy answer, from the query and the declarations alone.
 
 What is computed there is free of privacy, and not of time: it is Python, one value after the other.  A step is what a
 step of an engine is, so that both can be added up.
@@ -15,21 +15,13 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.schema import MAX_LENGTH
 from incrowd.errors import QuestionRefused
+from incrowd.queries import operations as ops
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import Measured, held_together
+from incrowd.queries.language.expressions.function import TextWork, Width
+from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    StackedSheet,
-    WindowColumn,
-    column_name,
-)
-from incrowd.queries.question import Key, Question
+from incrowd.queries.question import Key, Query
 
 MOST_ANSWER_STEPS = 2_000_000_000
 """The most steps that are done with an answer: some seconds."""
@@ -43,13 +35,10 @@ _MOST_ROWS = 100_000
 
 
 def answer_steps(measured: Measured | Batch, units: int) -> int:
-    """Return how many steps are done at most with the answers to questions about so many units, or refuse them."""
+    """Return how many steps are done at most with the answers to queries about so many units, or refuse them."""
     steps = _steps(measured, units)
     if steps > MOST_ANSWER_STEPS:
-        raise QuestionRefused(
-            "what is computed from the noisy numbers would take too long: ask for fewer groups, fewer computed columns "
-            f"or shorter texts. It needs up to {steps:,} steps; {MOST_ANSWER_STEPS:,} are done."
-        )
+        raise QuestionRefused(f"this answer takes {steps:,} steps; {MOST_ANSWER_STEPS:,} are allowed: ask for less.")
     return steps
 
 
@@ -58,11 +47,11 @@ def _steps(measured: Measured | Batch, units: int) -> int:
         case Measurement(question=question):
             return _of_question(question, _rows(measured, units)).steps
         case Batch():
-            counted = (each.question for shared in measured.workloads for each in shared.questions)
+            counted = (question.question for shared in measured.workloads for question in shared.questions)
             free = sum(_of_question(question, _known_rows(question)).steps for question in counted)
-            return free + sum(_steps(each, units) for each in measured.measurements)
-    parts = [_of_question(each.question, _rows(each, units)) for each in measured.measurements]
-    return sum(each.steps for each in parts) + _of_sheet(measured.question.sheet, parts).steps
+            return free + sum(_steps(one, units) for one in measured.measurements)
+    parts = [_of_question(one.question, _rows(one, units)) for one in measured.measurements]
+    return sum(part.steps for part in parts) + _of_sheet(measured.question.sheet, parts).steps
 
 
 @dataclass(frozen=True)
@@ -80,66 +69,65 @@ def _rows(measured: Measurement, units: int) -> int:
     if question.public_keys:
         return _known_rows(question)
     least = 1 if threshold is None else max(1, threshold.least)
-    found = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
-    return found * (1 + len(question.totals))
+    groups = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
+    return groups * (1 + len(question.totals))
 
 
-def _known_rows(question: Question) -> int:
-    return math.prod(len(key.values or ()) for key in question.keys) * (1 + len(question.totals))
+def _known_rows(question: Query) -> int:
+    return question.declared_groups * (1 + len(question.totals))
 
 
-def _of_question(question: Question, rows: int) -> _Work:
-    each, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
-    asked: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
-    each += sum(_cost(tree, widths) for tree in asked if tree is not None)
-    shown = [output.expression for output in question.outputs]
-    each += sum(_cost(tree, widths) for tree in shown)
-    told = tuple(_width(tree, widths) for tree in shown)
-    return _Work(_AGGREGATE * len(question.aggregates) + rows * each, rows, told)
+def _of_question(question: Query, rows: int) -> _Work:
+    steps, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
+    trees: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
+    steps += sum(_cost(tree, widths) for tree in trees if tree is not None)
+    outputs = [output.expression for output in question.outputs]
+    steps += sum(_cost(tree, widths) for tree in outputs)
+    lengths = tuple(_width(tree, widths) for tree in outputs)
+    return _Work(_AGGREGATE * len(question.aggregates) + rows * steps, rows, lengths)
 
 
-def _of_sheet(sheet: Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
-    """Return what is done with the answers to several questions; the work for these themselves is left out.
+def _of_sheet(sheet: ops.Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:
+    """Return what is done with the answers to several queries; the work for these themselves is left out.
 
-    A sheet is computed once for each number of intervals that must hold together in what is made of it.
+    A sheet is computed once for each number of intervals that must hold simultaneously in what is made of it.
     """
     times = len(together)
     match sheet:
-        case PartSheet(part=part):
+        case ops.PartSheet(part=part):
             return replace(parts[part], steps=parts[part].steps * (times - 1))
-        case RowSheet():
+        case ops.RowSheet():
             return _Work(0, 1)
-        case StackedSheet(sheets=sheets):
-            stacked = [_of_sheet(each, parts, together) for each in sheets]
-            steps, rows = sum(each.steps for each in stacked), sum(each.rows for each in stacked)
-            widths = tuple(map(max, zip(*(each.widths for each in stacked), strict=True)))
+        case ops.StackedSheet(sheets=sheets):
+            stacked = [_of_sheet(sheet_, parts, together) for sheet_ in sheets]
+            steps, rows = sum(work.steps for work in stacked), sum(work.rows for work in stacked)
+            widths = tuple(map(max, zip(*(work.widths for work in stacked), strict=True)))
             return _Work(steps + times * rows * _EVALUATION * len(widths), rows, widths)
-        case JoinedSheet(left=left, right=right, on=on):
+        case ops.JoinedSheet(left=left, right=right, on=on):
             one, other = (_of_sheet(side, parts, together) for side in (left, right))
             rows, widths = one.rows + other.rows, one.widths + other.widths
             own = times * rows * _EVALUATION * (len(on) + len(widths))
             return _Work(one.steps + other.steps + own, rows, widths)
-    below = {held_together(each, len(output.names)) for each in together for output in sheet.outputs}
-    source = _of_sheet(sheet.source, parts, together | {each for each in below if each is not None})
-    each, named = _of_operations(
-        sheet.operations, source.rows, {column_name(at): width for at, width in enumerate(source.widths)}
-    )
-    shown = [output.expression for output in sheet.outputs]
-    each += sum(_cost(tree, named) for tree in shown)
-    told = tuple(_width(tree, named) for tree in shown)
-    return _Work(source.steps + times * source.rows * each, source.rows, told)
+    below = {held_together(number, len(output.names)) for number in together for output in sheet.outputs}
+    source = _of_sheet(sheet.source, parts, together | {number for number in below if number is not None})
+    widths_by_name = {ops.column_name(at): width for at, width in enumerate(source.widths)}
+    steps, named = _of_operations(sheet.operations, source.rows, widths_by_name)
+    outputs = [output.expression for output in sheet.outputs]
+    steps += sum(_cost(tree, named) for tree in outputs)
+    lengths = tuple(_width(tree, named) for tree in outputs)
+    return _Work(source.steps + times * source.rows * steps, source.rows, lengths)
 
 
 def _of_operations(
-    operations: Sequence[Operation], rows: int, widths: Mapping[str, int]
+    operations: Sequence[ops.Operation], rows: int, widths: Mapping[str, int]
 ) -> tuple[int, Mapping[str, int]]:
     """Return what operations cost in each row, and how long texts are behind them."""
-    each = 0
+    steps = 0
     for operation in operations:
-        times = 2 if isinstance(operation, WindowColumn) else 1  # what orders rows also tells which are equal
-        each += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
+        times = 2 if isinstance(operation, ops.WindowColumn) else 1  # what orders rows also tells which are equal
+        steps += times * sum(_cost(tree, widths) for tree in operation.trees) + _frame(operation, rows)
         widths = _widths_after(operation, widths)
-    return each, widths
+    return steps, widths
 
 
 def _key_width(key: Key) -> int:
@@ -148,18 +136,18 @@ def _key_width(key: Key) -> int:
     return max((len(str(value)) for value in key.values), default=0) if key.values is not None else MAX_LENGTH
 
 
-def _frame(operation: Operation, rows: int) -> int:
+def _frame(operation: ops.Operation, rows: int) -> int:
     """Return what the rows of a window cost that are counted from each row."""
-    if not isinstance(operation, WindowColumn) or operation.before is None or operation.behind is None:
+    if not isinstance(operation, ops.WindowColumn) or operation.before is None or operation.behind is None:
         return 0
     return _NEIGHBOR * min(rows, abs(operation.before) + abs(operation.behind) + 1)
 
 
-def _widths_after(operation: Operation, widths: Mapping[str, int]) -> dict[str, int]:
-    if isinstance(operation, WindowColumn):
+def _widths_after(operation: ops.Operation, widths: Mapping[str, int]) -> dict[str, int]:
+    if isinstance(operation, ops.WindowColumn):
         longest = max((_width(tree, widths) for tree in operation.arguments), default=0)
         return {**widths, operation.name: longest}
-    if not isinstance(operation, Gather):
+    if not isinstance(operation, ops.Gather):
         return dict(widths)
     keys = {key.name: _width(key.expression, widths) for key in operation.keys}
     return keys | {
@@ -184,10 +172,13 @@ def _measured(node: exp.Expr, widths: Mapping[str, int]) -> tuple[int, int]:
             return _EVALUATION, widths.get(node.name, 0)  # it is there already, however long
         case exp.Literal():
             width = len(node.name)
-        case exp.DPipe() | exp.Concat():
-            width = sum(max(_SHORT, each) for _, each in parts)
         case _:
-            width = max((each for _, each in parts), default=0)
-            width *= 3 if isinstance(node, exp.Upper | exp.Lower | exp.TimeToStr) else 1
+            function = function_of(node)
+            work = TextWork() if function is None else function.work
+            if work.width is Width.SUM:
+                width = sum(max(_SHORT, length) for _, length in parts)
+            else:
+                width = max((length for _, length in parts), default=0)
+                width *= work.growth if isinstance(work.growth, int) else 1
     own = _EVALUATION + _CHARACTER * max(0, width - _SHORT)
     return own + sum(cost for cost, _ in parts), width

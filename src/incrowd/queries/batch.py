@@ -1,29 +1,27 @@
-"""Batch: several questions planned together, and paid for as one."""
+"""Batch: several queries planned together, and paid for as one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from incrowd.accounting.noise.concentrated import largest_rho
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.queries.answer import Answer, AnswerTables, check_names
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
-from incrowd.queries.question import QueryTerms, Question
-from incrowd.queries.steps.question import Questions
+from incrowd.queries.answer import AnswerTables, check_names
+from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
+from incrowd.queries.question import Catalog, Query, QueryTerms
+from incrowd.queries.steps.question import QueryBatch
+from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.planning import SetPlanner
-from incrowd.queries.workloads.plans import chosen_set
-from incrowd.queries.workloads.question_set import QuestionSet, deviation_of
-from incrowd.queries.workloads.shares import NoiseKind
+from incrowd.queries.workloads.planning import SetPlanner, chosen_set
+from incrowd.queries.workloads.question_set import CountWorkload, deviation_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -32,14 +30,15 @@ if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables
     from incrowd.queries.measuring.columns import Expected
 
+T = TypeVar("T")
 _MISS = 0.05
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions on shares of one budget; what they guarantee, they guarantee together.
+    """Queries on shares of one budget; what they guarantee, they guarantee together.
 
-    Those in `workloads` are answered from tables of counts that they share, and know their places among all questions;
+    Those in `workloads` are answered from tables of counts that they share, and know their places among all queries;
     the others are measured one by one, and have the places that are left.  `offered` is what was offered for all of
     them: a plan that costs more is refused.  None where it is made again.
     """
@@ -48,90 +47,90 @@ class Batch:
     unit: Unit
     delta: Fraction
     offered: QueryTerms | None = None
-    workloads: tuple[QuestionSet, ...] = ()
+    workloads: tuple[CountWorkload, ...] = ()
 
     @cached_property
-    def plan(self) -> QuestionPlan:
-        """What will be done and what all answers guarantee together, folded from the steps of all questions."""
-        shared = tuple(each.steps for each in self.workloads)
-        steps = (Questions((*shared, *(each.steps for each in self.measurements))),)
+    def plan(self) -> QueryPlan:
+        """What will be done and what all answers guarantee together, folded from the steps of all queries."""
+        shared = tuple(workload.steps for workload in self.workloads)
+        steps = (QueryBatch((*shared, *(measured.steps for measured in self.measurements))),)
         guarantee = fold(steps, self.unit, self.delta)
-        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
+        return QueryPlan(NAME, steps, guarantee, price_of(guarantee, self.offered), self.draw)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
-        """Answer the questions one after the other, first those that share tables of counts."""
-        found: dict[int, Answer] = {}
-        for shared in self.workloads:
-            found |= dict(zip(shared.places, shared.draw(rows, coins), strict=True))
-        for place, each in zip(self._left, self.measurements, strict=True):
-            (found[place],) = each.draw(rows, coins).answers
-        return AnswerTables(tuple(found[place] for place in sorted(found)))
+        """Answer the queries one after the other, first those that share tables of counts."""
+        shared = [workload.draw(rows, coins) for workload in self.workloads]
+        alone = [answer for measured in self.measurements for answer in measured.draw(rows, coins).answers]
+        return AnswerTables(self._in_order(shared, alone))
 
     @cached_property
     def _left(self) -> tuple[int, ...]:
-        """The places of the questions that are measured one by one."""
-        taken = {place for each in self.workloads for place in each.places}
+        """The places of the queries that are measured one by one."""
+        taken = {place for workload in self.workloads for place in workload.places}
         return tuple(place for place in range(len(taken) + len(self.measurements)) if place not in taken)
 
+    def _in_order(self, shared: Iterable[Sequence[T]], alone: Sequence[T]) -> tuple[T, ...]:
+        """Return what belongs to each query, those of each workload and the others, in the order of the queries."""
+        by_place = dict(zip(self._left, alone, strict=True))
+        for workload, items in zip(self.workloads, shared, strict=True):
+            by_place |= dict(zip(workload.places, items, strict=True))
+        return tuple(by_place[place] for place in sorted(by_place))
+
     @property
-    def questions(self) -> tuple[Question, ...]:
-        """All questions, in the order in which they were asked."""
-        found = {place: each.question for place, each in zip(self._left, self.measurements, strict=True)}
-        for shared in self.workloads:
-            found |= {place: each.question for place, each in zip(shared.places, shared.questions, strict=True)}
-        return tuple(found[place] for place in sorted(found))
+    def questions(self) -> tuple[Query, ...]:
+        """All queries, in the order in which they were asked."""
+        shared = [[counting.question for counting in workload.questions] for workload in self.workloads]
+        return self._in_order(shared, [measured.question for measured in self.measurements])
 
     @property
     def expected(self) -> tuple[tuple[Expected, ...], ...]:
-        """How exact each column of each answer will be, in the order of the questions."""
-        found = {place: each.expected for place, each in zip(self._left, self.measurements, strict=True)}
-        for shared in self.workloads:
-            found |= dict(zip(shared.places, shared.expected, strict=True))
-        return tuple(found[place] for place in sorted(found))
+        """How exact each column of each answer will be, in the order of the queries."""
+        shared = [workload.expected for workload in self.workloads]
+        return self._in_order(shared, [measured.expected for measured in self.measurements])
 
     @property
     def passes(self) -> tuple[tuple[int | None, tuple[exp.Query, ...]], ...]:
-        """The queries that read rows, each with the place of its question, None where several share it."""
-        shared = tuple((None, (query,)) for each in self.workloads for query in each.statistics)
-        alone = zip(self._left, (each.statistics for each in self.measurements), strict=True)
+        """The queries that read rows, each with the place of its query, None where several share it."""
+        shared = tuple((None, (query,)) for workload in self.workloads for query in workload.statistics)
+        alone = zip(self._left, (measured.statistics for measured in self.measurements), strict=True)
         return (*shared, *alone)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How questions are answered together, and what their numbers are of, where that is not the whole table."""
-        caps = (each.caps.sentence for each in self.questions)
-        return (*(each.words for each in self.workloads), *dict.fromkeys(filter(None, caps)))
+        """How queries are answered together, and what their numbers are of, where that is not the whole table."""
+        caps = (question.caps.sentence for question in self.questions)
+        return (*(workload.words for workload in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
     def width(self) -> float:
-        """How wide the noise is, as the mean logarithm over all questions; smaller is better."""
-        found = [each.noise_choice.noise for each in self.measurements]
-        widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in found if noise is not None]
+        """How wide the noise is, as the mean logarithm over all queries; smaller is better."""
+        noises = [measured.noise_choice.noise for measured in self.measurements]
+        widths = [math.log(noise.law.combined((0, 0), (1.0, 0.0), _MISS)) for noise in noises if noise is not None]
         return sum(widths) / max(1, len(widths))
 
     @property
     def squared_error(self) -> float:
-        """The total of the variances of all numbers, where all questions count."""
-        alone = (_numbers(each) * deviation_of(each) ** 2 for each in self.measurements)
-        return sum(each.total for each in self.workloads) + sum(alone)
+        """The total of the variances of all numbers, where all queries count."""
+        alone = (measured.question.declared_groups * deviation_of(measured) ** 2 for measured in self.measurements)
+        return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
-def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
-    """Plan questions together: each gets a share of ε (or ρ) in proportion to what it asks for.
+def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
+    """Plan queries together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
-    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many questions.  Thresholds of groups
+    the ρ that this ε and δ are worth, with Gaussian noise, which is better for many queries.  Thresholds of groups
     that nobody listed take their part of δ first, and ρ is read at the rest.  A plan that costs more than was offered
     is refused.
 
-    With a catalog, counting questions over one declared domain put their shares together and are answered from noisy
+    With a catalog, counting queries over one declared domain put their shares together and are answered from noisy
     tables of counts, by least squares, where the total of their expected squared errors is smaller than otherwise.
 
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
-    >>> count = Question("", rows, (), (number,), (output,), reach, ("t",), ("t",))
+    >>> count = Query("", rows, (), (number,), (output,), reach, ("t",), ("t",))
     >>> [each.terms.epsilon for each in batch([count, count], Unit(), QueryTerms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """
@@ -151,90 +150,86 @@ def batch(questions: Sequence[Question], unit: Unit, terms: QueryTerms, catalog:
 
 
 def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
-    """Return the best plan after counting questions were put together where that is better than equal shares.
+    """Return the best plan after counting queries were put together where that is better than equal shares.
 
-    Where all questions count, that with the least total of squared errors; else that whose shares have the narrower
+    Where all queries count, that with the least total of squared errors; else that whose shares have the narrower
     noise, as without any workload.
     """
-    found = {place: counting(each.question, plans[0].unit, catalog) for place, each in enumerate(plans[0].measurements)}
-    counts = {place: each for place, each in found.items() if each is not None}
+    counting_queries = {
+        place: counting(measured.question, plans[0].unit, catalog)
+        for place, measured in enumerate(plans[0].measurements)
+    }
+    counts = {place: question for place, question in counting_queries.items() if question is not None}
     groups = SetPlanner.of(counts, catalog) if len(counts) > 1 else None
     if groups is None or not groups.sources:
         return min(plans, key=lambda plan: plan.width)
     alone = min(plans, key=lambda plan: plan.width)
-    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(found) else [alone])]
+    shared = [_shared(plan, groups, catalog) for plan in (plans if len(counts) == len(counting_queries) else [alone])]
     return _with_gains(min(shared, key=lambda plan: plan.squared_error) if len(shared) > 1 else shared[0], alone)
 
 
 def _shared(plan: Batch, groups: SetPlanner, catalog: Catalog) -> Batch:
-    """Return a plan in which counting questions put their shares together."""
+    """Return a plan in which counting queries put their shares together."""
     noise = NoiseKind.LAPLACE if plan.measurements[0].terms.rho is None else NoiseKind.GAUSSIAN
     made = []
     for choice in groups.choices(noise):
         terms = [plan.measurements[place].terms for place in choice.places]
         paid = sum(
-            ((each.epsilon if noise is NoiseKind.LAPLACE else each.rho) or Fraction(0) for each in terms), Fraction(0)
+            ((term.epsilon if noise is NoiseKind.LAPLACE else term.rho) or Fraction(0) for term in terms), Fraction(0)
         )
         price = QueryTerms(epsilon=paid) if noise is NoiseKind.LAPLACE else QueryTerms(rho=paid)
         chosen = [groups.questions[place] for place in choice.places]
         with suppress(Infeasible):  # noise of a small share that is too wide to be drawn
             made.append(chosen_set(choice, chosen, plan.unit, price, catalog))
-    taken = {place for each in made for place in each.places}
-    left = tuple(each for place, each in enumerate(plan.measurements) if place not in taken)
+    taken = {place for made_set in made for place in made_set.places}
+    left = tuple(measured for place, measured in enumerate(plan.measurements) if place not in taken)
     return Batch(left, plan.unit, plan.delta, plan.offered, tuple(made))
 
 
 def _with_gains(plan: Batch, alone: Batch) -> Batch:
-    """Return a plan whose sets of questions know how much better they are than in the best plan with equal shares."""
-    told = []
-    for each in plan.workloads:
-        chosen = tuple(alone.measurements[place] for place in each.places)
+    """Return a plan whose query workloads know how much better they are than in the best plan with equal shares."""
+    gained = []
+    for workload in plan.workloads:
+        chosen = tuple(alone.measurements[place] for place in workload.places)
         equal = replace(alone, measurements=chosen).squared_error
-        told.append(replace(each, gain=equal / each.total))
-    return replace(plan, workloads=tuple(told))
+        gained.append(replace(workload, gain=equal / workload.total))
+    return replace(plan, workloads=tuple(gained))
 
 
-def _numbers(each: Measurement) -> int:
-    return math.prod(len(key.values or ()) for key in each.question.keys)
-
-
-def _shares(questions: Sequence[Question], unit: Unit) -> list[Fraction]:
-    """Return for each question its number of statistics and picks, as a share of all."""
-    asked = [measurement(question, unit, _trial(question)) for question in questions]
-    parts = [len(each.sums.all) + len(each.picks) for each in asked]
+def _shares(questions: Sequence[Query], unit: Unit) -> list[Fraction]:
+    """Return for each query its number of statistics and picks, as a share of all."""
+    trials = [measurement(question, unit, _trial(question)) for question in questions]
+    parts = [len(trial.sums.all) + len(trial.picks) for trial in trials]
     return [Fraction(part, sum(parts)) for part in parts]
 
 
-def _trial(question: Question) -> QueryTerms:
+def _trial(question: Query) -> QueryTerms:
     return QueryTerms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
 
 
-def _pure(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    unknown = sum(not question.public_keys for question in questions)
-    if unknown and not terms.delta:
-        raise InvalidParameter("some groups are not known before rows are read, which needs a delta: give one.")
-    made = [
-        measurement(
-            question,
-            unit,
-            QueryTerms(
-                epsilon=(terms.epsilon or Fraction(0)) * share,
-                delta=Fraction(0) if question.public_keys else terms.delta / unknown,
-            ),
-        )
-        for question, share in zip(questions, shares, strict=True)
+def _pure(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+    if not terms.delta and not all(question.public_keys for question in questions):
+        raise InvalidParameter("groups without declared values need a threshold, and that a delta: give one.")
+    epsilon = terms.epsilon or Fraction(0)
+    paid = [
+        QueryTerms(epsilon=epsilon * share, delta=delta) for share, delta in _deltas(questions, shares, terms.delta)
     ]
-    return Batch(tuple(made), unit, sum((each.noise_choice.delta for each in made), Fraction(0)), terms)
+    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    return Batch(made, unit, sum((measured.noise_choice.delta for measured in made), Fraction(0)), terms)
 
 
-def _concentrated(questions: Sequence[Question], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    unknown = sum(not question.public_keys for question in questions)
-    hidden = terms.delta / 2 if unknown else Fraction(0)
+def _concentrated(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+    hidden = Fraction(0) if all(question.public_keys for question in questions) else terms.delta / 2
     rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
-    made = [
-        measurement(
-            question, unit, QueryTerms(rho=rho * share, delta=Fraction(0) if question.public_keys else hidden / unknown)
-        )
-        for question, share in zip(questions, shares, strict=True)
-    ]
-    return Batch(tuple(made), unit, terms.delta, terms)
+    paid = [QueryTerms(rho=rho * share, delta=delta) for share, delta in _deltas(questions, shares, hidden)]
+    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    return Batch(made, unit, terms.delta, terms)
+
+
+def _deltas(
+    questions: Sequence[Query], shares: Sequence[Fraction], delta: Fraction
+) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yield the share of each query, and its part of a δ that the queries with undeclared groups divide."""
+    unknown = sum(not question.public_keys for question in questions)
+    for question, share in zip(questions, shares, strict=True):
+        yield share, Fraction(0) if question.public_keys else delta / unknown

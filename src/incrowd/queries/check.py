@@ -1,6 +1,6 @@
 """The file of an answer: the columns that were asked for, intervals that run forward, noise that is worth its price.
 
-One check serves single questions and several that were paid for as one.
+One check serves single queries and several that were paid for as one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from incrowd.queries.steps.question import (
     OneGroup,
     OpenGroups,
     PureTogether,
-    Questions,
+    QueryBatch,
     RowSample,
     Understand,
 )
@@ -68,7 +68,7 @@ QUESTION = (
     some(*PICKS),
     one(GiveAnswer),
 )
-"""The order of the steps of one question."""
+"""The order of the steps of one query."""
 TABLE = (
     one(Understand),
     one(BoundContribution),
@@ -76,77 +76,77 @@ TABLE = (
     one(AddUp),
     one(*COUNT_NOISES),
 )
-"""The order of the steps of one table of counts, from which a set of questions is answered."""
+"""The order of the steps of one table of counts, from which a query workload is answered."""
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
-"""The order of the steps of one question of a set."""
+"""The order of the steps of one query of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-STEPS: tuple[type[Step], ...] = (*_STEPS, Questions, AnswerSet, CountGroups, CountBlocks, Combine)
+STEPS: tuple[type[Step], ...] = (*_STEPS, QueryBatch, AnswerSet, CountGroups, CountBlocks, Combine)
 CLAIMS: tuple[type[Claim], ...] = (PurePrivacy, ApproximatePrivacy, Concentrated, PureTogether, ApproximateTogether)
-ORDER = (one(Questions, Understand), some(*_STEPS[1:]), maybe(Combine))
+ORDER = (one(QueryBatch, Understand), some(*_STEPS[1:]), maybe(Combine))
 _FEW = 4
 
 
 def contradiction(statement: Statement) -> Problem | None:
-    """Return that the steps of a question are out of order, that noise is worth more than it says, or other columns."""
+    """Return that the steps of a query are out of order, that noise is worth more than it says, or other columns."""
     questions = questions_of(statement.steps)
     sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
     alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
-    places = [place for each in sets for place in each.places]
+    places = [place for group in sets for place in group.places]
     apart = len(set(places)) == len(places) and max(places, default=-1) < len(places) + len(alone)
     whole = apart and len(sets) + len(alone) == len(questions)
     if not whole or not all(in_order(steps, QUESTION) for steps in alone):
         return Problem("the steps are not those of an answer, in their order")
     problems = (_low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps) for steps in alone)
-    problem = next((each for each in (*map(_strange_set, sets), *problems) if each is not None), None)
+    problem = next((problem_ for problem_ in (*map(_strange_set, sets), *problems) if problem_ is not None), None)
     if problem is not None:
         return problem
-    told = statement.released
+    released = statement.released
     for columns in _answered(statement):
-        told = _without(columns, told)
-    return Problem("the columns are not those that were answered") if told else None
+        released = _without(columns, released)
+    return Problem("the columns are not those that were answered") if released else None
 
 
 def _answered(statement: Statement) -> list[tuple[str, ...]]:
     """Return the columns of each answer, without their intervals."""
     made = [step.columns for step in statement.steps if isinstance(step, Combine)]
-    asked = each_question(questions_of(statement.steps))
-    return made or [step.columns for steps in asked for step in steps if isinstance(step, GiveAnswer)]
+    questions = each_question(questions_of(statement.steps))
+    return made or [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
 
 
-def _strange_set(each: AnswerSet) -> Problem | None:
-    """Return that a set of questions is not answered from tables of counts, or about other tables, or None."""
-    counted = each.parts
-    if not all(in_order(steps, FREE) for steps in each.questions) or not all(
+def _strange_set(answer_set: AnswerSet) -> Problem | None:
+    """Return that a query workload is not answered from tables of counts, or about other tables, or None."""
+    counted = answer_set.parts
+    if not all(in_order(steps, FREE) for steps in answer_set.questions) or not all(
         in_order(steps, TABLE) for steps in counted
     ):
         return Problem("the steps are not those of a set of questions, in their order")
-    read = {step.tables for step in each.held if isinstance(step, Understand)}
-    rows = {step.rows for step in each.held if isinstance(step, BoundContribution)}
+    read = {step.tables for step in answer_set.held if isinstance(step, Understand)}
+    rows = {step.rows for step in answer_set.held if isinstance(step, BoundContribution)}
     blocks = [step for steps in counted for step in steps if isinstance(step, CountBlocks)]
     domains = {(step.cells, step.atoms) for step in blocks}
-    known = all(place < len(each.questions) for step in blocks for place in step.questions or ())
-    if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not known:
+    listed = all(place < len(answer_set.questions) for step in blocks for place in step.questions or ())
+    if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not listed:
         return Problem("the tables of a set of questions are not about the same rows")
     if 0 < len(blocks) < len(counted):
         return Problem("some tables count blocks and some do not")
-    return _strange_blocks(each, blocks) if blocks else None
+    return _strange_blocks(answer_set, blocks) if blocks else None
 
 
-def _strange_blocks(each: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
-    """Return that blocks are not those of the questions that they name, or do not tell what is asked, or None."""
-    groups = [step.groups for steps in each.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
+def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
+    """Return that blocks are not those of the queries that they name, or do not tell what is asked, or None."""
+    groups = [step.groups for steps in answer_set.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
     named = {place for step in blocks for place in step.questions or ()}
     if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
         return Problem("there are other blocks than the questions of a set have groups")
-    told = len(named) == len(groups) or any(step.size == 1 for step in blocks)
-    return None if told else Problem("the blocks of a set of questions do not tell what is asked")
+    complete = len(named) == len(groups) or any(step.size == 1 for step in blocks)
+    return None if complete else Problem("the blocks of a set of questions do not tell what is asked")
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
     """Read the files, one for each answer: their columns and their intervals."""
     tables = [part.table for part in reopen(statement, files).parts]
-    known = "they are those that were asked for, and their intervals"
-    yield CheckOutcome("columns in the file", _columns(statement, tables), known)
+    message = "they are those that were asked for, and their intervals"
+    yield CheckOutcome("columns in the file", _columns(statement, tables), message)
     yield CheckOutcome("intervals in the file", _intervals(tables), "each runs from its lower end to its upper")
 
 
@@ -162,8 +162,8 @@ def reopen(statement: Statement, files: tuple[Path, ...]) -> AnswerFiles:  # noq
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question; one answer may be made of several."""
-    if not isinstance(steps[0], Questions) or any(not isinstance(step, Combine) for step in steps[1:]):
+    """Return the steps of each query; one answer may be made of several."""
+    if not isinstance(steps[0], QueryBatch) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
     return steps[0].questions
 
@@ -172,10 +172,10 @@ def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
     """Return that somebody alone in up to all of a unit's groups reaches the threshold in some too often, or None."""
     kinds = (BoundContribution, AddUp, NoiseOnSums, GroupThreshold)
     match [step for step in steps if isinstance(step, kinds)]:
-        case [BoundContribution() as reach, AddUp() as sums, NoiseOnSums() as noise, GroupThreshold() as shown]:
-            alone = 1 if sums.statistics[shown.on].of is Of.PEOPLE else reach.rows
-            beyond = shown.least - alone
-            if beyond < 1 or chance_of(noise, shown.on, beyond) * reach.groups > float(shown.delta) * TOLERANCE:
+        case [BoundContribution() as reach, AddUp() as sums, NoiseOnSums() as noise, GroupThreshold() as threshold]:
+            alone = 1 if sums.statistics[threshold.on].of is Of.PEOPLE else reach.rows
+            beyond = threshold.least - alone
+            if beyond < 1 or chance_of(noise, threshold.on, beyond) * reach.groups > float(threshold.delta) * TOLERANCE:
                 return Problem("the threshold is too low for its delta")
     return None
 
@@ -222,29 +222,25 @@ def _score(pick: PrivatePick, table: tuple[int, ...]) -> Fraction:
         return Fraction(at)
     if pick.score is None:
         return -abs(below * (part.denominator - part.numerator) - above * Fraction(part.numerator))
-    fewest, most, wanted = below, below + at, part * sum(table)
+    fewest, most, aim = below, below + at, part * sum(table)
     if part in (0, 1):
-        fewest, most, wanted = (
-            (below + 1 if part == 0 else above + 1),
-            (below if part == 0 else above) + at,
-            Fraction(2),
-        )
-    return -part.denominator * max(Fraction(0), fewest - wanted, wanted - most)
+        fewest, most, aim = ((below + 1 if part == 0 else above + 1), (below if part == 0 else above) + at, Fraction(2))
+    return -part.denominator * max(Fraction(0), fewest - aim, aim - most)
 
 
-def _without(columns: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+def _without(columns: tuple[str, ...], released: tuple[str, ...]) -> tuple[str, ...]:
     """Return the released names behind these columns and the ends of their intervals; a strange name stays."""
     for name in columns:
-        if told[:1] != (name,):
+        if released[:1] != (name,):
             return ("",)
-        told = told[3:] if told[1:3] == (f"{name}_low", f"{name}_high") else told[1:]
-    return told
+        released = released[3:] if released[1:3] == (f"{name}_low", f"{name}_high") else released[1:]
+    return released
 
 
 def _columns(statement: Statement, tables: Sequence[pa.Table]) -> Problem | None:
-    answered, found = _answered(statement), [tuple(table.column_names) for table in tables]
-    alike = len(answered) == len(found) and not any(map(_without, answered, found))
-    if not alike or tuple(name for names in found for name in names) != statement.released:
+    answered, in_files = _answered(statement), [tuple(table.column_names) for table in tables]
+    alike = len(answered) == len(in_files) and not any(map(_without, answered, in_files))
+    if not alike or tuple(name for names in in_files for name in names) != statement.released:
         return Problem("the columns are not those that the certificate says are released")
     return None
 
@@ -255,7 +251,7 @@ def _intervals(tables: Sequence[pa.Table]) -> Problem | None:
             ends = [f"{name}_low", f"{name}_high"]
             if not set(ends) <= set(table.column_names):
                 continue
-            low, high = (pc.cast(table[each], pa.float64()) for each in ends)
+            low, high = (pc.cast(table[end], pa.float64()) for end in ends)
             if not pc.all(pc.fill_null(pc.less_equal(low, high), True), min_count=0).as_py():
                 return Problem(f"an interval of {name!r} ends before it begins")
     return None

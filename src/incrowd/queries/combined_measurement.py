@@ -18,29 +18,15 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
+from incrowd.queries import operations as ops
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables, check_names
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.measurement import NAME, Measurement, QuestionPlan, measurement, price_of
+from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
 from incrowd.queries.measuring.columns import CHOSEN, COMPUTED, SEVERAL, Expected, Noisy, check_worked, worked_columns
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Keep,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    Sort,
-    StackedSheet,
-    Take,
-    WindowColumn,
-    WorkedSheet,
-    column_name,
-)
-from incrowd.queries.question import Combination, Interpreted, QueryTerms, Question
-from incrowd.queries.steps.question import Combine, Questions
+from incrowd.queries.question import Combination, Interpreted, Query, QueryTerms
+from incrowd.queries.steps.question import Combine, QueryBatch
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -48,7 +34,7 @@ if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables
 
 NoisyAnswer = Callable[[int], Answer]
-"""An answer with intervals of which so many hold together."""
+"""An answer with intervals of which so many hold simultaneously."""
 MET = (
     "rows of several answers met by noisy numbers: intervals hold in 95 of 100 groups of the whole answers, in fewer "
     "of those that met"
@@ -59,15 +45,12 @@ _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
 def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
-    """Return how a question is answered on these terms, alone or as a combination of several; no row is read."""
-    check_names(each.name for each in (question.outputs if isinstance(question, Question) else question.sheet.columns))
-    if isinstance(question, Question):
+    """Return how a query is answered on these terms, alone or as a combination of several; no row is read."""
+    check_names(column.name for column in (question.outputs if isinstance(question, Query) else question.sheet.columns))
+    if isinstance(question, Query):
         return measurement(question, unit, terms)
     if terms.epsilon is None or terms.rate is not None:
-        raise InvalidParameter(
-            "this question is made of several answers, which are paid for by one epsilon for all: give epsilon, and no "
-            "rate, or ask for each of them alone."
-        )
+        raise InvalidParameter("a query that combines answers has one epsilon for all: give epsilon, and no rate.")
     check_sheet(question.sheet)
     return CombinedMeasurement(question, batch(question.parts, unit, terms), terms)
 
@@ -86,17 +69,17 @@ class CombinedMeasurement:
         return self.parts.measurements
 
     @cached_property
-    def plan(self) -> QuestionPlan:
+    def plan(self) -> QueryPlan:
         """What will be done and what the answer guarantees, folded from the steps of all parts."""
-        combine = Combine(self.question.text, tuple(each.name for each in self.question.sheet.columns))
-        steps = (Questions(tuple(each.steps for each in self.measurements)), combine)
+        combine = Combine(self.question.text, tuple(column.name for column in self.question.sheet.columns))
+        steps = (QueryBatch(tuple(measured.steps for measured in self.measurements)), combine)
         guarantee = fold(steps, self.parts.unit, self.parts.delta)
-        return QuestionPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
+        return QueryPlan(NAME, steps, guarantee, price_of(guarantee, self.terms), self.draw)
 
     @property
     def statistics(self) -> tuple[exp.Query, ...]:
         """The queries whose results all parts need."""
-        return tuple(query for each in self.measurements for query in each.statistics)
+        return tuple(query for measured in self.measurements for query in measured.statistics)
 
     def draw(self, rows: QueryTables, coins: Coins) -> AnswerTables:
         """Collect the statistics of all parts from one state of the tables, and make one answer of theirs."""
@@ -105,7 +88,10 @@ class CombinedMeasurement:
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the answer that is made of those to what the engine collected for `statistics`."""
         tables = iter(collected)
-        answers = [each.noisy_answer(tuple(next(tables) for _ in each.statistics), coins) for each in self.measurements]
+        answers = [
+            measured.noisy_answer(tuple(next(tables) for _ in measured.statistics), coins)
+            for measured in self.measurements
+        ]
         return combined_answer(self.question, answers)
 
     @cached_property
@@ -123,30 +109,32 @@ class CombinedMeasurement:
             return
         measured = self.measurements[part]
         output = measured.question.outputs[place].name
-        yield from (replace(each, output=name) for each in measured.expected if each.output == output)
+        yield from (
+            replace(expectation, output=name) for expectation in measured.expected if expectation.output == output
+        )
 
 
 Measured = Measurement | CombinedMeasurement
-"""How a question is answered, alone or made of several."""
+"""How a query is answered, alone or made of several."""
 
 
-def _origins(sheet: Sheet, at: int) -> Iterator[tuple[int | None, int]]:
+def _origins(sheet: ops.Sheet, at: int) -> Iterator[tuple[int | None, int]]:
     """Yield the parts and places of the columns that a column shows as they are, None for what is computed."""
     match sheet:
-        case PartSheet(part=part):
+        case ops.PartSheet(part=part):
             yield part, at
-        case RowSheet():
+        case ops.RowSheet():
             return
-        case StackedSheet(sheets=sheets):
-            for each in sheets:
-                yield from _origins(each, at)
-        case JoinedSheet(left=left, right=right):
+        case ops.StackedSheet(sheets=sheets):
+            for sheet_ in sheets:
+                yield from _origins(sheet_, at)
+        case ops.JoinedSheet(left=left, right=right):
             width = len(left.columns)
             yield from _origins(left, at) if at < width else _origins(right, at - width)
-        case WorkedSheet(source=source, operations=operations, outputs=outputs):
-            names = {column_name(place): place for place in range(len(source.columns))}
+        case ops.WorkedSheet(source=source, operations=operations, outputs=outputs):
+            names = {ops.column_name(place): place for place in range(len(source.columns))}
             output = outputs[at]
-            gathered = any(isinstance(each, Gather) for each in operations)
+            gathered = any(isinstance(operation, ops.Gather) for operation in operations)
             bare = output.expression.name if len(output.names) == 1 and output.expression.key == "column" else None
             if bare in names and not gathered:
                 yield from _origins(source, names[bare])
@@ -163,22 +151,22 @@ def combined_answer(combination: Combination, answers: Sequence[NoisyAnswer]) ->
     return Answer(columns, " ".join(combination.caps), undeclared)
 
 
-def check_sheet(sheet: Sheet) -> None:
+def check_sheet(sheet: ops.Sheet) -> None:
     """Refuse, before a row is read, what could not be computed from answers."""
     match sheet:
-        case StackedSheet(sheets=sheets):
-            for each in sheets:
-                check_sheet(each)
-        case JoinedSheet(left=left, right=right):
+        case ops.StackedSheet(sheets=sheets):
+            for sheet_ in sheets:
+                check_sheet(sheet_)
+        case ops.JoinedSheet(left=left, right=right):
             check_sheet(left)
             check_sheet(right)
-        case WorkedSheet(source=source, operations=operations, outputs=outputs):
+        case ops.WorkedSheet(source=source, operations=operations, outputs=outputs):
             check_sheet(source)
-            check_worked(operations, outputs, frozenset(map(column_name, range(len(source.columns)))))
+            check_worked(operations, outputs, frozenset(map(ops.column_name, range(len(source.columns)))))
 
 
 Parts = frozenset[int]
-"""Some of the questions, by their places: those whose noise is in a column, or decided which rows are there."""
+"""Some of the queries, by their places: those whose noise is in a column, or decided which rows are there."""
 
 
 @dataclass(frozen=True)
@@ -206,33 +194,33 @@ class _Contents:
     choosing: tuple[bool, ...]
     cached: dict[tuple[int, int], _Content] = field(default_factory=dict)
 
-    def of(self, sheet: Sheet, together: int) -> _Content:
-        """Return the content of a sheet, with intervals of which so many hold together; values hang on none."""
+    def of(self, sheet: ops.Sheet, together: int) -> _Content:
+        """Return the content of a sheet, with intervals of which so many hold simultaneously; values depend on none."""
         key = (id(sheet), together)
         if key not in self.cached:
             content = self._made(sheet, together)
             if together > 1:
                 plain = zip(content.columns, self.of(sheet, 1).columns, strict=True)
-                content = replace(content, columns=tuple(replace(wide, values=each.values) for wide, each in plain))
+                content = replace(content, columns=tuple(replace(wide, values=column.values) for wide, column in plain))
             self.cached[key] = content
         return self.cached[key]
 
-    def _made(self, sheet: Sheet, together: int) -> _Content:
+    def _made(self, sheet: ops.Sheet, together: int) -> _Content:
         match sheet:
-            case PartSheet(part=part):
+            case ops.PartSheet(part=part):
                 return _answered(self.answers[part](together), part, chosen=self.choosing[part])
-            case RowSheet():
+            case ops.RowSheet():
                 return _Content((), np.zeros(1, np.bool_), (), Parts())
-            case StackedSheet(sheets=sheets):
-                return _stacked(sheet, [self.of(each, together) for each in sheets])
-            case JoinedSheet(left=left, right=right):
+            case ops.StackedSheet(sheets=sheets):
+                return _stacked(sheet, [self.of(sheet_, together) for sheet_ in sheets])
+            case ops.JoinedSheet(left=left, right=right):
                 return _joined(sheet, self.of(left, together), self.of(right, together))
         return self._worked(sheet, together)
 
-    def _worked(self, sheet: WorkedSheet, together: int) -> _Content:
+    def _worked(self, sheet: ops.WorkedSheet, together: int) -> _Content:
         """Return what a SELECT makes of a sheet; what it computes from several numbers has an interval of them all."""
         source = self.of(sheet.source, together)
-        columns = {column_name(at): each for at, each in enumerate(source.columns)}
+        columns = {ops.column_name(at): column for at, column in enumerate(source.columns)}
 
         def bounds(names: frozenset[str]) -> dict[str, Interval]:
             number = held_together(together, len(names))
@@ -241,9 +229,9 @@ class _Contents:
             wide = self.of(sheet.source, number).columns
             wide_columns = {name: wide[at] for at, name in enumerate(columns) if name in names}
             return {
-                name: Interval(_numbers(each.low), _numbers(each.high))
-                for name, each in wide_columns.items()
-                if each.low is not None and each.high is not None
+                name: Interval(_numbers(column.low), _numbers(column.high))
+                for name, column in wide_columns.items()
+                if column.low is not None and column.high is not None
             }
 
         made, places = worked_columns(sheet.operations, sheet.outputs, Noisy(columns, source.length, bounds))
@@ -251,24 +239,24 @@ class _Contents:
         after, chosen = _traced(sheet.operations, noise, source.chosen)
         own = tuple(_of(output.expression, after) for output in sheet.outputs)
         answer_columns = []
-        for each, output, parts in zip(made, sheet.outputs, own, strict=True):
+        for worked, output, parts in zip(made, sheet.outputs, own, strict=True):
             read = " ".join(columns[name].note for name in output.names & columns.keys())
-            column = each if each.low is None else _noted(each, *(note for note in (CHOSEN, MET) if note in read))
-            several = parts and each.low is None and not each.note and not output.names <= columns.keys()
+            column = worked if worked.low is None else _noted(worked, *(note for note in (CHOSEN, MET) if note in read))
+            several = parts and worked.low is None and not worked.note and not output.names <= columns.keys()
             answer_columns.append(_noted(column, SEVERAL) if several else _met(column, parts & chosen))
         length = len(answer_columns[0].values) if answer_columns else 0
         undeclared = np.zeros(length, np.bool_) if places is None else source.undeclared[list(places)]
         return _Content(tuple(answer_columns), undeclared, own, chosen)
 
 
-def _choosing(question: Question) -> bool:
+def _choosing(question: Query) -> bool:
     """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
-    noise = {each.name: Parts({0}) for each in question.aggregates}
-    noise = {each.name: _of(each.expression, noise) for each in question.outputs} | noise  # ORDER BY knows both
+    noise = {aggregate.name: Parts({0}) for aggregate in question.aggregates}
+    noise = {output.name: _of(output.expression, noise) for output in question.outputs} | noise  # ORDER BY knows both
     operations = question.operations or (
-        *(() if question.having is None else (Keep(question.having),)),
-        Sort(question.order),
-        *(() if question.limit is None and not question.offset else (Take(question.limit, question.offset),)),
+        *(() if question.having is None else (ops.Keep(question.having),)),
+        ops.Sort(question.order),
+        *(() if question.limit is None and not question.offset else (ops.Take(question.limit, question.offset),)),
     )
     return bool(_traced(operations, noise, Parts())[1])
 
@@ -279,29 +267,29 @@ def _of(tree: exp.Expr, noise: Mapping[str, Parts]) -> Parts:
 
 
 def _traced(
-    operations: Sequence[Operation], noise: Mapping[str, Parts], chosen: Parts
+    operations: Sequence[ops.Operation], noise: Mapping[str, Parts], chosen: Parts
 ) -> tuple[Mapping[str, Parts], Parts]:
     """Return whose noise is in each name after operations, and by whose noise the rows that are left were chosen."""
     order = Parts()
-    for each in operations:
-        read = Parts().union(*(_of(tree, noise) for tree in each.trees))
-        match each:
-            case Keep():
+    for operation in operations:
+        read = Parts().union(*(_of(tree, noise) for tree in operation.trees))
+        match operation:
+            case ops.Keep():
                 chosen |= read
-            case Sort():
+            case ops.Sort():
                 order = read
-            case Take():
+            case ops.Take():
                 chosen |= order
-            case WindowColumn(name=name):
+            case ops.WindowColumn(name=name):
                 noise = {**noise, name: read | chosen}
-            case Gather(keys=keys, totals=totals):
+            case ops.Gather(keys=keys, totals=totals):
                 by = {key.name: _of(key.expression, noise) for key in keys}
                 noise = by | {total.name: read | chosen for total in totals}
     return noise, chosen
 
 
 def held_together(together: int, names: int) -> int | None:
-    """Return how many intervals hold together where each of so many is of several numbers; None where it is too many.
+    """Return how many intervals hold simultaneously where each is of several numbers; None where they are too many.
 
     Below an answer of answers it is the next power of two, so that few different numbers occur however deep it is.
     """
@@ -328,11 +316,11 @@ def _numbers(ends: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _answered(answer: Answer, part: int, *, chosen: bool) -> _Content:
     undeclared = np.zeros(answer.table.num_rows, np.bool_)
     undeclared[list(answer.undeclared)] = True
-    noise = tuple(Parts({part} if each.low is not None or each.note else ()) for each in answer.columns)
+    noise = tuple(Parts({part} if column.low is not None or column.note else ()) for column in answer.columns)
     return _Content(answer.columns, undeclared, noise, Parts({part} if chosen else ()))
 
 
-def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
+def _stacked(sheet: ops.StackedSheet, contents: list[_Content]) -> _Content:
     columns = []
     for at, column in enumerate(sheet.columns):
         parts = [content.columns[at] for content in contents]
@@ -340,7 +328,7 @@ def _stacked(sheet: StackedSheet, contents: list[_Content]) -> _Content:
         note = "; ".join(dict.fromkeys(part.note for part in parts if part.note))
         columns.append(AnswerColumn(column.name, _below([part.values for part in parts], column.type), low, high, note))
     undeclared = np.concatenate([content.undeclared for content in contents])
-    noise = tuple(Parts().union(*each) for each in zip(*(content.noise for content in contents), strict=True))
+    noise = tuple(Parts().union(*sources) for sources in zip(*(content.noise for content in contents), strict=True))
     return _Content(tuple(columns), undeclared, noise, Parts().union(*(content.chosen for content in contents)))
 
 
@@ -360,13 +348,13 @@ def _ends(parts: list[AnswerColumn], ends: list[pa.Array | None]) -> pa.Array | 
     """Return the ends of intervals below each other, None where there is none; nothing if there are none at all."""
     if all(end is None for end in ends):
         return None
-    each = [
+    lists = [
         [None] * len(part.values) if end is None else end.to_pylist() for part, end in zip(parts, ends, strict=True)
     ]
-    return pa.array([end for part in each for end in part], pa.float64())
+    return pa.array([end for part in lists for end in part], pa.float64())
 
 
-def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
+def _joined(sheet: ops.JoinedSheet, left: _Content, right: _Content) -> _Content:
     """Return rows beside each other that are equal where they must be; what is missing equals nothing."""
     places: dict[tuple[object, ...], list[int]] = {}
     for at, key in enumerate(_keys(right, [there for _, there in sheet.on])):
@@ -379,10 +367,10 @@ def _joined(sheet: JoinedSheet, left: _Content, right: _Content) -> _Content:
     here, there = pa.array([one for one, _ in pairs], pa.int64()), pa.array([other for _, other in pairs], pa.int64())
     met = right.chosen.union(*(left.noise[one] | right.noise[other] for one, other in sheet.on))
     chosen = left.chosen | (Parts() if sheet.padded else met)
-    beside = tuple(each | met if sheet.padded and sheet.on else each for each in right.noise)
+    beside = tuple(noise | met if sheet.padded and sheet.on else noise for noise in right.noise)
     columns = (
-        *(_met(_at(each, here), of & chosen) for each, of in zip(left.columns, left.noise, strict=True)),
-        *(_met(_at(each, there), of & (chosen | met)) for each, of in zip(right.columns, right.noise, strict=True)),
+        *(_met(_at(column, here), of & chosen) for column, of in zip(left.columns, left.noise, strict=True)),
+        *(_met(_at(column, there), of & (chosen | met)) for column, of in zip(right.columns, right.noise, strict=True)),
     )
     undeclared = [left.undeclared[one] or (other is not None and right.undeclared[other]) for one, other in pairs]
     return _Content(columns, np.array(undeclared, np.bool_), (*left.noise, *beside), chosen)

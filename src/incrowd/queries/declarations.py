@@ -69,12 +69,12 @@ def may_be_declaration(sql: str) -> bool:
     >>> may_be_declaration("show tables"), may_be_declaration("SELECT COUNT(*) FROM births")
     (True, False)
     """
-    told = _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
-    return told or _NO_ROWS.fullmatch(sql) is not None
+    mentions = _INFORMATION in sql.lower() or sql.lstrip()[:4].lower() in ("show", "desc")
+    return mentions or _NO_ROWS.fullmatch(sql) is not None
 
 
 def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | None:
-    """Answer a statement about declarations, or return None where it is a question about rows.
+    """Answer a statement about declarations, or return None where it is a query about rows.
 
     `described` is what a desk tells of its tables.
 
@@ -91,7 +91,7 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
     if not may_be_declaration(sql):
         return None
     if _SHOW.fullmatch(sql):
-        return DeclarationAnswer(("name",), tuple((each["name"],) for each in described["tables"]))
+        return DeclarationAnswer(("name",), tuple((table["name"],) for table in described["tables"]))
     named = _DESCRIBE.fullmatch(sql)
     if named:
         return _described(_table(named, described))
@@ -104,21 +104,25 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
 
 def _table(named: re.Match[str], described: Mapping[str, Any]) -> Mapping[str, Any]:
     name = (named["quoted"] or named["plain"]).lower()
-    found: Mapping[str, Any] | None = next((each for each in described["tables"] if each["name"].lower() == name), None)
-    if found is None:
+    match: Mapping[str, Any] | None = next(
+        (table for table in described["tables"] if table["name"].lower() == name), None
+    )
+    if match is None:
         raise InvalidParameter("there is no such table: SHOW TABLES lists those that may be asked about.")
-    return found
+    return match
 
 
 def _described(table: Mapping[str, Any]) -> DeclarationAnswer:
-    rows = tuple((each["name"], each["type"], _domain(each)) for each in table["columns"])
+    rows = tuple((column["name"], column["type"], _domain(column)) for column in table["columns"])
     return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
 
 
 def _without_rows(table: Mapping[str, Any]) -> DeclarationAnswer:
     """Return the columns of a table, and none of its rows: whatever these hold, none of them is asked for."""
     columns = table["columns"]
-    return DeclarationAnswer(tuple(each["name"] for each in columns), (), tuple(each["type"] for each in columns))
+    return DeclarationAnswer(
+        tuple(column["name"] for column in columns), (), tuple(column["type"] for column in columns)
+    )
 
 
 def _domain(column: Mapping[str, Any]) -> str:
@@ -139,58 +143,51 @@ def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | Non
 
     tree = read(sql)
     tables = list(tree.find_all(exp.Table))
-    about = [each for each in tables if each.db.lower() == _INFORMATION]
+    about = [table for table in tables if table.db.lower() == _INFORMATION]
     if not about:
         return None
     if len(tables) > 1 or not _is_simple(tree):
-        raise QuestionRefused(
-            "of the information schema one table is asked at a time, by conditions on its columns: "
-            "SELECT column_name FROM information_schema.columns WHERE table_name = 'births'."
-        )
+        raise QuestionRefused("query one table at a time: SELECT column_name FROM information_schema.columns WHERE ….")
     content = {"tables": _tables(described), "columns": _columns(described)}.get(about[0].name.lower())
     if content is None:
         raise QuestionRefused("the information schema has the tables information_schema.tables and .columns here.")
     about[0].set("db", None)
     about[0].set("catalog", None)
     try:
-        found = execute(tree, tables={about[0].name: content})
+        result = execute(tree, tables={about[0].name: content})
     except (SqlglotError, TypeError, KeyError, ValueError):
         raise InvalidParameter("the information schema has no such column, or it cannot be asked like that.") from None
-    return DeclarationAnswer(tuple(found.columns), tuple(tuple(row) for row in found.rows))
+    return DeclarationAnswer(tuple(result.columns), tuple(tuple(row) for row in result.rows))
 
 
 def _is_simple(tree: exp.Select) -> bool:
-    nodes = [type(each).__name__ for each in tree.walk()]
+    nodes = [type(node).__name__ for node in tree.walk()]
     return len(nodes) <= _MOST_NODES and set(nodes) <= set(_SIMPLE)
 
 
 def _tables(described: Mapping[str, Any]) -> list[dict[str, Any]]:
     kinds = {True: "BASE TABLE", False: "PRIVATE TABLE"}
-    return [
-        {
-            "table_catalog": "incrowd",
-            "table_schema": SCHEMA,
-            "table_name": each["name"],
-            "table_type": kinds[bool(each.get("public"))],
-        }
-        for each in described["tables"]
-    ]
+    names = ("table_catalog", "table_schema", "table_name", "table_type")
+    rows = (("incrowd", SCHEMA, table["name"], kinds[bool(table.get("public"))]) for table in described["tables"])
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _columns(described: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "table_catalog": "incrowd",
-            "table_schema": SCHEMA,
-            "table_name": table["name"],
-            "column_name": column["name"],
-            "ordinal_position": place,
-            "is_nullable": "YES",
-            "data_type": _TYPES.get(column["type"], "VARCHAR"),
-        }
+    names = (
+        "table_catalog",
+        "table_schema",
+        "table_name",
+        "column_name",
+        "ordinal_position",
+        "is_nullable",
+        "data_type",
+    )
+    rows = (
+        ("incrowd", SCHEMA, table["name"], column["name"], place, "YES", _TYPES.get(column["type"], "VARCHAR"))
         for table in described["tables"]
         for place, column in enumerate(table["columns"], 1)
-    ]
+    )
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _whole(values: Sequence[Any]) -> bool:

@@ -1,8 +1,7 @@
-"""Measurement: how a question is answered, and what that costs; all but the answer is known with the data unplugged."""
+"""Measurement: how a query is answered, and what that costs; all but the answer is known with the data unplugged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -34,38 +33,32 @@ from incrowd.errors import (
 )
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn, AnswerTables
-from incrowd.queries.measuring.columns import TOTALED, Expected, Noisy, check_outputs, expected_of, present_answer
+from incrowd.queries.measuring.columns import (
+    TOTALED,
+    Expected,
+    Noisy,
+    check_outputs,
+    expected_of,
+    key_columns,
+    present_answer,
+)
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.groups import ARROW, AnswerGroups, Names, collect_groups, names_in, public_groups
-from incrowd.queries.measuring.intervals import MISS, Interval
+from incrowd.queries.measuring.groups import (
+    AnswerGroups,
+    GroupTotals,
+    Names,
+    collect_groups,
+    names_in,
+    public_groups,
+    total_groups,
+)
+from incrowd.queries.measuring.intervals import MISS, Interval, ShownGroup
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
-from incrowd.queries.measuring.selection import ShownGroup
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
-from incrowd.queries.measuring.totals import GroupTotals, total_groups
-from incrowd.queries.question import AggregateKind, QueryTerms, Question
-from incrowd.queries.steps.noise import (
-    AddUp,
-    ConcentratedPick,
-    CubeNoise,
-    GaussianNoise,
-    GroupThreshold,
-    LaplaceNoise,
-    NumberInGroup,
-    PickScore,
-    PrivatePick,
-    SharedGaussianNoise,
-)
-from incrowd.queries.steps.question import (
-    BoundContribution,
-    GiveAnswer,
-    GroupRows,
-    ListedGroups,
-    OneGroup,
-    OpenGroups,
-    RowSample,
-    Understand,
-)
+from incrowd.queries.question import AggregateKind, Query, QueryTerms
+from incrowd.queries.steps import noise as noise_steps
+from incrowd.queries.steps import question as query_steps
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows
@@ -73,12 +66,12 @@ if TYPE_CHECKING:
 
 NAME = "question"
 _ABOUT_QUESTIONS = (Refused, InvalidParameter, MixedUnits, UnknownColumn)
-"""Errors whose words whoever asks may read, because they are about the question; after the charge none of them is."""
+"""Errors whose words whoever asks may read, because they are about the query; after the charge none of them is."""
 
 
 @dataclass(frozen=True)
-class QuestionPlan(Plan):
-    """How one question is answered, or several that are paid for as one."""
+class QueryPlan(Plan):
+    """How one query is answered, or several that are paid for as one."""
 
     @property
     def verb(self) -> str:
@@ -86,7 +79,7 @@ class QuestionPlan(Plan):
         return "answered"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return how an error after the charge is told: none is about the question any more."""
+        """Return how an error after the charge is told: none is about the query any more."""
         return QuestionFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
@@ -95,29 +88,25 @@ class QuestionPlan(Plan):
         return {name: self.guarantee if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
-def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measurement:
-    """Return how a question is answered on these terms, or refuse it; no row is read.
+def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
+    """Return how a query is answered on these terms, or refuse it; no row is read.
 
-    With a rate, the statistics must be collected from a secret Poisson sample of the one table that the question reads.
+    With a rate, the statistics must be collected from a secret Poisson sample of the one table that the query reads.
 
     >>> from fractions import Fraction
     >>> from sqlglot import parse_one
     >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
-    >>> question = Question("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> question = Query("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
     >>> measurement(question, Unit(), QueryTerms(epsilon=1)).expected[0].half_width
     3.0
     """
     check_outputs(question)
     if terms.rate is not None and len(question.tables) != 1:
-        raise InvalidParameter(
-            "a secret sample is drawn of one table, and this question reads more. Leave the rate out."
-        )
-    if terms.rate is not None and any(each.kind is AggregateKind.DISTINCT for each in question.aggregates):
-        raise InvalidParameter(
-            "how many values differ in all rows does not follow from a sample of them. Leave the rate out."
-        )
+        raise InvalidParameter("a secret sample needs a query of one table: leave the rate out.")
+    if terms.rate is not None and any(aggregate.kind is AggregateKind.DISTINCT for aggregate in question.aggregates):
+        raise InvalidParameter("COUNT(DISTINCT x) does not follow from a sample: leave the rate out.")
     made = Measurement(question, unit, terms)
     _ = made.picks
     return made
@@ -125,9 +114,9 @@ def measurement(question: Question, unit: Unit, terms: QueryTerms) -> Measuremen
 
 @dataclass(frozen=True)
 class Measurement:
-    """A question on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
+    """A query on terms: its guarantee, the queries an engine runs for it, its expected errors, and its answer."""
 
-    question: Question
+    question: Query
     unit: Unit
     terms: QueryTerms
 
@@ -139,18 +128,20 @@ class Measurement:
     @cached_property
     def noise_choice(self) -> NoiseChoice:
         """The noise, and what it costs."""
-        picks = [each for each in self.question.aggregates if is_pick(each)]
-        asked = Workload(self.sums, len(picks), self.question.contribution, self.unit)
-        plain = tuple(each for each in self.question.aggregates if not is_pick(each))
-        return choose_noise(asked, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
+        picks = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
+        workload = Workload(self.sums, len(picks), self.question.contribution, self.unit)
+        plain = tuple(aggregate for aggregate in self.question.aggregates if not is_pick(aggregate))
+        return choose_noise(workload, self.terms, lambda law, error: Reading(self.sums, law).meets(plain, error))
 
     @cached_property
     def picks(self) -> tuple[Pick, ...]:
         """What is picked in each group."""
-        each, rows = self.noise_choice.pick, self.question.contribution.rows
-        wanted = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
-        groups = len(public_groups(self.question)) if wanted and self.question.public_keys else None
-        return tuple(pick_of(aggregate, self.unit, groups, each, rows) for aggregate in wanted if each is not None)
+        epsilon, rows = self.noise_choice.pick, self.question.contribution.rows
+        aggregates = [aggregate for aggregate in self.question.aggregates if is_pick(aggregate)]
+        groups = len(public_groups(self.question)) if aggregates and self.question.public_keys else None
+        return tuple(
+            pick_of(aggregate, self.unit, groups, epsilon, rows) for aggregate in aggregates if epsilon is not None
+        )
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -158,13 +149,11 @@ class Measurement:
         return question_steps(self.question, self.terms, self.sums, self.noise_choice, self.picks)
 
     @cached_property
-    def plan(self) -> QuestionPlan:
+    def plan(self) -> QueryPlan:
         """What will be done and what that guarantees, folded from the steps; only `draw` needs rows."""
         guarantee = fold(self.steps, self.unit, self.noise_choice.delta)
         paid_in_rho = self.terms.rho is not None and not guarantee.delta
-        return QuestionPlan(
-            NAME, self.steps, guarantee, {} if paid_in_rho else price_of(guarantee, self.terms), self.draw
-        )
+        return QueryPlan(NAME, self.steps, guarantee, {} if paid_in_rho else price_of(guarantee, self.terms), self.draw)
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -187,7 +176,7 @@ class Measurement:
     def expected(self) -> tuple[Expected, ...]:
         """How exact each column of the answer will be."""
         return expected_of(
-            self.question, self._reading(1), {each.aggregate.name: self._note(each) for each in self.picks}
+            self.question, self._reading(1), {pick.aggregate.name: self._note(pick) for pick in self.picks}
         )
 
     def _note(self, pick: Pick) -> str:
@@ -195,17 +184,17 @@ class Measurement:
         return pick.note if self.terms.rate is None else f"{pick.note}; rows are counted in the secret sample"
 
     def draw(self, rows: Rows, coins: Coins) -> AnswerTables:
-        """Collect the statistics, all of them from one secret sample if one is asked for, and answer the question."""
+        """Collect the statistics, all of them from one secret sample if one is asked for, and answer the query."""
         rate = self.terms.rate
-        drawn = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
-        return AnswerTables((self.answer(rows.collect_together(self.statistics, drawn), coins),))
+        sample = None if rate is None else SampledTable(self.question.tables[0], coins.sample(rate))
+        return AnswerTables((self.answer(rows.collect_together(self.statistics, sample), coins),))
 
     def answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Answer:
         """Return the noisy answer to what the engine collected for `statistics`."""
         return self.noisy_answer(collected, coins)(1)
 
     def noisy_answer(self, collected: tuple[pa.Table, ...], coins: Coins) -> Callable[[int], Answer]:
-        """Return the noisy answer, with intervals of which so many hold together; the noise is drawn once."""
+        """Return the noisy answer, with intervals of which so many hold simultaneously; the noise is drawn once."""
         tables = list(collected)
         listed = None if self.question.listed is None else names_in(self.question, tables.pop())
         groups = self._groups(tables)
@@ -213,14 +202,14 @@ class Measurement:
         if self.noise_choice.noise is not None:
             noisy = self.noise_choice.noise.release(groups.vectors, coins)
             if self.noise_choice.threshold is not None and self.sums.counting is not None:
-                shown = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
-                names, noisy = groups.names_at(shown), noisy[shown]
+                places = np.flatnonzero(noisy[:, self.sums.counting] >= self.noise_choice.threshold.least)
+                names, noisy = groups.names_at(places), noisy[places]
         names, noisy = (names, noisy) if listed is None else _only(frozenset(listed), names, noisy)
         totals = self._totals(names, noisy)
         names, noisy = (names, noisy) if totals is None else (totals.names, totals.vectors)
         for pick, table in zip(self.picks, tables, strict=True):
-            found = pick.picked(self.question, table, names, coins)
-            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, found, note=self._note(pick))
+            values = pick.picked(self.question, table, names, coins)
+            picked[pick.aggregate.name] = AnswerColumn(pick.aggregate.name, values, note=self._note(pick))
         several = np.zeros(len(names), dtype=np.bool_) if totals is None else totals.several
 
         def presented(together: int) -> Answer:
@@ -244,17 +233,17 @@ class Measurement:
         noise, threshold, place = self.noise_choice.noise, self.noise_choice.threshold, self.sums.counting
         if noise is None:
             return None
-        shown = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
-        return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, shown)
+        selection = None if threshold is None or place is None else ShownGroup(place, threshold.least, noise.law)
+        return Reading(self.sums, noise.law, MISS / max(1, numbers), self.terms.rate, selection)
 
     def _read(self, noisy: NDArray[np.int64], together: int = 1) -> dict[str, AnswerColumn]:
         reading, columns = self._reading(together), {}
         for aggregate in self.question.aggregates:
             if reading is not None and not is_pick(aggregate):
-                found = reading.of(aggregate, noisy)
-                low, high = _ends(found.interval)
-                note = "" if found.interval else NO_INTERVAL
-                columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(found.values), low, high, note)
+                estimate = reading.of(aggregate, noisy)
+                low, high = _ends(estimate.interval)
+                note = "" if estimate.interval else NO_INTERVAL
+                columns[aggregate.name] = AnswerColumn(aggregate.name, pa.array(estimate.values), low, high, note)
         return columns
 
     def _totals(self, names: tuple[Names, ...], noisy: NDArray[np.int64]) -> GroupTotals | None:
@@ -268,12 +257,12 @@ class Measurement:
         columns = {
             name: AnswerColumn(
                 name,
-                each.values,
-                None if each.low is None else pc.if_else(alone, each.low, None),
-                None if each.high is None else pc.if_else(alone, each.high, None),
-                "; ".join(filter(None, (each.note, TOTALED))),
+                column.values,
+                None if column.low is None else pc.if_else(alone, column.low, None),
+                None if column.high is None else pc.if_else(alone, column.high, None),
+                "; ".join(filter(None, (column.note, TOTALED))),
             )
-            for name, each in self._read(totals.vectors, together).items()
+            for name, column in self._read(totals.vectors, together).items()
         }
         marks = {
             name: AnswerColumn(name, pa.array(totals.over[:, place].astype(np.int64)))
@@ -284,27 +273,24 @@ class Measurement:
     def _ranges(
         self, noisy: NDArray[np.int64], several: NDArray[np.bool_], together: int, names: frozenset[str]
     ) -> dict[str, Interval]:
-        """Return intervals of some aggregates that hold together: each misses a part of what all of them may.
+        """Return intervals of some aggregates that hold simultaneously: each misses a part of what all of them may.
 
         What is the sum of several groups has none.
         """
         reading = self._reading(together * max(1, len(names)))
-        wanted = [each for each in self.question.aggregates if each.name in names and not is_pick(each)]
-        found = {each.name: reading.of(each, noisy).interval for each in wanted} if reading is not None else {}
+        aggregates = [
+            aggregate for aggregate in self.question.aggregates if aggregate.name in names and not is_pick(aggregate)
+        ]
+        intervals = (
+            {aggregate.name: reading.of(aggregate, noisy).interval for aggregate in aggregates}
+            if reading is not None
+            else {}
+        )
         return {
             name: Interval(*(np.where(several, np.nan, end) for end in interval))
-            for name, interval in found.items()
+            for name, interval in intervals.items()
             if interval is not None
         }
-
-
-def key_columns(question: Question, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
-    """Return the columns of the keys of groups, by the names of the keys."""
-    values = zip(*names, strict=True) if names else [()] * len(question.keys)
-    return {
-        key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
-        for key, column in zip(question.keys, values, strict=bool(question.keys))
-    }
 
 
 def price_of(guarantee: Guarantee, terms: QueryTerms | None) -> Mapping[str, Any]:
@@ -333,58 +319,67 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
 
 
 def question_steps(
-    question: Question, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
+    question: Query, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
-    """Return the steps: the question, whose rows, which groups, which sums, which noise, which picks, the answer."""
+    """Return the steps: the query, whose rows, which groups, which sums, which noise, which picks, the answer."""
     reach = question.contribution
     return (
-        Understand(question.text, question.tables, terms.to_json()),
-        *(() if terms.rate is None else (RowSample(terms.rate),)),
-        BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
+        query_steps.Understand(question.text, question.tables, terms.to_json()),
+        *(() if terms.rate is None else (query_steps.RowSample(terms.rate),)),
+        query_steps.BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
         _groups(question),
         *_noisy(sums, choice),
-        *(_pick(pick, ConcentratedPick if terms.rho is not None else PrivatePick) for pick in picked),
-        GiveAnswer(tuple(output.name for output in question.outputs)),
+        *(
+            _pick(pick, noise_steps.ConcentratedPick if terms.rho is not None else noise_steps.PrivatePick)
+            for pick in picked
+        ),
+        query_steps.GiveAnswer(tuple(output.name for output in question.outputs)),
     )
 
 
-def _groups(question: Question) -> Step:
+def _groups(question: Query) -> Step:
     by = tuple(key.name for key in question.keys)
     if not question.public_keys:
-        return OpenGroups(by)
-    groups = math.prod(len(key.values or ()) for key in question.keys)
+        return query_steps.OpenGroups(by)
+    groups = question.declared_groups
     if question.listed is not None:
-        return ListedGroups(by, groups, question.listed.table)
-    return GroupRows(by, groups) if by else OneGroup()
+        return query_steps.ListedGroups(by, groups, question.listed.table)
+    return query_steps.GroupRows(by, groups) if by else query_steps.OneGroup()
 
 
 def _noisy(sums: Statistics, choice: NoiseChoice) -> tuple[Step, ...]:
     if choice.noise is None:
         return ()
-    steps = (AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
+    steps = (noise_steps.AddUp(tuple(map(_statistic, sums.all)), sums.rows), _noise(choice))
     if choice.threshold is None or sums.counting is None:
         return steps
-    return (*steps, GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
+    return (*steps, noise_steps.GroupThreshold(choice.threshold.least, sums.counting, choice.threshold.delta))
 
 
-def _statistic(each: Statistic) -> NumberInGroup:
-    value = None if each.value is None else each.value.name
-    grid = each.grid
-    return NumberInGroup(each.of, each.width, value, *((None, None) if grid is None else (grid.center, grid.step)))
+def _statistic(statistic: Statistic) -> noise_steps.NumberInGroup:
+    value = None if statistic.value is None else statistic.value.name
+    grid = statistic.grid
+    return noise_steps.NumberInGroup(
+        statistic.of, statistic.width, value, *((None, None) if grid is None else (grid.center, grid.step))
+    )
 
 
 def _noise(choice: NoiseChoice) -> Step:
     match choice.noise:
         case AddCube(epsilon=epsilon, law=law):
-            kind = CubeNoise if len(law.widths) > 1 else LaplaceNoise
+            kind = noise_steps.CubeNoise if len(law.widths) > 1 else noise_steps.LaplaceNoise
             return kind(epsilon, law.widths, law.fine, law.scale)
         case None:
             raise AssertionError("sums have noise")
     scales, share = choice.noise.law.scales, choice.share
-    return GaussianNoise(scales) if share is None else SharedGaussianNoise(scales, share.epsilon, share.delta)
+    return (
+        noise_steps.GaussianNoise(scales)
+        if share is None
+        else noise_steps.SharedGaussianNoise(scales, share.epsilon, share.delta)
+    )
 
 
-def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
+def _pick(pick: Pick, kind: type[noise_steps.PrivatePick]) -> noise_steps.PrivatePick:
     mechanism, aggregate = pick.mechanism, pick.aggregate
     return kind(
         aggregate.name,
@@ -394,5 +389,5 @@ def _pick(pick: Pick, kind: type[PrivatePick]) -> PrivatePick:
         mechanism.sensitivity,
         mechanism.scale,
         aggregate.at,
-        PickScore.EXCESS if aggregate.kind is AggregateKind.QUANTILE else None,
+        noise_steps.PickScore.EXCESS if aggregate.kind is AggregateKind.QUANTILE else None,
     )

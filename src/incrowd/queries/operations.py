@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.queries.question import OutputColumn, Question
+    from incrowd.queries.question import OutputColumn, Query
 
 MOST_NEIGHBORS = 1000
 """How many rows before and behind a row a window reaches at most, unless it reaches to the end."""
@@ -148,11 +148,13 @@ def types_after(operations: Iterable[Operation], types: Mapping[str, Type]) -> d
     {'a1': <Type.INTEGER: 'integer'>}
     """
     names = dict(types)
-    for each in operations:
-        if isinstance(each, WindowColumn):
-            names[each.name] = each.type
-        elif isinstance(each, Gather):
-            names = {key.name: key.type for key in each.keys} | {total.name: total.type for total in each.totals}
+    for operation in operations:
+        if isinstance(operation, WindowColumn):
+            names[operation.name] = operation.type
+        elif isinstance(operation, Gather):
+            names = {key.name: key.type for key in operation.keys} | {
+                total.name: total.type for total in operation.totals
+            }
     return names
 
 
@@ -166,7 +168,7 @@ class SheetColumn:
 
 @dataclass(frozen=True)
 class PartSheet:
-    """The answer to one of the questions.
+    """The answer to one of the queries.
 
     `determined_by` are the places of columns that no two rows share all values of, None where nothing is known of it.
     """
@@ -235,12 +237,12 @@ class WorkedSheet:
     @property
     def columns(self) -> tuple[SheetColumn, ...]:
         """What is shown."""
-        return tuple(SheetColumn(each.name, each.type) for each in self.outputs)
+        return tuple(SheetColumn(output.name, output.type) for output in self.outputs)
 
     @property
     def determined_by(self) -> frozenset[int] | None:
         """Where it shows what determined the rows that were gathered last, or those of the source, these columns."""
-        gathers = [each for each in self.operations if isinstance(each, Gather)]
+        gathers = [operation for operation in self.operations if isinstance(operation, Gather)]
         if gathers:
             names = {key.name for key in gathers[-1].keys}
         else:
@@ -248,7 +250,9 @@ class WorkedSheet:
             if source is None:
                 return None
             names = {column_name(at) for at in source}
-        places = {each.expression.unnest().name: at for at, each in enumerate(self.outputs) if _bare(each.expression)}
+        places = {
+            output.expression.unnest().name: at for at, output in enumerate(self.outputs) if _bare(output.expression)
+        }
         return frozenset(places[name] for name in names) if names <= places.keys() else None
 
 
@@ -270,7 +274,7 @@ def column_name(at: int) -> str:
     return f"c{at + 1}"
 
 
-def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
+def is_single(sheet: Sheet, parts: tuple[Query, ...]) -> bool:
     """Return whether a sheet has one row or none, whatever the numbers are."""
     match sheet:
         case PartSheet(part=part):
@@ -287,6 +291,8 @@ def is_single(sheet: Sheet, parts: tuple[Question, ...]) -> bool:
 
 def _one_left(operations: tuple[Operation, ...], *, single: bool) -> bool:
     """Return whether operations leave one row at most, of one or of several."""
-    for each in operations:
-        single |= (isinstance(each, Take) and each.limit in (0, 1)) or (isinstance(each, Gather) and not each.keys)
+    for operation in operations:
+        single |= (isinstance(operation, Take) and operation.limit in (0, 1)) or (
+            isinstance(operation, Gather) and not operation.keys
+        )
     return single

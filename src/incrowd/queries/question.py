@@ -1,15 +1,20 @@
-"""Question: SQL bound to a catalog, as rows, aggregates to make noisy and what is made of them; and its terms."""
+"""Query: SQL bound to a catalog, as rows, aggregates to make noisy and what is made of them; and its terms."""
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
+from incrowd.core.schema import Schema
+from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.engines.sql.engine import PERSON_COLUMN
 from incrowd.errors import InvalidParameter
@@ -19,8 +24,9 @@ if TYPE_CHECKING:
 
     from incrowd.queries.operations import Operation, Sheet
 
+
 PERSON = PERSON_COLUMN
-"""The column of the rows that tells people apart, where the unit is a person."""
+"""The column of the rows that identifies people, where the unit is a person."""
 
 
 class AggregateKind(StrEnum):
@@ -77,10 +83,23 @@ class Aggregate:
     value: Value | None = None
     at: Fraction | None = None
 
+    @property
+    def type(self) -> Type:
+        """The type of its noisy number, or of the value that is picked."""
+        picked = self.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
+        return self.value.type if picked and self.value is not None else Type.DECIMAL
+
+    @property
+    def needed_value(self) -> Value:
+        """Its value, of an aggregate that needs one."""
+        if self.value is None:
+            raise InvalidParameter(f"{self.kind} needs a value.")
+        return self.value
+
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of the answer: an expression over the names of keys and aggregates, under the name the asker gave.
+    """One column of the answer: an expression over the names of keys and aggregates, under its name in the query.
 
     `aggregate` names the aggregate that it is, bare: then it has an interval of its own.  `type` is that of a column
     that is computed from several rows of the answer.
@@ -133,8 +152,8 @@ class ContributionBounds:
         if not parts:
             return ""
         *others, last = parts
-        told = f"{', '.join(others)}, and {last}" if others else last
-        return f"Numbers are of the capped {'table' if len(self.rows) < 2 else 'tables'}: {told}."
+        listed = f"{', '.join(others)}, and {last}" if others else last
+        return f"Numbers are of the capped {'table' if len(self.rows) < 2 else 'tables'}: {listed}."
 
 
 @dataclass(frozen=True)
@@ -146,10 +165,10 @@ class ListedKeys:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """What is asked, after it was understood.
 
-    `text` is the normalized SQL: questions with the same text are the same question.  `rows` is a query over the
+    `text` is the normalized SQL: queries with the same text are the same query.  `rows` is a query over the
     catalog's tables that gives one row for each row that takes part, with the columns of all keys and values and, where
     the unit is a person, `PERSON`; it cannot fail whatever the rows hold, and one unit changes it by `contribution`
     rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
@@ -182,20 +201,25 @@ class Question:
 
     @property
     def public_keys(self) -> bool:
-        """Whether all groups are known before a row is read; without keys there is one group."""
+        """Whether all groups are declared; without keys there is one group."""
         return all(key.values is not None for key in self.keys)
+
+    @property
+    def declared_groups(self) -> int:
+        """How many groups the declarations allow, where all keys are public."""
+        return math.prod(len(key.values or ()) for key in self.keys)
 
 
 @dataclass(frozen=True)
 class Combination:
-    """A question that is made of several: each is one of its own, and noise makes its answer.
+    """A query that is made of several: each is one of its own, and noise makes its answer.
 
-    `text` is its normalized SQL.  `parts` are the questions, each once, all about the same datasets; `sheet` is what is
+    `text` is its normalized SQL.  `parts` are the queries, each once, all about the same datasets; `sheet` is what is
     made of their answers.
     """
 
     text: str
-    parts: tuple[Question, ...]
+    parts: tuple[Query, ...]
     sheet: Sheet
 
     @property
@@ -206,11 +230,11 @@ class Combination:
     @property
     def caps(self) -> tuple[str, ...]:
         """What numbers are of, each sentence once."""
-        return tuple(dict.fromkeys(each.caps.sentence for each in self.parts if each.caps.sentence))
+        return tuple(dict.fromkeys(part.caps.sentence for part in self.parts if part.caps.sentence))
 
 
-Interpreted = Question | Combination
-"""What a text asks: one question, or several whose answers meet."""
+Interpreted = Query | Combination
+"""What a text asks: one query, or several whose answers meet."""
 
 
 @dataclass(frozen=True)
@@ -233,21 +257,17 @@ class QueryTerms:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            given = getattr(self, item.name)
-            object.__setattr__(self, item.name, None if given is None else exact(given, item.name))
-        if sum(each is not None for each in (self.epsilon, self.error, self.rho)) != 1:
-            raise InvalidParameter(
-                "give one of epsilon, error and rho: what the answer costs, or how exact it must be."
-            )
+            value = getattr(self, item.name)
+            object.__setattr__(self, item.name, None if value is None else exact(value, item.name))
+        if sum(cost is not None for cost in (self.epsilon, self.error, self.rho)) != 1:
+            raise InvalidParameter("give one of epsilon, error and rho: what the answer costs, or its error.")
         for name in ("epsilon", "error", "rho"):
             if (value := getattr(self, name)) is not None and value <= 0:
                 raise InvalidParameter(f"{name} must be above 0.")
         if not 0 <= self.delta < 1:
             raise InvalidParameter("delta lies in [0, 1), such as 1e-8; 0 means none.")
         if self.rate is not None and not 0 < self.rate < 1:
-            raise InvalidParameter(
-                "the rate of a secret sample lies strictly between 0 and 1; leave it out to read all."
-            )
+            raise InvalidParameter("the rate of a sample lies between 0 and 1: leave it out to read all rows.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form.
@@ -256,3 +276,59 @@ class QueryTerms:
         {'epsilon': '1', 'delta': '1/1000000'}
         """
         return {item.name: str(value) for item in fields(self) if (value := getattr(self, item.name))}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One table: what is declared about its columns, whose rows they are, or that everybody may see them.
+
+    `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
+    person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
+    public table `most` tells for each set of columns how many rows share their values at most: read off the table,
+    which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own.
+    `today` is the day that CURRENT_DATE means, if one was declared.
+    """
+
+    name: str
+    schema: Schema
+    dataset: str | None = None
+    most: Mapping[frozenset[str], int] = field(default_factory=dict)
+    ready: bool = False
+    today: date | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether its rows are somebody's."""
+        return self.dataset is not None
+
+    @property
+    def unit(self) -> Unit:
+        """Whom it protects."""
+        return self.schema.unit
+
+    @property
+    def askable(self) -> bool:
+        """Whether queries can be asked about it: they protect rows or people."""
+        return not self.private or self.unit.kind in (Kind.ROW, Kind.PERSON)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The tables by name; names are compared without regard to case, as SQL does."""
+
+    relations: tuple[Relation, ...]
+
+    def __post_init__(self) -> None:
+        names = [relation.name.casefold() for relation in self.relations]
+        if len(set(names)) < len(names):
+            raise InvalidParameter("two tables have the same name; names that differ in case alone are the same.")
+
+    def __getitem__(self, name: str) -> Relation:
+        """Return a table by its name."""
+        for relation in self.relations:
+            if relation.name.casefold() == name.casefold():
+                return relation
+        names = [relation.name for relation in self.relations]
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(names))}."
+        raise InvalidParameter(f"there is no table {name!r}.{hint}")

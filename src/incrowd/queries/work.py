@@ -1,14 +1,14 @@
-"""Work: how much a question can make an engine do for one unit of privacy, from its tree and the declarations alone.
+"""Work: how much a query can make an engine do for one unit of privacy, from its tree and the declarations alone.
 
 One step is one character or number that an operation touches.  The bound is read off the very trees that an engine
-runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It hangs on no row, so
+runs: rows that one unit can bring to each SELECT, times what its expressions touch at most.  It depends on no row, so
 what follows from it (a refusal, the time after which a reply shows) is the same whoever is in the table.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,9 +18,11 @@ from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
+from incrowd.queries.language.expressions.function import TextWork, Width
+from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.row_query import PLACE
-from incrowd.queries.question import PERSON
+from incrowd.queries.language.trees import sources
+from incrowd.queries.question import PERSON, Catalog
 
 MOST_STEPS = 40_000_000
 """The most steps that one unit may cause: some hundredths of a second."""
@@ -51,7 +53,7 @@ def unit_steps(query: exp.Expr, catalog: Catalog) -> int:
     """Return how many steps one unit of privacy can cause at most where this tree is run.
 
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> from sqlglot import parse_one
     >>> catalog = Catalog((Relation("t", Schema((Column("note"),)), dataset="t"),))
     >>> short = unit_steps(parse_one("SELECT LENGTH(note) FROM t"), catalog)
@@ -66,13 +68,12 @@ def check_work(steps: int) -> int:
 
     >>> check_work(10**9)
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: one person could make this question take long, and whoever measures that ...
+    incrowd.errors.QuestionRefused: the duration of this query could reveal who is in the data: it takes ...
     """
     if steps > MOST_STEPS:
         raise QuestionRefused(
-            "one person could make this question take long, and whoever measures that would learn who is there: join "
-            "fewer tables, shorten texts by LEFT(x, n) before they are worked on, or let the owner of the data declare "
-            f"fewer rows of a person or a smaller max_length. It needs up to {steps:,} steps; {MOST_STEPS:,} are done."
+            f"the duration of this query could reveal who is in the data: it takes {steps:,} steps for one person, "
+            f"and {MOST_STEPS:,} are allowed. Join fewer tables, or shorten texts by LEFT(x, n)."
         )
     return steps
 
@@ -89,12 +90,14 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
             return _Flow((left.rows or 0) + (right.rows or 0), widths, left.steps + right.steps)
         case exp.Select():
             return _selected(query, catalog)
-    raise TypeError("a question is made of SELECT, UNION ALL and tables")
+    raise TypeError("a query is made of SELECT, UNION ALL and tables")
 
 
 def _table(name: str, catalog: Catalog) -> _Flow:
     """Return the rows of a table, as it is or as it is ready: one unit has at most so many that take part."""
-    relation = next((each for each in catalog.relations if ready_name(each.name) == name), None) or catalog[name]
+    relation = (
+        next((relation for relation in catalog.relations if ready_name(relation.name) == name), None) or catalog[name]
+    )
     widths = {column.name: _width(column) for column in relation.schema.columns}
     if relation.unit.column is not None:
         widths[PERSON] = widths[relation.unit.column]
@@ -112,31 +115,24 @@ def _width(column: Column) -> int:
 
 def _selected(query: exp.Select, catalog: Catalog) -> _Flow:
     """Return what comes out of a SELECT: its sources meet, pair by pair, and each pair is worked on."""
-    sources = {source.alias_or_name: _flow(source, catalog) for source in _sources(query)}
-    counted = [flow.rows for flow in sources.values() if flow.rows is not None]
+    flows = {source.alias_or_name: _flow(source, catalog) for source in sources(query)}
+    counted = [flow.rows for flow in flows.values() if flow.rows is not None]
     pairs = math.prod(counted) if counted else None
-    widths = {f"{name}.{item}": width for name, flow in sources.items() for item, width in flow.widths.items()}
-    widths |= {item: width for flow in sources.values() for item, width in flow.widths.items()}
+    widths = {f"{name}.{item}": width for name, flow in flows.items() for item, width in flow.widths.items()}
+    widths |= {item: width for flow in flows.values() for item, width in flow.widths.items()}
     conditions = [join.args["on"] for join in query.args.get("joins") or () if join.args.get("on") is not None]
     conditions += [query.args[part] for part in ("where", "group") if query.args.get(part) is not None]
-    found, each = dict[str, int](), _ROW
+    columns, steps = dict[str, int](), _ROW
     for item in query.expressions:
         if isinstance(item, exp.Star):
-            found |= {name: width for flow in sources.values() for name, width in flow.widths.items()}
+            columns |= {name: width for flow in flows.values() for name, width in flow.widths.items()}
             continue
         cost = _cost(item.unalias(), widths)
-        found[item.alias_or_name], each = cost.width, each + cost.steps
-    each += sum(_cost(condition, widths).steps for condition in conditions)
+        columns[item.alias_or_name], steps = cost.width, steps + cost.steps
+    steps += sum(_cost(condition, widths).steps for condition in conditions)
     limit = _limit(query)
     rows = pairs if limit is None else limit if pairs is None else min(pairs, limit)
-    return _Flow(rows, found, sum(flow.steps for flow in sources.values()) + (pairs or 0) * each)
-
-
-def _sources(query: exp.Select) -> Iterator[exp.Expr]:
-    if query.args.get("from_") is not None:
-        yield query.args["from_"].this
-    for join in query.args.get("joins") or ():
-        yield join.this
+    return _Flow(rows, columns, sum(flow.steps for flow in flows.values()) + (pairs or 0) * steps)
 
 
 def _limit(query: exp.Select) -> int | None:
@@ -156,49 +152,38 @@ def _cost(node: exp.Expr, widths: Mapping[str, int]) -> _Cost:
     if isinstance(node, exp.Literal):
         return _Cost(1, max(_NUMBER, len(node.name)) if node.is_string else _NUMBER)
     parts = [_cost(part, widths) for part in node.iter_expressions()]
-    steps = 1 + sum(map(sum, parts))
-    if isinstance(node, _TEXTS):
-        return _text(node, parts, steps)
-    if isinstance(node, _SEARCHES):
-        return _Cost(steps + math.prod(part.width for part in parts))
-    if isinstance(node, exp.Window):
-        return _Cost(steps + _WINDOW)
-    if isinstance(node, _CHOICES):
-        return _Cost(steps, max((part.width for part in parts), default=_NUMBER))
-    return _Cost(steps)
-
-
-_SEARCHES = (exp.Like, exp.Contains, exp.StrPosition)
-"""What may begin anew at each character."""
-_TEXTS = (
-    exp.Replace, exp.DPipe, exp.Concat, exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Substring, exp.MD5, exp.Cast,
-    exp.SplitPart,
-)  # fmt: skip
-"""What makes a text, of which the length is told by the parts."""
-_CHOICES = (
-    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest, exp.Paren, exp.Trim, exp.Min, exp.Max,
-    exp.Distinct, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Tuple,
-)  # fmt: skip
-"""What is as long as the longest of its parts."""
-
-
-def _text(node: exp.Expr, parts: list[_Cost], steps: int) -> _Cost:
-    """Return what a text costs that is made of others, and how long it can be."""
-    first = parts[0].width
+    steps, lengths = 1 + sum(map(sum, parts)), [part.width for part in parts]
+    function = function_of(node)
+    if function is not None:
+        return _text(node, function.work, lengths, steps)
     match node:
-        case exp.Replace():
-            first *= max(1, len(node.args["replacement"].name))
-            return _Cost(steps + first, first)
-        case exp.DPipe() | exp.Concat():
-            return _Cost(steps, sum(part.width for part in parts))
-        case exp.Upper() | exp.Lower():
-            return _Cost(steps + 3 * first, 3 * first)
-        case exp.Left() | exp.Right():
-            return _Cost(steps, min(first, int(node.expression.name)))
-        case exp.Substring():
-            return _Cost(steps, min(first, int(node.args["length"].name)))
-        case exp.SplitPart():
-            return _Cost(steps + math.prod(part.width for part in parts[:2]), first)
         case exp.MD5():
             return _Cost(steps + _HASH, _WRITTEN)
-    return _Cost(steps, max(first, _WRITTEN) if node.args["to"].this in exp.DataType.TEXT_TYPES else _NUMBER)
+        case exp.Window():
+            return _Cost(steps + _WINDOW)
+    return _Cost(steps, max(lengths, default=_NUMBER) if isinstance(node, _AS_LONG_AS_PARTS) else _NUMBER)
+
+
+_AS_LONG_AS_PARTS = (
+    exp.Paren, exp.Min, exp.Max, exp.Distinct, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Tuple,
+)  # fmt: skip
+
+
+def _text(node: exp.Expr, work: TextWork, lengths: list[int], steps: int) -> _Cost:
+    """Return what a function costs, from the table of functions, and how long its value can be."""
+    steps += math.prod(lengths[: work.searched]) if work.searched else 0
+    match work.width:
+        case Width.NUMBER:
+            return _Cost(steps)
+        case Width.SUM:
+            return _Cost(steps, sum(lengths))
+        case Width.LONGEST:
+            return _Cost(steps, max(lengths))
+        case Width.WRITTEN:
+            as_text = node.args["to"].this in exp.DataType.TEXT_TYPES
+            return _Cost(steps, max(lengths[0], _WRITTEN) if as_text else _NUMBER)
+    growth = work.growth if isinstance(work.growth, int) else max(1, len(node.args[work.growth].name))
+    width = lengths[0] * growth
+    if work.cut is not None:
+        return _Cost(steps, min(width, int(node.args[work.cut].name)))
+    return _Cost(steps + width if work.growth != 1 else steps, width)

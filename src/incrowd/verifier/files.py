@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
-from incrowd.engines.readers.statistics import Coding, open_statistics
+from incrowd.engines.statistics_files import Coding, open_statistics
 from incrowd.verifier.check import CheckOutcome, Problem, failed, passed, undecided
 
 STATISTICS = ("dta", "sav", "xpt")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 from incrowd.core.rounding import Number, exact
 from incrowd.core.table import Engine, Opened, SourceOptions
-from incrowd.engines.choose import engine_of, settings_for
-from incrowd.engines.settings import Settings
+from incrowd.engines.settings import Settings, engine_of, settings_for
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy

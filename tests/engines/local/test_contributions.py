@@ -24,12 +24,12 @@ PERSON = Column("id", Role.IDENTIFIER)
 def least(people: list[str | None], coins: list[int], at_most: int) -> list[bool]:
     """Of each person's rows those with the least coins, person by person."""
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    drawn = iter(coins)
+    sample = iter(coins)
     for position, person in enumerate(people):
         if person is not None:
-            rows[person].append((next(drawn), position))
-    kept = {position for mine in rows.values() for _, position in sorted(mine)[:at_most]}
-    return [position in kept for position in range(len(people))]
+            rows[person].append((next(sample), position))
+    retained = {position for mine in rows.values() for _, position in sorted(mine)[:at_most]}
+    return [position in retained for position in range(len(people))]
 
 
 @settings(deadline=None, max_examples=50)
@@ -37,11 +37,11 @@ def least(people: list[str | None], coins: list[int], at_most: int) -> list[bool
 def test_each_person_keeps_the_rows_with_the_least_coins(
     people: list[str | None], at_most: int, size: int, data: st.DataObject
 ) -> None:
-    known = len(people) - people.count(None)
-    coins = data.draw(st.lists(st.integers(0, 2**62 - 1), min_size=known, max_size=known))
+    valid = len(people) - people.count(None)
+    coins = data.draw(st.lists(st.integers(0, 2**62 - 1), min_size=valid, max_size=valid))
     table = pa.table({"id": pa.array(people, pa.string())})
-    kept = limit(Batches(table, size), PERSON, at_most, ScriptedCoins(below=coins))
-    assert kept.mask.tolist() == least(people, coins, at_most)
+    retained = limit(Batches(table, size), PERSON, at_most, ScriptedCoins(below=coins))
+    assert retained.mask.tolist() == least(people, coins, at_most)
 
 
 def test_every_row_of_a_person_is_as_likely_to_stay() -> None:
@@ -76,8 +76,8 @@ def test_what_others_do_makes_no_difference_to_a_person() -> None:
 def test_people_are_told_apart_by_the_exact_value(array: pa.Array, kind: Type, people: list[int | None]) -> None:
     column = Column("id", Role.IDENTIFIER, kind)
     coins = list(range(sum(person is not None for person in people)))
-    kept = limit(Batches(pa.table({"id": array})), column, 1, ScriptedCoins(below=coins))
-    assert kept.mask.tolist() == least([None if p is None else str(p) for p in people], coins, 1)
+    retained = limit(Batches(pa.table({"id": array})), column, 1, ScriptedCoins(below=coins))
+    assert retained.mask.tolist() == least([None if p is None else str(p) for p in people], coins, 1)
 
 
 def test_nobody_keeps_nothing() -> None:
@@ -120,8 +120,8 @@ def test_ctrl_c_while_people_are_told_apart_stays_what_it_is() -> None:
 @given(st.lists(st.none() | st.sampled_from("abc"), max_size=20), st.integers(1, 3), st.integers(1, 9))
 def test_people_with_more_rows_are_left_out_with_all_of_them(people: list[str | None], beyond: int, size: int) -> None:
     table, owned = pa.table({"id": pa.array(people, pa.string())}), Counter(people)
-    kept = exclude(Batches(table, size), PERSON, beyond)
-    assert kept.mask.tolist() == [who is not None and owned[who] <= beyond for who in people]
+    retained = exclude(Batches(table, size), PERSON, beyond)
+    assert retained.mask.tolist() == [who is not None and owned[who] <= beyond for who in people]
     assert crowded(Batches(table, size), PERSON, beyond) == sum(
         rows > beyond for who, rows in owned.items() if who is not None
     )

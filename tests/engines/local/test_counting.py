@@ -51,10 +51,10 @@ def test_a_tally_counts_as_a_counter_does(
         for sizes, rows in batches:
             tally.add(columns(rows, 3), sizes)
         layout, (keys, counts) = tally.result(at_least)
-    wanted = Counter(row for _, rows in batches for row in rows)
-    found = list(zip(*(column.tolist() for column in layout.unpack(keys)), strict=True))
-    assert found == sorted(row for row, times in wanted.items() if times >= at_least)
-    assert counts.tolist() == [wanted[row] for row in found]
+    expected = Counter(row for _, rows in batches for row in rows)
+    outcome = list(zip(*(column.tolist() for column in layout.unpack(keys)), strict=True))
+    assert outcome == sorted(row for row, times in expected.items() if times >= at_least)
+    assert counts.tolist() == [expected[row] for row in outcome]
 
 
 def test_a_counter_that_is_full_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_runs_merge_wherever_they_are(runs: list[list[int]], size: int, wide: bo
     with Disk() as disk:
         mixed = [disk.write(run) if place % 3 else run for place, run in enumerate(held)]
         parts = list(merge_runs(mixed, roomy, size))
-    wanted = Counter(number for run in runs for number in run)
-    found = [number for keys, _ in parts for number in roomy.unpack(keys)[0].tolist()]
-    assert found == sorted(wanted)
-    assert [times for _, counts in parts for times in counts.tolist()] == [wanted[number] for number in found]
+    expected = Counter(number for run in runs for number in run)
+    outcome = [number for keys, _ in parts for number in roomy.unpack(keys)[0].tolist()]
+    assert outcome == sorted(expected)
+    assert [times for _, counts in parts for times in counts.tolist()] == [expected[number] for number in outcome]
     assert all(len(keys) <= size * len(mixed) for keys, _ in parts)

@@ -40,11 +40,11 @@ def test_counting_in_batches_is_counting_row_by_row(
     engine: LocalEngine, table: pa.Table, chosen: dict[str, int], size: int, data: st.DataObject
 ) -> None:
     cells = Cells.of(PEOPLE, chosen)
-    kept = data.draw(st.none() | st.lists(st.booleans(), min_size=table.num_rows, max_size=table.num_rows))
-    sample = [] if kept is None else [ScriptedSample(Fraction(1, 2), frozenset(np.flatnonzero(kept).tolist()))]
-    wanted = tally(cells, table, kept)
+    retained = data.draw(st.none() | st.lists(st.booleans(), min_size=table.num_rows, max_size=table.num_rows))
+    sample = [] if retained is None else [ScriptedSample(Fraction(1, 2), frozenset(np.flatnonzero(retained).tolist()))]
+    expected = tally(cells, table, retained)
     counts = engine.count(Batches(table, size), cells, *sample)
-    assert as_counter(counts) == wanted
+    assert as_counter(counts) == expected
     at_least = data.draw(st.integers(1, 3))
     large = engine.count(Batches(table, size), cells, *sample, at_least=at_least)
     assert large.expand().equals(counts.at_least(at_least).expand())
@@ -55,9 +55,9 @@ def test_counting_in_batches_is_counting_row_by_row(
 def test_the_kind_of_array_makes_no_difference(table: pa.Table, chosen: dict[str, int], size: int) -> None:
     cells = Cells.of(PEOPLE, chosen)
     encoded = pa.table([column.dictionary_encode() for column in table.columns], names=table.column_names)
-    wanted = LocalEngine().count(Batches(table), cells)
+    expected = LocalEngine().count(Batches(table), cells)
     for other in (encoded, table.cast(pa.schema([(name, pa.large_string()) for name in table.column_names]))):
-        assert LocalEngine().count(Batches(other, size), cells).expand().equals(wanted.expand())
+        assert LocalEngine().count(Batches(other, size), cells).expand().equals(expected.expand())
 
 
 @settings(deadline=None, max_examples=40)
@@ -74,8 +74,8 @@ def test_typed_columns_count_as_their_text_does(table: pa.Table, size: int) -> N
     typed = typed.set_column(3, "born", pa.array(days, pa.string()).cast(pa.timestamp("s")))
     typed = typed.set_column(5, "pay", pa.array(pays, pa.float64()))
     cells = Cells.of(PEOPLE, {"born": 1})
-    wanted = LocalEngine().count(Batches(clean), cells)
-    assert LocalEngine().count(Batches(typed, size), cells).expand().equals(wanted.expand())
+    expected = LocalEngine().count(Batches(clean), cells)
+    assert LocalEngine().count(Batches(typed, size), cells).expand().equals(expected.expand())
 
 
 def test_rows_that_one_of_several_leaves_out_are_left_out() -> None:
@@ -87,17 +87,17 @@ def test_rows_that_one_of_several_leaves_out_are_left_out() -> None:
 
 
 def test_every_coin_is_asked_for_once_and_by_position() -> None:
-    asked: list[tuple[int, int]] = []
+    query: list[tuple[int, int]] = []
 
     @dataclass(frozen=True)
     class Watched:
         def at(self, start: int, stop: int) -> NDArray[np.bool_]:
-            asked.append((start, stop))
+            query.append((start, stop))
             return np.ones(stop - start, np.bool_)
 
     table = text_table({"zip": ["a"] * 7})
     LocalEngine().count(Batches(table, 3), Cells.of(Schema((Column("zip"),)), {}), Watched())
-    assert asked == [(0, 3), (3, 6), (6, 7)]
+    assert query == [(0, 3), (3, 6), (6, 7)]
 
 
 def test_a_mask_for_fewer_rows_is_refused() -> None:
@@ -120,9 +120,9 @@ def test_classes_met_while_reading_may_become_many() -> None:
     zips = [f"{number:05d}" for number in range(0, 40_000, 7)]
     table = text_table({"zip": zips, "sex": ["F", "M"] * (len(zips) // 2) + ["F"] * (len(zips) % 2)})
     cells = Cells.of(schema, {"zip": 1})
-    wanted = tally(cells, table)
+    expected = tally(cells, table)
     for engine in (LocalEngine(), LocalEngine(CountingLimits(dense=3000, buffered=500, held=600))):
-        assert as_counter(engine.count(Batches(table, 100), cells)) == wanted
+        assert as_counter(engine.count(Batches(table, 100), cells)) == expected
 
 
 def test_a_file_is_opened_and_counted(tmp_path: Path) -> None:

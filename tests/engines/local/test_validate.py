@@ -117,14 +117,14 @@ def test_masks_of_numpy_are_understood() -> None:
 
 
 def test_progress_tells_rows_done_and_expected(tmp_path: Path) -> None:
-    told: list[tuple[int, int | None]] = []
-    validate(open_source(pa.table({"a": ["1"] * 300_000})), {"a": INTEGER}, progress=lambda *now: told.append(now))
-    assert told[-1] == (300_000, 300_000)
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    reports: list[tuple[int, int | None]] = []
+    validate(open_source(pa.table({"a": ["1"] * 300_000})), {"a": INTEGER}, progress=lambda *now: reports.append(now))
+    assert reports[-1] == (300_000, 300_000)
+    assert [done for done, _ in reports] == sorted({done for done, _ in reports})
     path = tmp_path / "data.csv"
     path.write_text("a\n" + "1\n" * 1000)
-    validate(open_source(path), {"a": INTEGER}, progress=lambda *now: told.append(now))
-    done, expected = told[-1]
+    validate(open_source(path), {"a": INTEGER}, progress=lambda *now: reports.append(now))
+    done, expected = reports[-1]
     assert done == 1000
     assert expected is not None
     assert 1000 <= expected < 1200

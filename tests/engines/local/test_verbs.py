@@ -55,11 +55,14 @@ def test_rows_that_are_no_source_are_validated_too() -> None:
 
 
 def test_validating_tells_how_far_it_is() -> None:
-    told = list[tuple[int, int | None]]()
+    reports = list[tuple[int, int | None]]()
     LOCAL.marks(
-        LOCAL.open(pa.table({"age": ["41", "7"], "zip": ["1", "2"]})), AGE, bytes(32), lambda *done: told.append(done)
+        LOCAL.open(pa.table({"age": ["41", "7"], "zip": ["1", "2"]})),
+        AGE,
+        bytes(32),
+        lambda *done: reports.append(done),
     )
-    assert told == [(2, 2)]
+    assert reports == [(2, 2)]
 
 
 def test_the_digest_is_of_the_content() -> None:
@@ -78,10 +81,10 @@ def test_one_summary_learns_from_every_batch() -> None:
 
 
 def test_watched_rows_are_the_same_rows() -> None:
-    told = list[int]()
-    rows = LOCAL.watched(Batches(pa.table({"zip": ["1"] * 10}), size=4), lambda done, _: told.append(done))
+    reports = list[int]()
+    rows = LOCAL.watched(Batches(pa.table({"zip": ["1"] * 10}), size=4), lambda done, _: reports.append(done))
     assert (rows.names, rows.rows, sum(map(len, rows.batches(["zip"])))) == (("zip",), 10, 10)
-    assert told == [4, 8, 10]
+    assert reports == [4, 8, 10]
 
 
 def test_a_table_of_a_cluster_is_refused_with_the_way_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.core.table import SourceOptions
 from incrowd.engines.readers import databases
-from incrowd.engines.readers.selection import SpooledRows
+from incrowd.engines.readers.databases import SpooledRows
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -49,7 +49,7 @@ def test_a_table_is_named_in_the_address_or_by_option(base: Path) -> None:
 
 
 def test_an_address_and_an_option_must_not_disagree(base: Path) -> None:
-    with pytest.raises(InvalidParameter, match="name different ones"):
+    with pytest.raises(InvalidParameter, match="the option table differ"):
         open_source(f"{base}::people", SourceOptions(table="adults"))
 
 

@@ -286,17 +286,17 @@ def test_the_fast_reader_and_the_slow_one_agree_on_any_text(tmp_path: Path, body
 
 def test_a_row_that_is_too_long_is_no_open_quote(tmp_path: Path) -> None:
     long = "x" * 20_000_000
-    said = refusal(tmp_path, f"a,b\n1,2\n3,{long}\n5,6\n")
-    assert "line 3: a row of more than 8,388,608 characters" in said
-    assert "quote" not in said
+    output = refusal(tmp_path, f"a,b\n1,2\n3,{long}\n5,6\n")
+    assert "line 3: a row of more than 8,388,608 characters" in output
+    assert "quote" not in output
 
 
 def test_a_long_cell_does_not_hide_what_is_wrong_further_down(tmp_path: Path) -> None:
-    said = refusal(tmp_path, f"a,b\n1,2\n3,{'x' * 200_000}\n4\n")
-    assert "line 4: 1 cell where the header has 2" in said
+    output = refusal(tmp_path, f"a,b\n1,2\n3,{'x' * 200_000}\n4\n")
+    assert "line 4: 1 cell where the header has 2" in output
 
 
 def test_a_first_line_without_an_end_is_no_open_quote(tmp_path: Path) -> None:
-    said = refusal(tmp_path, "x" * 300_000)
-    assert "the first line is longer than 262144 bytes" in said
-    assert "quote" not in said
+    output = refusal(tmp_path, "x" * 300_000)
+    assert "the first line is longer than 262144 bytes" in output
+    assert "quote" not in output

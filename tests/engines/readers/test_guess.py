@@ -25,15 +25,15 @@ GERMAN = "Straße;Größe;Lohn;geboren;Alter\n" + "".join(
 )
 
 
-def guessed(folder: Path, content: str | bytes, **told: object) -> SourceOptions:
+def guessed(folder: Path, content: str | bytes, **declared: object) -> SourceOptions:
     path = folder / "data.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return guessed_options(path, SourceOptions(**told))  # type: ignore[arg-type]  # the tests name options freely
+    return guessed_options(path, SourceOptions(**declared))  # type: ignore[arg-type]  # the tests name options freely
 
 
 def test_a_german_file_is_recognized_and_said(tmp_path: Path) -> None:
-    found = guessed(tmp_path, GERMAN.encode("cp1252"))
-    assert policy_keys(found) == {
+    result = guessed(tmp_path, GERMAN.encode("cp1252"))
+    assert policy_keys(result) == {
         "delimiter": ";",
         "encoding": "cp1252",
         "nulls": ["", "k.A."],
@@ -41,23 +41,25 @@ def test_a_german_file_is_recognized_and_said(tmp_path: Path) -> None:
         "thousands": ".",
         "dates": ["%d.%m.%Y"],
     }
-    (said,) = found.guesses
-    assert said == (
+    (message,) = result.guesses
+    assert message == (
         "read as cp1252, ';' between columns, decimal comma, a point between thousands, dates as %d.%m.%Y, "
-        "'k.A.' for what is missing"
+        "'k.A.' for missing values"
     )
-    source = open_source(tmp_path / "data.csv", found)
+    source = open_source(tmp_path / "data.csv", result)
     assert next(source.batches(["Lohn", "geboren", "Alter"])).slice(3, 1).to_pylist() == [
         {"Lohn": "4003.50", "geboren": "1980-12-04", "Alter": None}
     ]
-    assert found.guesses[0] in source.notes
+    assert result.guesses[0] in source.notes
 
 
 def test_what_is_told_is_not_guessed(tmp_path: Path) -> None:
-    found = guessed(tmp_path, GERMAN.encode("latin-1"), encoding="latin-1", decimal=",", thousands=".", nulls=("", "x"))
-    assert found.encoding == "latin-1"
-    assert found.nulls == ("", "x")
-    assert found.guesses == ("read as ';' between columns, dates as %d.%m.%Y",)
+    result = guessed(
+        tmp_path, GERMAN.encode("latin-1"), encoding="latin-1", decimal=",", thousands=".", nulls=("", "x")
+    )
+    assert result.encoding == "latin-1"
+    assert result.nulls == ("", "x")
+    assert result.guesses == ("read as ';' between columns, dates as %d.%m.%Y",)
 
 
 @pytest.mark.parametrize(
@@ -96,28 +98,28 @@ def test_encodings(tmp_path: Path, content: bytes, encoding: str | None) -> None
     ],
 )
 def test_cells(tmp_path: Path, cells: list[str], keys: dict[str, object]) -> None:
-    found = guessed(tmp_path, "a|b\n" + "".join(f"{cell}|x\n" for cell in cells), delimiter="|")
-    assert policy_keys(found) == {"delimiter": "|", **keys}
+    result = guessed(tmp_path, "a|b\n" + "".join(f"{cell}|x\n" for cell in cells), delimiter="|")
+    assert policy_keys(result) == {"delimiter": "|", **keys}
 
 
 @pytest.mark.parametrize(
     ("cells", "doubt"),
     [
-        (["1,234", "5,678"], "one mark stands before three digits and is not read"),
-        (["1.234", "5.678"], "one mark stands before three digits and is read as the decimal mark"),
-        (["01/02/2024", "03/04/2024"], "day and month cannot be told apart: declare dates"),
+        (["1,234", "5,678"], "a separator precedes three digits and is not read"),
+        (["1.234", "5.678"], "a separator precedes three digits and is read as the decimal mark"),
+        (["01/02/2024", "03/04/2024"], "day and month are ambiguous: declare dates"),
     ],
 )
 def test_what_is_ambiguous_is_said_and_left_open(tmp_path: Path, cells: list[str], doubt: str) -> None:
-    found = guessed(tmp_path, "a|b\n" + "".join(f"{cell}|x\n" for cell in cells), delimiter="|")
-    assert policy_keys(found) == {"delimiter": "|"}
-    assert len(found.guesses) == 1
-    assert doubt in found.guesses[0]
+    result = guessed(tmp_path, "a|b\n" + "".join(f"{cell}|x\n" for cell in cells), delimiter="|")
+    assert policy_keys(result) == {"delimiter": "|"}
+    assert len(result.guesses) == 1
+    assert doubt in result.guesses[0]
 
 
 def test_another_column_can_decide_what_one_leaves_open(tmp_path: Path) -> None:
-    found = guessed(tmp_path, "a;b;c;d\n1,234;0,5;01/02/2024;31/12/2024\n")
-    assert policy_keys(found) == {"delimiter": ";", "decimal": ",", "dates": ["%d/%m/%Y"]}
+    result = guessed(tmp_path, "a;b;c;d\n1,234;0,5;01/02/2024;31/12/2024\n")
+    assert policy_keys(result) == {"delimiter": ";", "decimal": ",", "dates": ["%d/%m/%Y"]}
     assert (
         guessed(tmp_path, "a;b\n1,5;1.5\n")
         .guesses[-1]
@@ -126,15 +128,15 @@ def test_another_column_can_decide_what_one_leaves_open(tmp_path: Path) -> None:
 
 
 def test_a_mark_that_is_a_value_elsewhere_is_no_missing_value(tmp_path: Path) -> None:
-    found = guessed(tmp_path, "age,country\n1,DE\n2,NA\nNA,DE\n")
-    assert found.nulls == ("",)
-    assert found.guesses == ("'NA' among numbers and in text too: declare nulls",)
+    result = guessed(tmp_path, "age,country\n1,DE\n2,NA\nNA,DE\n")
+    assert result.nulls == ("",)
+    assert result.guesses == ("'NA' among numbers and in text too: declare nulls",)
 
 
 def test_titles_above_the_header_are_recognized(tmp_path: Path) -> None:
-    found = guessed(tmp_path, "Discharges, 2024\n\nage;zip\n41;01234\n42;01235\n")
-    assert policy_keys(found) == {"delimiter": ";", "header_row": 3}
-    source = open_source(tmp_path / "data.csv", found)
+    result = guessed(tmp_path, "Discharges, 2024\n\nage;zip\n41;01234\n42;01235\n")
+    assert policy_keys(result) == {"delimiter": ";", "header_row": 3}
+    source = open_source(tmp_path / "data.csv", result)
     assert next(source.batches(["zip"])).to_pylist() == [{"zip": "01234"}, {"zip": "01235"}]
     assert source.reader.lines([1]) == (5,)  # type: ignore[attr-defined]  # a text file has lines
 
@@ -155,15 +157,15 @@ def book(path: Path) -> Path:
 
 def test_a_sheet_with_a_title_after_a_cover_is_recognized(tmp_path: Path) -> None:
     path = book(tmp_path / "members.xlsx")
-    found = guessed_options(path)
-    assert policy_keys(found) == {
+    result = guessed_options(path)
+    assert policy_keys(result) == {
         "header_row": 3,
         "nulls": ["", "k.A."],
         "decimal": ",",
         "dates": ["%d.%m.%Y"],
         "sheet": "Data",
     }
-    rows = next(open_source(path, found).batches(["born", "fee", "height"])).to_pylist()
+    rows = next(open_source(path, result).batches(["born", "fee", "height"])).to_pylist()
     assert rows[0] == {"born": "1980-01-01", "fee": "1.50", "height": "2.5"}
     assert rows[1] == {"born": "1980-12-02", "fee": "2.50", "height": "3.5"}
     assert rows[5] == {"born": None, "fee": None, "height": None}
@@ -183,20 +185,20 @@ def test_other_sources_are_left_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "kind", "told"),
+    ("texts", "kind", "declared"),
     [
         (["1,5"], Type.DECIMAL, 'decimal: ","'),
         (["1,234"], Type.INTEGER, 'decimal: ".", thousands: ","'),
         (["1,234"], Type.DECIMAL, 'decimal: "," or decimal: ".", thousands: ","'),
         (["?1.000"], Type.INTEGER, 'decimal: "." or decimal: ",", thousands: "."'),
         (["01/02/2024"], Type.DATE, 'dates: "%d/%m/%Y" or dates: "%m/%d/%Y"'),
-        (["k.A."], Type.INTEGER, "nulls:, with how a missing value is spelled"),
+        (["k.A."], Type.INTEGER, "nulls:, with the texts of a missing value"),
         (["forty"], Type.INTEGER, None),
         (["forty", "1,5"], Type.DECIMAL, None),
     ],
 )
-def test_advice_names_the_key_and_never_the_value(texts: list[str], kind: Type, told: str | None) -> None:
-    assert advice(pa.array(texts), kind, Spelling()) == told
+def test_advice_names_the_key_and_never_the_value(texts: list[str], kind: Type, declared: str | None) -> None:
+    assert advice(pa.array(texts), kind, Spelling()) == declared
 
 
 @given(content=st.binary(max_size=60) | st.text(";,.|\t\n\"'0123456789abä€-/ ", max_size=60).map(str.encode))
@@ -213,6 +215,6 @@ def test_a_file_that_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path, n
     with pytest.raises(IncrowdError):
         list(open_source(tmp_path / name, guessed_options(tmp_path / name)).batches([]))
     (tmp_path / "fine.csv").write_text("a,b\n1,2\n")
-    told = guessed_options(tmp_path / "fine.csv", SourceOptions(encoding="klingon"))
+    declared = guessed_options(tmp_path / "fine.csv", SourceOptions(encoding="klingon"))
     with pytest.raises(InvalidParameter, match="encoding 'klingon' is not known"):
-        open_source(tmp_path / "fine.csv", told)
+        open_source(tmp_path / "fine.csv", declared)

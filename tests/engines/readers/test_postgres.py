@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from incrowd.core.table import SourceOptions
-from incrowd.engines.local.fingerprint import content_digest
+from incrowd.engines.fingerprints import content_digest
 from incrowd.engines.postgres import address_of, answers
 from incrowd.engines.readers import postgres as reader
 from incrowd.engines.readers.postgres import PostgresRows
@@ -126,10 +126,10 @@ def test_rows_written_while_they_are_copied_are_not_seen(base: str, run: Run, mo
     ask = answers
 
     def meddled(connection: Any, query: str) -> list[tuple[Any, ...]]:
-        found = ask(connection, query)
+        result = ask(connection, query)
         if "pg_class" in query:
             run("INSERT INTO people VALUES (9, '99', 1, 1)")
-        return found
+        return result
 
     monkeypatch.setattr(reader, "answers", meddled)
     assert open_source(f"{base}::people").rows == 3
@@ -216,9 +216,9 @@ def test_a_column_without_single_values_is_named_when_it_is_asked_for_and_else_i
     source = open_source(f"{postgres}::t")
     assert source.names == ("a", "b")
     assert rows_of(source, "a") == [[1]]
-    with pytest.raises(SourceUnreadable, match=r"column b is of type .* Leave it out, or ask a query"):
+    with pytest.raises(SourceUnreadable, match=r"column b is of type .* Leave it out, or write a query"):
         list(source.batches(["b"]))
-    with pytest.raises(SourceUnreadable, match="no column of it holds plain values"):
+    with pytest.raises(SourceUnreadable, match="none of its columns holds single values"):
         asked(postgres, "SELECT b FROM t")
 
 
@@ -310,14 +310,14 @@ def test_a_full_disk_here_is_told(base: str, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(reader, "spool", full)
-    with pytest.raises(SourceUnreadable, match=r"could not be kept here: No space left on device.*TMPDIR"):
+    with pytest.raises(SourceUnreadable, match=r"could not be copied: No space left on device.*TMPDIR"):
         open_source(f"{base}::people")
 
 
 @pytest.mark.postgres
 def test_a_table_of_another_owner_is_closed(base: str, run: Run) -> None:
     run(f"DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN; GRANT USAGE ON SCHEMA {schema_of(base)} TO clerk")
-    with pytest.raises(SourceUnreadable, match="does not let this user do it"):
+    with pytest.raises(SourceUnreadable, match="does not permit this user to do it"):
         open_source(f"{base.replace('incrowd@', 'clerk@')}::people")
 
 
@@ -325,8 +325,8 @@ def test_a_table_of_another_owner_is_closed(base: str, run: Run) -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (("incrowd@", "ghost@"), "lets this user not in"),
-        (("/postgres?", "/nowhere?"), "lets this user not in"),
+        (("incrowd@", "ghost@"), "does not admit this user"),
+        (("/postgres?", "/nowhere?"), "does not admit this user"),
         (("host=", "host=/nowhere"), "cannot be reached"),
     ],
 )
@@ -361,13 +361,13 @@ def test_passwords_come_from_the_environment_or_from_a_file_and_are_never_shown(
 ) -> None:
     monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
     monkeypatch.setenv("PGPASSWORD", "wr0ng")
-    with pytest.raises(SourceUnreadable, match=r"lets this user not in.*PGPASSWORD") as caught:
+    with pytest.raises(SourceUnreadable, match=r"does not admit this user.*PGPASSWORD") as caught:
         open_source(locked)
     assert "wr0ng" not in str(caught.value)
     monkeypatch.setenv("PGPASSWORD", "r1ght")
     assert len(rows_of(open_source(locked))) == 3
     monkeypatch.delenv("PGPASSWORD")
-    with pytest.raises(SourceUnreadable, match="lets this user not in"):
+    with pytest.raises(SourceUnreadable, match="does not admit this user"):
         open_source(locked)
     (tmp_path / "pgpass").write_text("*:*:*:locked:r1ght\n")
     (tmp_path / "pgpass").chmod(0o600)
@@ -410,8 +410,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(address: str) -> N
     ],
 )
 def test_an_address_is_taken_apart(text_: str, uri: str, part: str | None) -> None:
-    found = address_of(text_)
-    assert (found.uri, found.part) == (uri, part)
+    result = address_of(text_)
+    assert (result.uri, result.part) == (uri, part)
 
 
 def test_options_that_mean_nothing_are_refused() -> None:

@@ -81,7 +81,7 @@ def test_an_address_is_the_same_however_the_path_is_written(table: Path, monkeyp
     link.symlink_to(table)
     (table.parent / "x").mkdir()
     addresses = {
-        open_source(each).address for each in ("people.csv", "./x/../people.csv", str(table), table, "link.csv")
+        open_source(item).address for item in ("people.csv", "./x/../people.csv", str(table), table, "link.csv")
     }
     assert addresses == {table.resolve().as_posix()}
 

@@ -1,7 +1,8 @@
-"""Spellings: a mark never changes a number silently."""
+"""Formats of dates: what they read, and which are refused because nobody could tell the day."""
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
@@ -11,8 +12,88 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.core.reading import read
-from incrowd.engines.readers.spelling import Spelling, spelled_as_declared
+from incrowd.engines.readers.spelling import DateFormat, Spelling, date_formats, spelled_as_declared
 from incrowd.errors import InvalidParameter
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("%d.%m.%Y", "31.12.2024"),
+        ("%m/%d/%Y", "12/31/2024"),
+        ("%Y%m%d", "20241231"),
+        ("%d%m%Y", "31122024"),
+        ("%d%b%Y", "31DEC2024"),
+        ("%B %d, %Y", "December 31, 2024"),
+        ("%d.%m.%Y %H:%M", "31.12.2024 23:59"),
+        ("%m/%d/%Y %I:%M:%S %p", "12/31/2024 11:59:00 PM"),
+        ("%Y-%m-%dT%H:%M:%S.%f", "2024-12-31T23:59:00.123"),
+    ],
+)
+def test_a_format_reads_its_day(written: str, text: str) -> None:
+    assert DateFormat(written).days(pa.array([text, "31.12.24", None, ""])).to_pylist() == [
+        "2024-12-31",
+        None,
+        None,
+        None,
+    ]
+
+
+def test_zeros_in_front_may_be_left_out_where_something_parts_the_digits() -> None:
+    assert DateFormat("%d.%m.%Y").days(pa.array(["1.2.2024", "01.02.2024"])).to_pylist() == ["2024-02-01"] * 2
+    assert DateFormat("%d%m%Y").days(pa.array(["122024"])).to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("%d.%m.%y", "century"),
+        ("%d.%m.", "year nowhere"),
+        ("%m.%Y", "day nowhere"),
+        ("%d.%d.%m.%Y", "day twice"),
+        ("%d.%m.%b.%Y", "month twice"),
+        ("%d.%m.%Y %Z", "unknown directive"),
+        ("%x", "century"),
+        ("%d.%m.%Y%", "is invalid"),
+        ("", "is invalid"),
+        ("%d.%m.%Y" + " " * 40, "is invalid"),
+        ("%d.%m.2%Y", "unknown directive"),
+        ("dd.mm.yyyy", "year nowhere"),
+    ],
+)
+def test_formats_that_are_partial_or_ambiguous_are_refused(written: str, why: str) -> None:
+    with pytest.raises(InvalidParameter, match=why):
+        DateFormat(written)
+
+
+@pytest.mark.parametrize(
+    "formats",
+    [
+        ("%d/%m/%Y", "%m/%d/%Y"),
+        ("%d%m%Y", "%Y%m%d"),
+        ("%d.%m.%Y", "%d.%m.%Y"),
+        ("%Y-%d-%m",),
+        ("%Y-%d-%m %H:%M",),
+        tuple(f"%d{'.' * n}%m.%Y" for n in range(1, 10)),
+    ],
+)
+def test_formats_that_could_both_fit_are_refused(formats: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidParameter):
+        date_formats(formats)
+
+
+def test_formats_that_no_text_can_share_stand_together() -> None:
+    together = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%m/%d/%Y", "%Y.%m.%d", "%d-%b-%Y", "%Y%m%d", "%Y-%m-%d %H:%M")
+    assert [item.text for item in date_formats(together)] == list(together)
+
+
+ANY = st.sampled_from(("%d.%m.%Y", "%m/%d/%Y", "%Y%m%d", "%d %B %Y", "%d-%b-%Y %H:%M", "%Y/%m/%d"))
+
+
+@given(day=st.dates(date(1000, 1, 1)), written=ANY)
+def test_what_the_standard_library_writes_is_read_back(day: date, written: str) -> None:
+    assert DateFormat(written).days(pa.array([day.strftime(written)])).to_pylist() == [day.isoformat()]
+
 
 SPELLINGS = [
     Spelling(decimal, mark) for decimal in (".", ",") for mark in (None, ".", ",", "'", " ") if mark != decimal
@@ -20,9 +101,9 @@ SPELLINGS = [
 
 
 def values(spelling: Spelling, kind: Type, *texts: str | None) -> list[object]:
-    found = read(spelled_as_declared(pa.array(texts, pa.string()), kind, spelling), kind)
+    result = read(spelled_as_declared(pa.array(texts, pa.string()), kind, spelling), kind)
     return [
-        "unreadable" if bad else value for value, bad in zip(found.values.to_pylist(), found.unreadable, strict=True)
+        "unreadable" if bad else value for value, bad in zip(result.values.to_pylist(), result.unreadable, strict=True)
     ]
 
 
@@ -83,31 +164,31 @@ def test_a_round_thousand_is_not_one_unless_a_decimal_mark_is_declared() -> None
 
 def test_text_and_missing_cells_stay_as_they_are() -> None:
     german = Spelling(",", ".", ("%d.%m.%Y",))
-    given = pa.array(["01.234", "1,5", None, "", "31.12.2024"])
-    assert spelled_as_declared(given, Type.TEXT, german) is given
+    texts = pa.array(["01.234", "1,5", None, "", "31.12.2024"])
+    assert spelled_as_declared(texts, Type.TEXT, german) is texts
     assert values(german, Type.DECIMAL, None, "", " ") == [None, None, None]
 
 
 def test_days_are_read_by_their_format_or_as_everywhere() -> None:
-    found = values(
+    result = values(
         Spelling(dates=("%d.%m.%Y",)), Type.DATE, "31.12.2024", "2024-12-31", "12/31/2024", "31.2.2024", None
     )
-    assert [str(each) for each in found] == ["2024-12-31", "2024-12-31", "unreadable", "unreadable", "None"]
+    assert [str(item) for item in result] == ["2024-12-31", "2024-12-31", "unreadable", "unreadable", "None"]
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("declared", "why"),
     [
-        ({"decimal": ";"}, "decimal is the mark"),
+        ({"decimal": ";"}, "decimal is the sign"),
         ({"thousands": "_"}, "groups of three digits"),
         ({"thousands": "."}, 'write decimal: "," too'),
         ({"decimal": ",", "thousands": ","}, 'write decimal: "." too'),
         ({"dates": ("%d.%m.%y",)}, "century"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(told: dict[str, object], why: str) -> None:
+def test_what_cannot_be_meant_is_refused(declared: dict[str, object], why: str) -> None:
     with pytest.raises(InvalidParameter, match=why):
-        Spelling(**told)  # type: ignore[arg-type]  # the tests name options freely
+        Spelling(**declared)  # type: ignore[arg-type]  # the tests name options freely
 
 
 def written(number: Decimal, spelling: Spelling, *, grouped: bool) -> str:
@@ -133,13 +214,13 @@ def test_a_number_that_is_written_in_a_spelling_is_read_back(
 @given(text=st.text("0123456789.,' +-eE", max_size=9), spelling=st.sampled_from(SPELLINGS))
 def test_what_is_read_has_the_digits_that_were_written(text: str, spelling: Spelling) -> None:
     """Read by hand: drop marks between groups of three, put the point; anything else must be unreadable."""
-    (found,) = values(spelling, Type.DECIMAL, text)
-    if found in ("unreadable", None):
+    (result,) = values(spelling, Type.DECIMAL, text)
+    if result in ("unreadable", None):
         return
     body = text.strip()
-    assert isinstance(found, float)
+    assert isinstance(result, float)
     plain = body.replace(spelling.thousands, "") if spelling.thousands else body
-    assert float(plain.replace(spelling.decimal or ".", ".")) == found
+    assert float(plain.replace(spelling.decimal or ".", ".")) == result
     if spelling.thousands and spelling.thousands in body:
         groups = (
             body.lstrip("+-").partition(spelling.decimal or ".")[0].lower().partition("e")[0].split(spelling.thousands)

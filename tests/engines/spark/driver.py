@@ -65,8 +65,8 @@ def troubled(engine: SparkEngine, data: Path, work: Path, name: str, **trouble: 
     """Count under trouble; return the counts and which attempts there were."""
     notes = work / name
     notes.mkdir()
-    kept: RowFilter = Unsteady(SAMPLE, str(notes), **trouble)  # type: ignore[arg-type]
-    counts = engine.count(engine.open(data), CELLS, kept)
+    retained: RowFilter = Unsteady(SAMPLE, str(notes), **trouble)  # type: ignore[arg-type]
+    counts = engine.count(engine.open(data), CELLS, retained)
     return {"counts": shown(counts), "attempts": sorted(note.name for note in notes.iterdir())}
 
 
@@ -87,24 +87,24 @@ def killing(engine: SparkEngine, master: str, data: Path, work: Path) -> dict[st
     try:
         _wait_for_executors(engine, 3)
         threading.Thread(target=kill, daemon=True).start()
-        found = troubled(engine, data, work, "killed", held=THIRD)
+        result = troubled(engine, data, work, "killed", held=THIRD)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
         (work / "third.pid").unlink()
-    return {**found, "shot": (work / "shot").exists()}
+    return {**result, "shot": (work / "shot").exists()}
 
 
-def _wait_for_executors(engine: SparkEngine, wanted: int) -> None:
+def _wait_for_executors(engine: SparkEngine, expected: int) -> None:
     page = _page(engine)
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         listed = json.loads(_fetched(f"{page}/executors"))
-        if sum(each["id"] != "driver" and each["isActive"] for each in listed) >= wanted:
+        if sum(item["id"] != "driver" and item["isActive"] for item in listed) >= expected:
             return
         time.sleep(0.3)
-    raise TimeoutError(f"the cluster never had {wanted} executors")
+    raise TimeoutError(f"the cluster never had {expected} executors")
 
 
 def _page(engine: SparkEngine) -> str:
@@ -133,7 +133,7 @@ def main(master: str, data: Path, work: Path) -> None:
     (work / "events").mkdir()
     with spark_engine(settings(master, work)) as engine:
         rows = engine.open(data)
-        found: dict[str, object] = {
+        result: dict[str, object] = {
             "steady": shown(engine.count(rows, CELLS, SAMPLE)),
             "limited": shown(engine.count(rows, CELLS, LIMIT, SAMPLE)),
             "retried": troubled(engine, data, work, "retried", fails=True),
@@ -141,7 +141,7 @@ def main(master: str, data: Path, work: Path) -> None:
             "killed": killing(engine, master, data, work),
         }
         seen(engine, work)
-    (work / "found.json").write_text(json.dumps(found))
+    (work / "found.json").write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import pytest
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.settings import Spark
 from incrowd.engines.spark.engine import SparkEngine
-from incrowd.engines.spark.failures import explained
+from incrowd.engines.spark.task import explained
 from incrowd.errors import SourceInvalid
 from incrowd.noise.positioned import PositionedSample
 from tests import spark
@@ -60,7 +60,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark_cluster: str, data: Pat
 
 
 @pytest.fixture(scope="module")
-def found(work: Path) -> dict[str, Any]:
+def outcome(work: Path) -> dict[str, Any]:
     result: dict[str, Any] = json.loads((work / "found.json").read_text())
     return result
 
@@ -72,38 +72,38 @@ def expected(data: Path) -> list[list[object]]:
     return driver.shown(engine.count(engine.open(data), driver.CELLS, driver.SAMPLE))
 
 
-def test_a_cluster_counts_what_one_process_counts(found: dict[str, Any], expected: list[list[object]]) -> None:
-    assert found["steady"] == expected
+def test_a_cluster_counts_what_one_process_counts(outcome: dict[str, Any], expected: list[list[object]]) -> None:
+    assert outcome["steady"] == expected
 
 
-def test_tasks_that_are_run_again_repeat_their_coins(found: dict[str, Any], expected: list[list[object]]) -> None:
-    again = {name.split("-")[0] for name in found["retried"]["attempts"] if name.split("-")[1] != "0"}
-    first = {name.split("-")[0] for name in found["retried"]["attempts"]}
+def test_tasks_that_are_run_again_repeat_their_coins(outcome: dict[str, Any], expected: list[list[object]]) -> None:
+    again = {name.split("-")[0] for name in outcome["retried"]["attempts"] if name.split("-")[1] != "0"}
+    first = {name.split("-")[0] for name in outcome["retried"]["attempts"]}
     assert again == first, "every task failed once"
     assert len(first) >= 3
-    assert found["retried"]["counts"] == expected
+    assert outcome["retried"]["counts"] == expected
 
 
 def test_tasks_that_run_beside_themselves_repeat_their_coins(
-    found: dict[str, Any], expected: list[list[object]]
+    outcome: dict[str, Any], expected: list[list[object]]
 ) -> None:
-    assert any(name.split("-")[1] == "1" for name in found["speculated"]["attempts"]), "no second attempt was made"
-    assert found["speculated"]["counts"] == expected
+    assert any(name.split("-")[1] == "1" for name in outcome["speculated"]["attempts"]), "no second attempt was made"
+    assert outcome["speculated"]["counts"] == expected
 
 
 def test_a_worker_that_is_killed_in_mid_job_changes_nothing(
-    found: dict[str, Any], expected: list[list[object]]
+    outcome: dict[str, Any], expected: list[list[object]]
 ) -> None:
-    assert found["killed"]["shot"]
-    assert any(name.endswith(driver.THIRD) for name in found["killed"]["attempts"])
-    assert found["killed"]["counts"] == expected
+    assert outcome["killed"]["shot"]
+    assert any(name.endswith(driver.THIRD) for name in outcome["killed"]["attempts"])
+    assert outcome["killed"]["counts"] == expected
 
 
 def test_the_rows_a_person_keeps_are_the_same_on_one_thread(
-    found: dict[str, Any], spark_engine: Any, data: Path
+    outcome: dict[str, Any], spark_engine: Any, data: Path
 ) -> None:
     rows = spark_engine.open(data)
-    assert found["limited"] == driver.shown(spark_engine.count(rows, driver.CELLS, driver.LIMIT, driver.SAMPLE))
+    assert outcome["limited"] == driver.shown(spark_engine.count(rows, driver.CELLS, driver.LIMIT, driver.SAMPLE))
 
 
 def spellings(key: bytes) -> list[bytes]:
@@ -132,7 +132,7 @@ def test_a_count_over_spark_connect_is_the_same_and_shows_no_key(
     with spark_engine(Spark(remote=spark_connect, id="visit")) as engine:
         frame = engine.session.read.parquet(data.as_uri())
         numbered = frame.selectExpr("*", "hash(zip, person) AS visit")
-        with pytest.raises(SourceInvalid, match="does not tell rows apart"):
+        with pytest.raises(SourceInvalid, match="does not identify rows"):
             engine.marks(engine.open(numbered), driver.CELLS_SCHEMA, bytes(32))
     with spark_engine(Spark(remote=spark_connect)) as engine:
         rows = engine.open(data)
@@ -161,7 +161,7 @@ def test_a_frame_of_someone_elses_session_finds_the_code_there(spark_connect: st
     try:
         SparkEngine.on(session)
         with explained():
-            found = session.range(0, 1, 1, 1).mapInArrow(paths, "sent boolean").toArrow()
-        assert found.column("sent").to_pylist() == [True]
+            outcome = session.range(0, 1, 1, 1).mapInArrow(paths, "sent boolean").toArrow()
+        assert outcome.column("sent").to_pylist() == [True]
     finally:
         session.stop()

@@ -47,7 +47,7 @@ def people() -> pa.Table:
         "pay": ("1.5", "10", "9", "1.50", None, "?"),
     }
     columns = {name: [some[n] for n in draw.integers(0, len(some), ROWS)] for name, some in values.items()}
-    return pa.table({name: pa.array(drawn, pa.string()) for name, drawn in columns.items()})
+    return pa.table({name: pa.array(sampled, pa.string()) for name, sampled in columns.items()})
 
 
 def in_parts(table: pa.Table, folder: Path, parts: int, groups: int = 10**6) -> Path:
@@ -63,9 +63,9 @@ def in_parts(table: pa.Table, folder: Path, parts: int, groups: int = 10**6) -> 
 def test_counts_are_those_of_the_local_engine(spark_engine: Engine, tmp_path: Path, levels: dict[str, int]) -> None:
     folder = in_parts(people(), tmp_path / "people", 3)
     cells, sample = Cells.of(PEOPLE, levels), PositionedSample(Fraction(1, 2), bytes(range(32)), bytes(range(32)))
-    found = spark_engine.count(spark_engine.open(folder), cells, sample, at_least=2)
-    assert same(found, HERE.count(HERE.open(folder), cells, sample, at_least=2))
-    assert len(found) > 1
+    result = spark_engine.count(spark_engine.open(folder), cells, sample, at_least=2)
+    assert same(result, HERE.count(HERE.open(folder), cells, sample, at_least=2))
+    assert len(result) > 1
 
 
 def test_stored_types_are_read_as_the_local_engine_reads_them(spark_engine: Engine, tmp_path: Path) -> None:
@@ -135,30 +135,30 @@ def test_problems_of_text_are_named_by_line_as_on_one_machine(spark_engine: Engi
     path = tmp_path / "people.csv"
     path.write_text('age,note\n41,a\nforty,"b\nc"\n-,d\n')
     schema = Schema((Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99))),))
-    said = []
+    message = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
             engine.marks(engine.open(path), schema, bytes(32))
-        said.append(str(caught.value))
-    assert said[0] == said[1]
-    assert "column age: 2 cells are not whole numbers, in lines 3, 5" in said[1]
+        message.append(str(caught.value))
+    assert message[0] == message[1]
+    assert "column age: 2 cells are not whole numbers, in lines 3, 5" in message[1]
     path.write_text("age,note\n41,a\n42\n43,a,b\n")
-    said = []
+    message = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
             engine.marks(engine.open(path), schema, bytes(32))
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        message.append(str(caught.value))
+    assert message[0] == message[1]
 
 
 def test_problems_of_files_are_named_by_row_as_on_one_machine(spark_engine: Engine, tmp_path: Path) -> None:
     folder = in_parts(people(), tmp_path / "people", 3)
-    said = []
+    message = []
     for engine in (HERE, spark_engine):
         with pytest.raises(SourceInvalid) as caught:
             engine.marks(engine.open(folder), PEOPLE, bytes(32))
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        message.append(str(caught.value))
+    assert message[0] == message[1]
 
 
 def test_a_file_that_changes_between_two_passes_is_refused(spark_engine: Engine, tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_a_table_is_sampled_by_its_ids(spark_engine: SparkEngine, visits: Any) -
     engine = SparkEngine(spark_engine.session, "visit")
     cells, sample = Cells.of(WARDS, {}), PositionedSample.fresh(Fraction(1, 2))
     engine.marks(engine.open(visits), WARDS, bytes(32))
-    kept = sample.of(np.arange(90, dtype=np.uint64))
-    expected = HERE.count(HERE.open(VISITS.filter(pa.array(kept))), cells)
+    retained = sample.of(np.arange(90, dtype=np.uint64))
+    expected = HERE.count(HERE.open(VISITS.filter(pa.array(retained))), cells)
     for source in (visits, "::visits"):
         assert same(engine.count(engine.open(source), cells, sample), expected)
 
@@ -207,7 +207,7 @@ def test_a_table_without_ids_is_counted_and_not_sampled(spark_engine: SparkEngin
 
 def test_ids_that_repeat_are_refused_before_the_charge(spark_engine: SparkEngine, visits: Any) -> None:
     engine = SparkEngine(spark_engine.session, "patient")
-    with pytest.raises(SourceInvalid, match="does not tell rows apart"):
+    with pytest.raises(SourceInvalid, match="does not identify rows"):
         engine.marks(engine.open(visits), WARDS, bytes(32))
 
 
@@ -237,10 +237,10 @@ class Longest:
     met: set[str] = field(default_factory=set)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        found = [value for value in batch.column("zip").to_pylist() if value is not None]
+        result = [value for value in batch.column("zip").to_pylist() if value is not None]
         self.rows += len(batch)
-        self.most = max([self.most, *map(len, found)])
-        self.met.update(found)
+        self.most = max([self.most, *map(len, result)])
+        self.met.update(result)
 
     def merge(self, other: Self) -> None:
         self.rows += other.rows

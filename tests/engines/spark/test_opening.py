@@ -81,10 +81,10 @@ def test_moments_that_spark_does_not_read_are_named(spark_engine: SparkEngine, t
         spark_engine.open(tmp_path / "x.parquet")
 
 
-@pytest.mark.parametrize("drawn", ["monotonically_increasing_id()", "uuid()", "cast(rand() * 1e9 as bigint)"])
-def test_ids_that_are_made_while_reading_are_refused(spark_engine: SparkEngine, drawn: str) -> None:
-    frame = spark_engine.session.range(9).selectExpr("'a' as ward", f"{drawn} as visit")
-    with pytest.raises(InvalidParameter, match="come out differently whenever it is read"):
+@pytest.mark.parametrize("sample", ["monotonically_increasing_id()", "uuid()", "cast(rand() * 1e9 as bigint)"])
+def test_ids_that_are_made_while_reading_are_refused(spark_engine: SparkEngine, sample: str) -> None:
+    frame = spark_engine.session.range(9).selectExpr("'a' as ward", f"{sample} as visit")
+    with pytest.raises(InvalidParameter, match="differ whenever it is read"):
         SparkEngine(spark_engine.session, "visit").open(frame)
     assert spark_engine.count(spark_engine.open(frame), CELLS).total == 9
 
@@ -131,14 +131,14 @@ def test_no_value_reaches_the_loggers_of_spark(spark_engine: SparkEngine) -> Non
 class Dead:
     """A session whose Java has died."""
 
-    asked = False
+    stopped = False
 
     def stop(self) -> None:
-        self.asked = True
+        self.stopped = True
         raise ConnectionRefusedError("10.0.0.7")
 
 
 def test_the_end_of_a_dead_session_hides_no_other_error() -> None:
     session = Dead()
     _stop(session)
-    assert session.asked
+    assert session.stopped

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.engines.local.contributions import RowLimit
-from incrowd.engines.spark.pieces import FilePieces, Piece, read_in_full
-from incrowd.engines.spark.places import Positions, fresh_key, ids_of, ranks
+from incrowd.engines.spark.places import FilePieces, Piece, Positions, fresh_key, ids_of, ranks, read_in_full
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
@@ -72,5 +71,5 @@ def test_a_pass_over_more_or_fewer_rows_is_refused() -> None:
 
 
 def test_files_that_cannot_be_told_apart_are_refused() -> None:
-    with pytest.raises(SourceUnreadable, match="told apart"):
+    with pytest.raises(SourceUnreadable, match="the same stamp"):
         FilePieces.of([Piece(3, "file:/d/a.parquet", 4), Piece(3, "file:/d/b.parquet", 4)])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import pickle
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +28,26 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import RowFilter
 from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.engines.spark import tuples
-from incrowd.engines.spark.count import Counting
-from incrowd.engines.spark.limit import Limiting, limit
-from incrowd.engines.spark.pieces import FilePieces, Piece
-from incrowd.engines.spark.reading import Identified, StoredColumns
-from incrowd.engines.spark.task import TaskFailed, Work, perform
-from incrowd.errors import InvalidParameter
+from incrowd.engines.settings import Spark
+from incrowd.engines.spark.count import CellColumns, Counting, Limiting
+from incrowd.engines.spark.limit import limit
+from incrowd.engines.spark.places import FilePieces, Piece
+from incrowd.engines.spark.rows import Identified, StoredColumns
+from incrowd.engines.spark.session import require_java, require_pyspark
+from incrowd.engines.spark.task import TaskFailed, Work, explained, explanation, perform, safe_words
+from incrowd.engines.spark.workers import check_versions, python_version
+from incrowd.errors import (
+    ClusterUnavailable,
+    IncrowdError,
+    InvalidParameter,
+    JobFailed,
+    PackageMissing,
+    SourceChanged,
+    SourceUnreadable,
+)
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
+from tests import spark
 from tests.people import PEOPLE, levels, tables
 from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
 from tests.tables import Batches
@@ -63,19 +78,19 @@ def together(
 ) -> tuple[Counts, int]:
     """Sum up what tasks send, as the cluster does; return the counts and how many rows were read."""
     carried: Work = pickle.loads(pickle.dumps(work))
-    found = pa.Table.from_batches([batch for task in tasks for batch in carried.run(iter(task))])
+    result = pa.Table.from_batches([batch for task in tasks for batch in carried.run(iter(task))])
     if most is not None:
-        found = found.take(pc.sort_indices(found, [("person", "ascending"), ("rank", "ascending")]))
+        result = result.take(pc.sort_indices(result, [("person", "ascending"), ("rank", "ascending")]))
         number: Counter[bytes] = Counter()
         keep = []
-        for person, key in zip(found["person"].to_pylist(), found["key"].to_pylist(), strict=True):
+        for person, key in zip(result["person"].to_pylist(), result["key"].to_pylist(), strict=True):
             number[person] += 1
             keep.append(person is None or (number[person] <= most and key is not None))
-        found = found.filter(pa.array(keep))
-    summed = found.group_by(tuples.names(cells)).aggregate([("count", "sum")])
-    summed = summed.rename_columns([*tuples.names(cells), "count"])
+        result = result.filter(pa.array(keep))
+    summed = result.group_by(CellColumns(cells).names).aggregate([("count", "sum")])
+    summed = summed.rename_columns([*CellColumns(cells).names, "count"])
     without = pc.is_null(summed["key"])
-    return tuples.counts_of(cells, summed.filter(pc.invert(without))), pc.sum(summed.filter(without)["count"]).as_py()
+    return CellColumns(cells).counts(summed.filter(pc.invert(without))), pc.sum(summed.filter(without)["count"]).as_py()
 
 
 def same(one: Counts, other: Counts) -> bool:
@@ -94,21 +109,21 @@ def test_partial_counts_come_together_as_one_process_counts(
 ) -> None:
     cells = Cells.of(PEOPLE, chosen)
     cuts = data.draw(st.lists(st.integers(0, table.num_rows), max_size=3))
-    kept: list[RowFilter] = [PositionedSample.fresh(Fraction(1, 2))] if data.draw(st.booleans()) else []
+    retained: list[RowFilter] = [PositionedSample.fresh(Fraction(1, 2))] if data.draw(st.booleans()) else []
     pieces, tasks = partitions(table.select(list(cells.reads)), cuts, size)
     work = Counting(
-        StoredColumns(cells.reads, pieces), cells, tuple(kept), CountingLimits(dense=2**8, buffered=3, held=4)
+        StoredColumns(cells.reads, pieces), cells, tuple(retained), CountingLimits(dense=2**8, buffered=3, held=4)
     )
     counts, read = together(work, tasks, cells)
     assert read == len(table)
-    assert same(counts, LocalEngine().count(Batches(table), cells, *kept))
+    assert same(counts, LocalEngine().count(Batches(table), cells, *retained))
 
 
 def test_keys_beyond_one_word_travel_whole() -> None:
     values = tuple(str(n) for n in range(300))
     columns = tuple(Column(f"c{n}", hierarchy=Flat(Categories(values))) for n in range(12))
     cells = Cells.of(Schema(columns), {})
-    assert "key binary" in tuples.fields(cells)
+    assert "key binary" in CellColumns(cells).fields
     rows = [[values[(7 * row + n * n) % 300] for row in range(50)] for n in range(12)]
     table = pa.table({f"c{n}": row for n, row in enumerate(rows)})
     pieces, tasks = partitions(pa.concat_tables([table, table]), [20, 70], 9)
@@ -129,14 +144,14 @@ VISITS = pa.table(
 def test_each_person_keeps_so_many_rows_however_they_are_partitioned(most: int) -> None:
     cells = Cells.of(Schema((Column("ward"),)), {})
     chosen = limit(PATIENT, most, SystemCoins())
-    found = []
+    result = []
     for cuts, size in (([], 60), ([13, 14, 40], 4)):
         pieces, tasks = partitions(VISITS.select(["ward", "patient"]), cuts, size)
         work = Limiting(StoredColumns(("ward", "patient"), pieces), cells, chosen, ())
-        found.append(together(work, tasks, cells, most)[0])
-    assert same(*found)
+        result.append(together(work, tasks, cells, most)[0])
+    assert same(*result)
     owned = Counter(who for who in VISITS["patient"].to_pylist() if who is not None)
-    assert found[0].total == sum(min(most, rows) for rows in owned.values())
+    assert result[0].total == sum(min(most, rows) for rows in owned.values())
 
 
 def test_a_person_is_limited_before_the_sample_is_drawn() -> None:
@@ -146,8 +161,8 @@ def test_a_person_is_limited_before_the_sample_is_drawn() -> None:
     """
     cells = Cells.of(Schema((Column("ward"),)), {})
     sample = PositionedSample(Fraction(1, 2), bytes(range(32)), bytes(range(32)))
-    patients, drawn = VISITS["patient"].to_numpy(zero_copy_only=False), sample.at(0, len(VISITS))
-    shares = [drawn[patients == f"p{n}"].mean() for n in range(7)]
+    patients, sampled = VISITS["patient"].to_numpy(zero_copy_only=False), sample.at(0, len(VISITS))
+    shares = [sampled[patients == f"p{n}"].mean() for n in range(7)]
     assert min(shares) > 0
     pieces, tasks = partitions(VISITS.select(["ward", "patient"]), [20], 9)
     reading = StoredColumns(("ward", "patient"), pieces)
@@ -206,3 +221,110 @@ def test_an_error_on_a_worker_says_nothing_of_the_value_it_stumbled_over() -> No
     assert "Smith" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+needs_spark = pytest.mark.skipif(
+    spark.missing() is not None and os.environ.get("CI") != "true", reason=spark.missing() or ""
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "gist"),
+    [
+        ("java.io.IOException: No space left on device", JobFailed, "disk of a worker is full"),
+        ("java.lang.OutOfMemoryError: Java heap space", JobFailed, "out of memory"),
+        ("ExecutorLostFailure (executor 3 exited caused by ...) exit code 137", JobFailed, "out of memory"),
+        ("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", JobFailed, "workers were lost"),
+        ("... is bigger than spark.driver.maxResultSize (1024.0 MiB)", JobFailed, "more cells than the driver takes"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.8", ClusterUnavailable, "another Python"),
+        ("ModuleNotFoundError: No module named 'pyarrow'", ClusterUnavailable, "lacks Python or a package"),
+        ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error", SourceChanged, "disappeared"),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x", SourceUnreadable, "nothing at this address"),
+        ("[FAILED_READ_FILE.NO_HINT] Encountered error while reading", SourceUnreadable, "cannot be read in"),
+        ("something entirely new about Smith", JobFailed, "Its logs tell the reason"),
+    ],
+)
+def test_a_failure_is_told_in_our_own_words(text: str, kind: type[IncrowdError], gist: str) -> None:
+    error = explanation(f"{text}\nrow 17: Smith, 02139\n\tat org.apache.spark.Executor.run(Executor.scala:906)")
+    assert type(error) is kind
+    assert gist in str(error)
+    assert "Smith" not in str(error)
+    assert "scala" not in str(error)
+
+
+def test_a_full_disk_and_an_empty_memory_of_a_worker_are_told_apart() -> None:
+    assert "disk" in str(explanation(safe_words(OSError(errno.ENOSPC, "Smith"))))
+    assert "memory" in str(explanation(safe_words(MemoryError("Smith"))))
+
+
+def test_a_forged_mark_raises_none_of_our_other_errors() -> None:
+    assert type(explanation("incrowd-task<annotations:>")) is JobFailed
+
+
+def test_an_error_of_spark_is_not_attached_to_ours() -> None:
+    with pytest.raises(ClusterUnavailable) as caught, explained():
+        raise ConnectionRefusedError("Smith, 02139")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_our_own_errors_pass_as_they_are() -> None:
+    with pytest.raises(SourceChanged, match="as it is"), explained():
+        raise SourceChanged("as it is")
+
+
+def versions(**other: str | None) -> dict[str, str | None]:
+    from incrowd import __version__
+
+    pyspark = pytest.importorskip("pyspark")
+    same = {"python": python_version(), "pyspark": pyspark.__version__, "incrowd": __version__}
+    return {**same, "numpy": "2.4.0", "pyarrow": "26.0.0", "cryptography": "50.0.0", **other}
+
+
+@pytest.mark.parametrize(
+    ("other", "gist"),
+    [
+        ({"python": "3.8"}, "a worker has Python 3.8"),
+        ({"pyspark": "3.5.1"}, "a worker has PySpark 3.5"),
+        ({"incrowd": None}, "a worker has incrowd (none)"),
+        ({"pyarrow": "9.0.0"}, "a worker has pyarrow 9.0.0, and tasks need 18"),
+        ({"cryptography": None}, "a worker has cryptography (none)"),
+    ],
+)
+def test_workers_with_other_versions_are_refused_by_name(other: dict[str, str | None], gist: str) -> None:
+    check_versions([versions()])
+    with pytest.raises(ClusterUnavailable) as caught:
+        check_versions([versions(), versions(**other)])
+    assert gist in str(caught.value)
+
+
+def test_without_java_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ClusterUnavailable, match="Java 17 or later, and none was found"):
+        require_java()
+
+
+def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(ClusterUnavailable, match="Java 11 is found"):
+        require_java()
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(PackageMissing, match=r"incrowd\[spark\]"):
+        require_pyspark()
+
+
+@needs_spark
+@pytest.mark.parametrize("settings", [Spark(master="spark://127.0.0.1:9"), Spark(remote="sc://127.0.0.1:9")])
+def test_a_cluster_that_does_not_answer_is_given_up_soon(settings: Spark) -> None:
+    from incrowd.engines.spark.engine import spark_engine
+
+    with pytest.raises(ClusterUnavailable, match="nobody answers at"), spark_engine(settings):
+        pass

@@ -23,11 +23,11 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.codes import group_by_codes
 from incrowd.engines.sql.duckdb import Warehouse, warehouse
-from incrowd.engines.sql.engine import SampledTable, StoredTable, asked_tables
+from incrowd.engines.sql.engine import SampledTable, StoredTable, tables_read
 from incrowd.errors import SourceUnreadable
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
 from incrowd.queries.language.tables import ready_rows
+from incrowd.queries.question import Relation
 
 LISTED = ("medium", "low", "high", "", "Z", "it's", "é", "e\u0301", "LOW", "7", "a%b_c", "\\")
 """In no order that texts have."""
@@ -81,12 +81,13 @@ ROWS = {
 
 @contextmanager
 def opened(*relations: Relation, rows: dict[str, Any] | None = None) -> Iterator[Warehouse]:
-    given = ROWS if rows is None else rows
+    inputs = ROWS if rows is None else rows
     stored = {
-        each.name: StoredTable(open_source(given[each.name]), each.schema, ready=ready_rows(each)) for each in relations
+        item.name: StoredTable(open_source(inputs[item.name]), item.schema, ready=ready_rows(item))
+        for item in relations
     }
-    with warehouse(stored) as found:
-        yield found
+    with warehouse(stored) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -97,18 +98,18 @@ def pair() -> Iterator[tuple[Warehouse, Warehouse]]:
 
 
 def tree(text: str) -> exp.Query:
-    found = parse_one(text, dialect="duckdb")
-    assert isinstance(found, exp.Query)
-    return found
+    result = parse_one(text, dialect="duckdb")
+    assert isinstance(result, exp.Query)
+    return result
 
 
-def rows(found: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(row.values()) for row in found.to_pylist())
+def rows(result: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in result.to_pylist())
 
 
 def same(pair: tuple[Warehouse, Warehouse], text: str) -> bool:
     """Whether a query has the same rows, in the same types."""
-    coded, plain = (each.collect(tree(text)) for each in pair)
+    coded, plain = (item.collect(tree(text)) for item in pair)
     assert coded.schema == plain.schema, text
     return rows(coded) == rows(plain)
 
@@ -126,8 +127,8 @@ def test_values_are_held_by_codes_and_read_as_they_were(pair: tuple[Warehouse, W
     assert (kinds["age"], kinds["year"]) == ("TINYINT", "SMALLINT")
     assert same(pair, 'SELECT "_person", "level", "grade", "mood", "free", "year", "age" FROM "people, ready"')
     assert plain.collect(tree('SELECT "level" FROM "people, ready"')).schema.types == [pa.string()]
-    found = {row["level"] for row in coded.collect(tree('SELECT DISTINCT "level" FROM "people, ready"')).to_pylist()}
-    assert found == {*LISTED, "other", None}
+    result = {row["level"] for row in coded.collect(tree('SELECT DISTINCT "level" FROM "people, ready"')).to_pylist()}
+    assert result == {*LISTED, "other", None}
 
 
 CONDITIONS = [
@@ -199,10 +200,10 @@ def test_every_condition_holds_for_the_same_rows(pair: tuple[Warehouse, Warehous
         if not same(pair, f'SELECT people._person FROM "people, ready" AS people WHERE {condition}')
     ]
     assert differing == []
-    values = [each for each in CONDITIONS if "SELECT" not in each]
-    listed = ", ".join(f"({each}) AS c{place}" for place, each in enumerate(values))
+    values = [item for item in CONDITIONS if "SELECT" not in item]
+    listed = ", ".join(f"({item}) AS c{place}" for place, item in enumerate(values))
     assert same(pair, f'SELECT _person, {listed} FROM "people, ready" AS people')
-    sums = ", ".join(f"COUNT(CASE WHEN {each} THEN 1 END) AS c{place}" for place, each in enumerate(values))
+    sums = ", ".join(f"COUNT(CASE WHEN {item} THEN 1 END) AS c{place}" for place, item in enumerate(values))
     assert same(pair, f'SELECT level, {sums} FROM "people, ready" AS people GROUP BY level')
 
 
@@ -257,7 +258,7 @@ AS_THEY_ARE = (
 @pytest.mark.parametrize("key", ["level", "mood"])
 def test_every_query_has_the_same_rows(key: str, pair: tuple[Warehouse, Warehouse]) -> None:
     named = {"k": key, "t": '"people, ready"', "u": '"levels, ready"'}
-    texts = [each.format(**named) for each in (*BY_CODES, *AS_THEY_ARE)]
+    texts = [item.format(**named) for item in (*BY_CODES, *AS_THEY_ARE)]
     assert [text for text in texts if not same(pair, text)] == []
     by_codes = [group_by_codes(tree(text), pair[0].coded) != tree(text) for text in texts]
     assert by_codes == [True] * len(BY_CODES) + [False] * len(AS_THEY_ARE)
@@ -270,7 +271,7 @@ def test_the_tree_of_a_question_stays_as_it_is(pair: tuple[Warehouse, Warehouse]
     assert query.sql("duckdb") == before
     changed = group_by_codes(query.copy(), pair[0].coded)
     assert changed.sql("duckdb") != before
-    assert asked_tables(changed, pair[0].names) == ["people, ready"]
+    assert tables_read(changed, pair[0].names) == ["people, ready"]
 
 
 @dataclass
@@ -289,28 +290,28 @@ class Even:
 def test_samples_and_admitted_people_are_grouped_by_codes_too(pair: tuple[Warehouse, Warehouse]) -> None:
     query = tree('SELECT level, grade, COUNT(*) AS n FROM "people, ready" GROUP BY level, grade')
     half = SystemCoins().sample(Fraction(1, 2))
-    found = [
+    result = [
         (
-            rows(each.collect(query, SampledTable("people", half))),
-            rows(each.admitting({"people": Even(PEOPLE.schema["id"])}).collect(query)),
+            rows(item.collect(query, SampledTable("people", half))),
+            rows(item.admitting({"people": Even(PEOPLE.schema["id"])}).collect(query)),
         )
-        for each in pair
+        for item in pair
     ]
-    assert found[0] == found[1]
-    assert all(0 < sum(row[-1] * times for row, times in each.items()) < len(PAIRS) for each in found[0])
+    assert result[0] == result[1]
+    assert all(0 < sum(row[-1] * times for row, times in item.items()) < len(PAIRS) for item in result[0])
 
 
 def test_a_text_that_is_not_listed_is_never_held() -> None:
     """The tree that makes rows ready leaves none; should it do so, nothing is answered."""
     stored = StoredTable(open_source(ROWS["people"]), PEOPLE.schema, ready=tree('SELECT level FROM "people"'))
     query = tree('SELECT level, COUNT(*) AS n FROM "people, ready" GROUP BY level')
-    with warehouse({"people": stored}) as asked, pytest.raises(SourceUnreadable):
-        asked.load([query])
+    with warehouse({"people": stored}) as tables, pytest.raises(SourceUnreadable):
+        tables.load([query])
 
 
 def test_a_column_whose_codes_have_no_name_stays_as_it_is() -> None:
     taken = replace(PEOPLE, schema=Schema((*PEOPLE.schema.columns, Column("Level, Code")), PEOPLE.schema.unit))
-    given = {"people": ROWS["people"].append_column("Level, Code", ROWS["people"]["free"])}
-    with opened(taken, rows=given) as asked:
-        assert set(asked.coded["people, ready"]) == {"grade", "mood", "day", "year", "age"}
-        assert asked.collect(tree('SELECT level, COUNT(*) AS n FROM "people, ready" GROUP BY level')).num_rows == 14
+    inputs = {"people": ROWS["people"].append_column("Level, Code", ROWS["people"]["free"])}
+    with opened(taken, rows=inputs) as tables:
+        assert set(tables.coded["people, ready"]) == {"grade", "mood", "day", "year", "age"}
+        assert tables.collect(tree('SELECT level, COUNT(*) AS n FROM "people, ready" GROUP BY level')).num_rows == 14

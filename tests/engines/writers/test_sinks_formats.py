@@ -47,9 +47,9 @@ def hiding(count: int = 3000) -> pa.Table:
     """Return a table from which rows were filtered away, in whose dictionaries they live on."""
     names = pa.array([f"secret-{i}" if i % 3 else f"shown-{i % 5}" for i in range(count)])
     table = pa.table({"name": names.dictionary_encode(), "plain": names, "n": range(count)})
-    kept = table.filter(pc.starts_with(table["plain"], "shown"))
-    assert any("secret" in value for value in kept["name"].chunk(0).dictionary.to_pylist())  # the trap
-    return kept
+    retained = table.filter(pc.starts_with(table["plain"], "shown"))
+    assert any("secret" in value for value in retained["name"].chunk(0).dictionary.to_pylist())  # the trap
+    return retained
 
 
 def test_parquet_round_trip(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_each_row_group_knows_its_own_values_only(tmp_path: Path, monkeypatch: p
     write_table(pa.table({"c": coded}), tmp_path / "t.parquet")
     footer = pq.read_metadata(tmp_path / "t.parquet")
     ranges = [footer.row_group(i).column(0).statistics for i in range(footer.num_row_groups)]
-    assert [(each.min, each.max) for each in ranges] == [("a", "b"), ("y", "z"), ("y", "y")]
+    assert [(item.min, item.max) for item in ranges] == [("a", "b"), ("y", "z"), ("y", "y")]
 
 
 def test_dictionaries_are_sorted_so_that_codes_do_not_betray_the_order_of_the_input() -> None:
@@ -146,8 +146,8 @@ def test_the_same_values_give_the_same_bytes_however_they_are_cut_and_coded(
     shuffled = table.take(pa.array(range(len(table))[::-1])).take(pa.array(range(len(table))[::-1]))
     recoded = table.set_column(0, "name", table["name"].cast(pa.string()).dictionary_encode())
     written = set()
-    for each in (table, stream(table, 7), stream(table, 1000), shuffled, recoded, table.combine_chunks()):
-        write_table(each, tmp_path / name)
+    for item in (table, stream(table, 7), stream(table, 1000), shuffled, recoded, table.combine_chunks()):
+        write_table(item, tmp_path / name)
         written.add((tmp_path / name).read_bytes())
     assert len(written) == 1
 
@@ -165,9 +165,9 @@ def test_a_table_without_rows_is_a_valid_file(tmp_path: Path, name: str) -> None
 @given(length=st.integers(0, 30), cut=st.integers(1, 7), rows=st.integers(1, 10))
 def test_pieces_have_exactly_the_asked_size_and_lose_nothing(length: int, cut: int, rows: int) -> None:
     table = pa.table({"i": pa.array(range(length), pa.int64())})
-    found = list(pieces(stream(table, cut), rows))
-    assert [value for piece in found for value in piece["i"].to_pylist()] == list(range(length))
-    assert all(piece.num_rows == rows for piece in found[:-1])
+    result = list(pieces(stream(table, cut), rows))
+    assert [value for piece in result for value in piece["i"].to_pylist()] == list(range(length))
+    assert all(piece.num_rows == rows for piece in result[:-1])
 
 
 def test_a_missing_value_is_empty_and_an_empty_text_is_quoted(tmp_path: Path) -> None:
@@ -191,11 +191,11 @@ def test_formulas_are_kept_by_default_and_guarded_on_request(tmp_path: Path) -> 
     table = pa.table({"t": formulas, "n": [-1] * 7})
     write_csv(table, tmp_path / "keep.csv")
     write_csv(table, tmp_path / "guarded.csv", CsvStyle(formulas="guard"))
-    kept, guarded = (
+    retained, guarded = (
         [row[0] for row in csv.reader(io.StringIO((tmp_path / name).read_bytes().decode(), newline=""))][1:]
         for name in ("keep.csv", "guarded.csv")
     )
-    assert kept == ["=1+1", "+x", "-x", "@x", "\tx", "a=b", ""]
+    assert retained == ["=1+1", "+x", "-x", "@x", "\tx", "a=b", ""]
     assert guarded == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "a=b", ""]
     assert ",-1\n" in (tmp_path / "guarded.csv").read_text()
 

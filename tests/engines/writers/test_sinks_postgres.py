@@ -106,7 +106,7 @@ def test_rows_that_came_out_differently_are_found_before_the_table_appears(
     for wrong in (ROWS.slice(1), ROWS.slice(0, 3), pa.concat_tables([ROWS, ROWS]), ROWS.take([1, 0, 2, 3])):
         streams = [reader(), wrong.to_reader()]
         with (
-            pytest.raises(GuaranteeBroken, match="not the rows"),
+            pytest.raises(GuaranteeBroken, match="not the released rows"),
             load_table(streams.pop, f"{postgres}::released", "x"),
         ):
             pass
@@ -130,7 +130,7 @@ def test_more_rows_than_a_piece_are_compared_to_the_end(
 def test_a_connection_lost_before_the_commit_is_told_and_leaves_no_table(postgres: str, ask: Ask) -> None:
     note = f"lost in {postgres.rpartition('%3D')[2]}"
     with (
-        pytest.raises(OutputUnavailable, match="look whether the table has"),
+        pytest.raises(OutputUnavailable, match="Check whether the table appeared"),
         load_table(reader, f"{postgres}::t", note),
     ):
         ask(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COMMENT%{note}%'")
@@ -142,12 +142,12 @@ def test_a_place_without_schema_or_right_is_refused_before_the_charge(postgres: 
     schema = postgres.rpartition("%3D")[2]
     with pytest.raises(OutputUnavailable, match="no such schema"):
         check_table(f"{postgres}::nowhere.released")
-    with pytest.raises(OutputUnavailable, match="no schema to make a table in"):
+    with pytest.raises(OutputUnavailable, match="no schema for a table"):
         check_table(f"{postgres.replace(schema, 'nowhere')}::released")
     ask("DROP ROLE IF EXISTS reader_only")
     ask("CREATE ROLE reader_only LOGIN")
     ask(f"GRANT USAGE ON SCHEMA {schema} TO reader_only")
-    with pytest.raises(OutputUnavailable, match="does not let this user make tables"):
+    with pytest.raises(OutputUnavailable, match="does not let this user create tables"):
         check_table(f"{postgres.replace('incrowd@', 'reader_only@')}::released")
     check_table(f"{postgres}::released")
     assert tables(ask) == set()
@@ -174,7 +174,7 @@ def test_addresses_that_name_no_table_are_refused() -> None:
     ("name", "columns", "gist"),
     [
         ("released", ["zip", "ctid"], "Give the column another name"),
-        ("released", ["x" * 70], "would cut the name of column x+ short"),
+        ("released", ["x" * 70], "would shorten the name of column x+"),
         ("released", ["zip", "zip"], "Give the column another name"),
         ("taken", ["zip"], "has a type of that name"),
     ],

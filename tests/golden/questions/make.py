@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from incrowd.queries.language import understand
-from incrowd.queries.question import Question
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.question import Query
 from tests.queries.language.hospital import CATALOG
 
 FILE = Path(__file__).with_name("understood.json")
@@ -47,7 +47,7 @@ QUESTIONS = (
 )
 
 
-def plain(question: Question) -> dict[str, Any]:
+def plain(question: Query) -> dict[str, Any]:
     """A question as JSON."""
     return {
         "text": question.text,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.methods.learning.planning import LearningTask
 from incrowd.methods.learning.records import Records
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -41,5 +41,5 @@ def table(rows: list[tuple[str, int, int, str]]) -> pa.Table:
 
 def records_of(policy: Policy, task: LearningTask, rows: list[tuple[str, int, int, str]]) -> Records:
     """Return the records of rows, counted by the engine."""
-    opened = choose.open_table(table(rows), policy.schema, policy.options)
+    opened = open_table(table(rows), policy.schema, policy.options)
     return Records.of(opened, task.classes, SeededCoins(1))

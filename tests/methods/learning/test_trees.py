@@ -14,7 +14,7 @@ import pytest
 import incrowd
 from incrowd.core.coins import Sample
 from incrowd.core.loss import Pure, ZeroConcentrated
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier, KMeans, Regressor
 from incrowd.methods.learning.growth import dealt
@@ -280,7 +280,7 @@ class CountedCoins(SeededCoins):
 def test_each_round_has_a_sample_of_its_own(tmp_path: Path) -> None:
     """One for each round, under a key of its own, and each of about the stated rate."""
     read, coins = load_policy(policy("stream", tmp_path)), CountedCoins(3)
-    read.plan.release(choose.open_table(rows(400), read.schema, read.options), coins)
+    read.plan.release(open_table(rows(400), read.schema, read.options), coins)
     step = read.plan.basis.need(SampleGradients)
     drawn = [each.at(0, 4000) for each in coins.drawn]  # type: ignore[attr-defined]
     assert len(drawn) == step.rounds == 11

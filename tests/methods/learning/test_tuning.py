@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier
 from incrowd.methods.learning.steps import FollowGradients, LearnFrom
@@ -95,7 +95,7 @@ def rows(number: int) -> pa.Table:
 @pytest.mark.parametrize("change", [{}, {"folds": 2}, {"delta": None, "models": ["naive-bayes"]}])
 def test_the_kept_model_predicts(change: dict[str, Any]) -> None:
     policy = tuned(epsilon=8, models=["naive-bayes"], **{k: v for k, v in change.items() if k != "models"})
-    opened = choose.open_table(rows(600), policy.schema, policy.options)
+    opened = open_table(rows(600), policy.schema, policy.options)
     model = policy.plan.draw(opened, SeededCoins(4)).model
     said = model.predicted(table([("x", 1, 0, "p"), ("y", 1, 0, "q")]))["prediction"].to_pylist()
     assert said == ["p", "q"]

@@ -19,10 +19,9 @@ from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Relation
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Interpreted, QueryTerms, Question
+from incrowd.queries.question import Interpreted, Query, QueryTerms, Relation
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)
@@ -107,7 +106,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _untrue(sql: str, question: Interpreted, tables: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
     """Return the rows that DuckDB tells and the answer without noise does not."""
-    parts = (question,) if isinstance(question, Question) else question.parts
+    parts = (question,) if isinstance(question, Query) else question.parts
     unit = next(TRADES[name].unit for name in parts[0].tables if TRADES[name].private)
     measured = measure(question, unit, SURE[all(part.public_keys for part in parts)])
     assert measured.plan.claims

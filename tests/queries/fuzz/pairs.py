@@ -20,12 +20,11 @@ from incrowd.core.unit import Adjacency
 from incrowd.engines.sql.engine import fields
 from incrowd.errors import IncrowdError
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.combined_measurement import CombinedMeasurement, combined_answer, measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Combination, QueryTerms
+from incrowd.queries.question import Catalog, Combination, QueryTerms, Relation
 from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital

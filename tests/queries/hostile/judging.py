@@ -23,7 +23,7 @@ from incrowd.queries.combined_measurement import Measured, measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Query, QueryTerms
 from incrowd.workflows.query.service import Answered, QueryRequest, QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds
 
@@ -73,7 +73,7 @@ def planned(desk: QueryService, sql: str) -> Measured | Exception:
     """Return how a question is answered, with a delta where groups are not declared; or why it is not."""
     try:
         question = interpret(sql, desk.catalog)
-        parts = (question,) if isinstance(question, Question) else question.parts
+        parts = (question,) if isinstance(question, Query) else question.parts
         delta = Fraction(0) if all(part.public_keys for part in parts) else Fraction(1, 10**6)
         return measure(question, desk.catalog["people"].unit, QueryTerms(epsilon=Fraction(1), delta=delta))
     except Exception as found:  # noqa: BLE001 - an error of any other kind is what is looked for

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 import duckdb
 import pytest
 
-from incrowd.queries.language import understand
-from incrowd.queries.language.expressions.calendar import later_by_months
+from incrowd.queries.language.expressions.dates import later_by_months
+from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 
 DAYS = [date(2023, 12, 20) + timedelta(days=number) for number in range(800)]

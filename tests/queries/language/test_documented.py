@@ -11,7 +11,7 @@ import pytest
 from incrowd.errors import QuestionRefused
 from incrowd.queries.language.expressions.table import FUNCTIONS, NAMES, OPERATORS
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Question
+from incrowd.queries.question import Query
 from tests.docs.pages import DOCS, blocks
 
 PAGE = DOCS / "reference" / "sql.md"
@@ -31,7 +31,7 @@ def catalog() -> Any:
 @pytest.mark.parametrize("sql", blocks(PAGE, "sql"))
 def test_the_questions_of_the_page_are_answered(sql: str, catalog: Any) -> None:
     asked = interpret(sql, catalog)
-    assert all(part.aggregates for part in ((asked,) if isinstance(asked, Question) else asked.parts))
+    assert all(part.aggregates for part in ((asked,) if isinstance(asked, Query) else asked.parts))
 
 
 @pytest.mark.parametrize("sql", REFUSED)

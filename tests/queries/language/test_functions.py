@@ -8,10 +8,17 @@ import pytest
 from sqlglot import exp, parse_one
 
 from incrowd.engines.sql.dialects import in_postgres
-from incrowd.errors import QuestionRefused
-from incrowd.queries.language import understand
-from incrowd.queries.language.expressions.table import ANSWER_NAMES, FUNCTIONS, NAMES, OPERATORS, function_of
-from incrowd.queries.measuring.evaluation import check, evaluate
+from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries.language.expressions.table import (
+    ANSWER_NAMES,
+    FUNCTIONS,
+    NAMES,
+    OPERATORS,
+    check_expression,
+    evaluate,
+    function_of,
+)
+from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 
 ON_ROWS = {
@@ -158,7 +165,7 @@ def test_every_function_is_answered_on_rows(expression: str) -> None:
 @pytest.mark.parametrize("name", ANSWER_NAMES)
 def test_every_function_that_the_table_has_for_answers_is_computed_from_them(name: str) -> None:
     tree = _over_answer(ON_ROWS[name].replace("note AS INTEGER", "ward AS TEXT"))
-    check(tree, frozenset(ROW))
+    check_expression(tree, frozenset(ROW))
     assert evaluate(tree, ROW) is not None
 
 
@@ -182,7 +189,7 @@ def test_postgresql_computes_what_the_table_says_and_refuses_the_rest(name: str)
     if function.in_postgres:
         assert in_postgres(query).sql("postgres")
     else:
-        with pytest.raises(QuestionRefused, match=r"in PostgreSQL|by the local engine alone"):
+        with pytest.raises(QuestionRefused, match=r"in PostgreSQL|only the local engine"):
             in_postgres(query)
 
 
@@ -190,3 +197,46 @@ def test_the_table_is_found_by_kinds_of_nodes_and_by_names() -> None:
     assert all(function_of(parse_one(sql, dialect="duckdb")) is not None for sql in OPERATED.values())
     call = parse_one("clamp(age, 0, 5)", dialect="duckdb")
     assert function_of(call) is next(function for function in FUNCTIONS if function.name == "CLAMP")
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("LTRIM(note)", "lung  "),
+        ("RTRIM(note)", "  lung"),
+        ("TRIM(note)", "lung"),
+        ("TRIM(BOTH FROM note)", "lung"),
+        ("TRIM(LEADING FROM note)", "lung  "),
+    ],
+)
+def test_a_text_of_an_answer_is_trimmed_on_the_side_that_is_asked_for(expression: str, expected: str) -> None:
+    assert evaluate(_over_answer(expression), {**ROW, "k1": "  lung  "}) == expected
+    assert evaluate(_over_answer(expression), {**ROW, "k1": None}) is None
+    assert _over_rows(expression).find(exp.Trim) is not None
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["TRIM(note, 'g')", "LTRIM(note, 'l')", "TRUNC(cost, 2)", "CEIL(cost, 1)", "CONCAT_WS('-', note, note)"],
+)
+def test_arguments_that_are_not_computed_with_are_refused_on_rows_and_on_answers(expression: str) -> None:
+    with pytest.raises(QuestionRefused, match=r"write its plain form|is not among the functions"):
+        _over_rows(expression)
+    with pytest.raises(QuestionRefused, match=r"write its plain form|is not computed on noisy answers"):
+        _over_answer(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "needed"),
+    [
+        ("SUBSTR(note)", "SUBSTRING takes at least 2 arguments"),
+        ("REPLACE(note, 'a')", "REPLACE takes at least 3 arguments"),
+        ("SPLIT_PART(note, 'a')", "SPLIT_PART takes at least 3 arguments"),
+        ("WIDTH_BUCKET(cost, 1)", "WIDTH_BUCKET takes at least 4 arguments"),
+    ],
+)
+def test_a_function_with_too_few_arguments_says_how_many_it_takes(expression: str, needed: str) -> None:
+    with pytest.raises(InvalidParameter, match=needed):
+        _over_rows(expression)
+    with pytest.raises(InvalidParameter, match=needed):
+        _over_answer(expression)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from tests.golden.questions.make import FILE, QUESTIONS, plain
 from tests.queries.language.hospital import CATALOG
 

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from incrowd.queries.language import understand
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.trees import copied
+from incrowd.queries.language.understanding import understand
 from tests.golden.questions.make import QUESTIONS
 from tests.queries.language.hospital import CATALOG
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.parameters import bind_parameters
+from incrowd.queries.language.reading import bind_parameters
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\ue000"), max_size=40)
 VALUES = st.one_of(
@@ -89,7 +89,7 @@ def test_a_mark_stands_for_a_value_alone(sql: str) -> None:
 
 @pytest.mark.parametrize("values", [[], [1, 2]])
 def test_there_is_one_value_for_each_mark(values: list[int]) -> None:
-    with pytest.raises(InvalidParameter, match="give one for each"):
+    with pytest.raises(InvalidParameter, match="one parameter for each question mark"):
         bind_parameters("SELECT COUNT(*) FROM t WHERE x = ?", values)
 
 

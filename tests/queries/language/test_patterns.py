@@ -8,7 +8,7 @@ import re
 import duckdb
 import pytest
 
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
 
 TEXTS = ["".join(each) for many in range(5) for each in itertools.product("ab1_", repeat=many)]

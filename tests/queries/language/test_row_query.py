@@ -14,9 +14,8 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Question
+from incrowd.queries.question import Catalog, Query, Relation
 from tests.queries.language.hospital import CATALOG, opened
 
 PEOPLE = 3000
@@ -29,7 +28,7 @@ def visit(patient: int, note: str, age: int = 30) -> tuple[Any, ...]:
     return (patient, age, 1.0, "heart", "2024-05-05", True, note, 1)
 
 
-def kept(question: Question, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def kept(question: Query, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the rows that take part; the first column is the key or value that is asked about."""
     base = opened({})
     columns = [column.name for column in CATALOG["visits"].schema.columns]

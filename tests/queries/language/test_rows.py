@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import IncrowdError
-from incrowd.queries.language import understand
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.question import PERSON, Key, Question, Value
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.question import PERSON, Key, Query, Value
 from tests.queries.language.hospital import CATALOG, hostile, opened
 
 EPOCH = date(1970, 1, 1)
@@ -24,7 +24,7 @@ TABLES = ("visits", "tests", "rows", "swapped")
 HOSPITAL = opened({name: hostile(name) for name in TABLES})
 
 
-def rows_of(question: Question, connection: duckdb.DuckDBPyConnection = HOSPITAL) -> list[dict[str, Any]]:
+def rows_of(question: Query, connection: duckdb.DuckDBPyConnection = HOSPITAL) -> list[dict[str, Any]]:
     """The rows of a question, through the real engine."""
     found = connection.execute(question.rows.sql("duckdb"))
     names = [column[0] for column in found.description]
@@ -52,7 +52,7 @@ def check_key(key: Key, cell: Any) -> None:
         assert cell is None or type(cell) is KINDS[key.type]
 
 
-def check(question: Question) -> int:
+def check(question: Query) -> int:
     """Hold all rows of a question against what it says, and return how many there are."""
     rows = rows_of(question)
     values = {aggregate.value for aggregate in question.aggregates if aggregate.value is not None}

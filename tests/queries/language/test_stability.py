@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.queries.language import understand
-from incrowd.queries.question import Question
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.question import Query
 from tests.queries.language.hospital import CATALOG, fill, opened
 from tests.queries.language.test_rows import QUESTIONS as ANY
 
@@ -80,7 +80,7 @@ QUESTIONS = (
 )
 
 
-def asked(question: Question, visits: list[tuple[Any, ...]], tests: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+def asked(question: Query, visits: list[tuple[Any, ...]], tests: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     """The rows of a question over these tables, as a multiset."""
     fill(HOSPITAL, "visits", visits)
     fill(HOSPITAL, "tests", tests)

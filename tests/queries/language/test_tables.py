@@ -14,8 +14,8 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import OTHER, Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
+from incrowd.queries.question import Catalog, Relation
 from tests.queries.language.hospital import TYPES, WORST
 
 COLUMNS = [

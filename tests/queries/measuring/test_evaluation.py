@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import parse_one
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.evaluation import check, evaluate, range_of
+from incrowd.queries.language.expressions.table import check_expression, evaluate, range_of
 
 EXPRESSIONS = [
     "a + b",
@@ -63,11 +63,11 @@ def test_nothing_fails(text: str) -> None:
 
 
 def test_what_is_not_known_is_refused_beforehand() -> None:
-    with pytest.raises(InvalidParameter, match="cannot be computed"):
-        check(parse_one("RANDOM() + a"), frozenset({"a"}))
+    with pytest.raises(InvalidParameter, match="is not computed on answers"):
+        check_expression(parse_one("RANDOM() + a"), frozenset({"a"}))
     with pytest.raises(InvalidParameter, match="not part"):
-        check(parse_one("x + a"), frozenset({"a"}))
-    check(parse_one("CASE WHEN a > 1 THEN ROUND(a, 2) END"), frozenset({"a"}))
+        check_expression(parse_one("x + a"), frozenset({"a"}))
+    check_expression(parse_one("CASE WHEN a > 1 THEN ROUND(a, 2) END"), frozenset({"a"}))
 
 
 RANGED = ["a + b", "a - b", "a * b", "a / b", "-a", "ABS(a)", "ROUND(a / 3, 1)", "2 * (a + 1) / (b * b)"]

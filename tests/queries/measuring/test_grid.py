@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import (
+from incrowd.queries.measuring.statistics import (
     DECIMALS,
     IntegerGrid,
     clamp_number,

@@ -11,15 +11,15 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.queries.measuring.groups import collect_groups, group_places, names_in, public_groups
-from incrowd.queries.question import Contribution, Key, Question
+from incrowd.queries.question import Contribution, Key, Query
 
 TEXT = Key("t", Type.TEXT, ("a", "b", None))
 WHOLE = Key("i", Type.INTEGER, (0, 1, 2))
 ROWS = parse_one("SELECT 1", into=exp.Select)
 
 
-def question(*keys: Key) -> Question:
-    return Question("", ROWS, keys, (), (), Contribution(1, 1), (), ())
+def question(*keys: Key) -> Query:
+    return Query("", ROWS, keys, (), (), Contribution(1, 1), (), ())
 
 
 def table(rows: list[tuple[str | None, int | None, int]]) -> pa.Table:

@@ -19,12 +19,11 @@ from incrowd.core.rounding import Number
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.noise.system import SystemCoins
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring import picks
 from incrowd.queries.measuring.picks import NUMBER, PLACE, Pick
-from incrowd.queries.question import Aggregate, AggregateKind, Value
+from incrowd.queries.question import Aggregate, AggregateKind, Catalog, Relation, Value
 from tests.queries.asked import ROW, asked, terms
 from tests.statistics.alarm import FALSE_ALARM
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from incrowd.mechanisms.vector_noise import GaussianLaw
 from incrowd.noise.tails import CubeLaw
-from incrowd.queries.measuring.intervals import NoiseLaw
-from incrowd.queries.measuring.selection import ShownGroup
+from incrowd.queries.measuring.intervals import NoiseLaw, ShownGroup
 
 Floats = NDArray[np.float64]
 LAWS: dict[str, NoiseLaw] = {

@@ -12,7 +12,7 @@ import pytest
 
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.answer import Answer
-from incrowd.queries.language import understand
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL, TOTALED
 from incrowd.queries.question import QueryTerms
@@ -128,7 +128,7 @@ def test_totals_are_the_sums_of_the_released_groups(hospital: duckdb.DuckDBPyCon
 
 
 def test_totals_add_noisy_vectors_and_nothing_else() -> None:
-    from incrowd.queries.measuring.totals import total_groups
+    from incrowd.queries.measuring.groups import total_groups
 
     names = tuple((ward, smoker) for ward in ("h", "l", None) for smoker in (True, False))
     noisy = np.arange(12, dtype=np.int64).reshape(6, 2) - 5

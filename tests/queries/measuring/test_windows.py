@@ -12,7 +12,7 @@ from sqlglot import parse_one
 
 from incrowd.core.domain import Type
 from incrowd.errors import QuestionRefused
-from incrowd.queries.language.windows import WindowRegister
+from incrowd.queries.language.outputs import WindowRegister
 from incrowd.queries.measuring.windows import total, window_values
 from incrowd.queries.operations import Function
 

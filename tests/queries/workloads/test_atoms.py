@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.workloads.atoms import Atoms, Blocks, Labels, atoms_of
-from incrowd.queries.workloads.shares import NoiseKind
+from incrowd.queries.workloads.atoms import Atoms, Blocks, Labels, NoiseKind, atoms_of
 from tests.queries.workloads.dense import Floats, least_squares
 
 

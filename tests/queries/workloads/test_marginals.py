@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.marginals import Axes, KeyMarginals, subsets
-from incrowd.queries.workloads.shares import NoiseKind
 from tests.queries.workloads.dense import least_squares, marginal_matrix
 
 PAIRS = tuple(itertools.combinations(range(6), 2))
@@ -17,7 +17,7 @@ SURVEY = (2, 3, 4, 5, 3, 2)
 
 
 def dense_error(asked: KeyMarginals, sets: tuple[Axes, ...], precisions: list[float]) -> float:
-    numbers = np.concatenate([marginal_matrix(asked.sizes, axes) for axes in asked.asked])
+    numbers = np.concatenate([marginal_matrix(asked.sizes, axes) for axes in asked.questions])
     parts = [marginal_matrix(asked.sizes, axes) for axes in sets]
     return float(least_squares(numbers, parts, precisions)[1].sum())
 

@@ -24,17 +24,16 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import collect_over, warehouse
 from incrowd.engines.sql.engine import StoredTable
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.question import Catalog, QueryTerms, Relation
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads import domain, planning
 from incrowd.queries.workloads.atoms import Blocks
 from incrowd.queries.workloads.domain import Domain, counting
-from incrowd.queries.workloads.planning import KeyTables
-from incrowd.queries.workloads.plans import set_again
-from incrowd.queries.workloads.question_set import QuestionSet
+from incrowd.queries.workloads.marginals import KeyTables
+from incrowd.queries.workloads.planning import set_again
+from incrowd.queries.workloads.question_set import CountWorkload
 from tests.coins import ScriptedCoins
 from tests.queries.language.hospital import CATALOG as HOSPITAL
 from tests.queries.workloads.dense import least_squares, marginal_matrix
@@ -147,7 +146,7 @@ def test_what_cannot_be_counted_together_is_measured_alone() -> None:
     assert not planned(RANGES[:1]).workloads
 
 
-def _counts(shared: QuestionSet, asked: Any) -> list[NDArray[np.int64]]:
+def _counts(shared: CountWorkload, asked: Any) -> list[NDArray[np.int64]]:
     return shared.counts(asked.collect_together(shared.statistics))
 
 
@@ -232,7 +231,7 @@ def test_answers_are_truths_and_the_least_squares_of_the_noise(texts: tuple[str,
     assert np.allclose(np.concatenate(told), variances, rtol=1e-9)
 
 
-def _matrices(shared: QuestionSet) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+def _matrices(shared: CountWorkload) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
     """Return what each table counts and what is asked, as matrices over the domain."""
     if isinstance(shared.over, Domain):
         atoms, found = shared.over.atoms, []

@@ -14,8 +14,8 @@ from sklearn import metrics
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import main
-from incrowd.engines import choose
 from incrowd.engines.readers.sources import open_source
+from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.assess.model_scores import is_model, model_scores
@@ -52,7 +52,7 @@ def made(way: str, folder: Path) -> Policy:
     release |= {"column_sets": {"x": ["x"]}} if way == "tuned" else {}
     told = {key: value for key, value in release.items() if not (way == "tuned" and key == "columns")}
     policy = load_policy({"incrowd": 1, "dataset": {"name": "scores"}, "columns": COLUMNS, "release": told})
-    opened = choose.open_table(table(400), policy.schema, policy.options)
+    opened = open_table(table(400), policy.schema, policy.options)
     folder.mkdir()
     text = policy.plan.draw(opened, SeededCoins(2)).model.to_text()
     (folder / "model.json").write_text(text, encoding="utf-8")

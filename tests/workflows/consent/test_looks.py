@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from incrowd.core.steps.consent import gate_of
-from incrowd.engines.choose import open_table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
+from incrowd.engines.settings import open_table
 from incrowd.governance.consent.event import Decided
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.attack.inputs import AttackInput

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.cli.main import main
-from incrowd.engines import choose
+from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import LearnedModel
 from incrowd.workflows.export import formats
@@ -65,7 +65,7 @@ def learned(release: dict[str, Any]) -> LearnedModel:
         "release": {key: value for key, value in told.items() if value is not None},
     }
     read = load_policy(policy)
-    opened = choose.open_table(rows, read.schema, read.options)
+    opened = open_table(rows, read.schema, read.options)
     model: LearnedModel = read.plan.draw(opened, SeededCoins(1)).model
     return model
 

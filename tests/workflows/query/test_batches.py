@@ -117,7 +117,7 @@ def test_several_are_held_to_the_cost_and_the_work_of_one(tmp_path: Path, monkey
         monkeypatch.setattr("incrowd.queries.work.MOST_STEPS", max(one, other) // declared_units(desk.policies[0]))
         desk.batches.kept.clear()
         desk.price_batch(several(MEANS, epsilon="0.1"))
-        with pytest.raises(QuestionRefused, match=r"^all questions together: one person could make"):
+        with pytest.raises(QuestionRefused, match=r"^all questions together: the duration of this query"):
             desk.price_batch(several(MEAN, MEANS, epsilon="0.1"))
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.errors import BudgetExceeded, QuestionRefused, Refused
-from incrowd.queries.classical.protections import Audited, PerturbedCopy, Protection, RandomSample, SizeControl
+from incrowd.queries.classical_answers import Audited, PerturbedCopy, Protection, RandomSample, SizeControl
 from incrowd.queries.question import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.classical import ask_classical

@@ -185,9 +185,9 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the
     tmp_path: Path, sql: str
 ) -> None:
     with desk_of(tmp_path) as desk:
-        with pytest.raises(InvalidParameter, match="give it another name"):
+        with pytest.raises(InvalidParameter, match="is an end of the interval"):
             desk.ask(asking(sql))
         if "CROSS" not in sql:
-            with pytest.raises(InvalidParameter, match=r"question 1: .* give it another name"):
+            with pytest.raises(InvalidParameter, match=r"question 1: .* is an end of the interval"):
                 desk.ask_batch(AskingTogether((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
         assert desk.standing("people").totals.charges == 0

@@ -176,7 +176,7 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
     with desk_of(tmp_path) as desk:
 
         def slow(*_: object) -> None:
-            raise QuestionFailed("the question took longer than it may.")
+            raise QuestionFailed("the query exceeded its time limit.")
 
         monkeypatch.setattr(Warehouse, "collect_together", slow)
         with pytest.raises(QuestionFailed, match="not refunded"):

@@ -78,7 +78,7 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(desks: tuple
     spent = [desk.budget(None) for desk in desks]
     for desk in desks:
         kind, words = outcome(desk, ATTACK)
-        assert (kind, "one person could make" in str(words)) == ("QuestionRefused", True)
+        assert (kind, "the duration of this query" in str(words)) == ("QuestionRefused", True)
     assert [desk.budget(None) for desk in desks] == spent
 
 

@@ -122,7 +122,7 @@ def test_what_a_database_would_have_to_interpret_is_refused_when_it_is_opened(tm
 def test_pushdown_is_for_databases_and_not_for_spark(tmp_path: Path) -> None:
     pq.write_table(ROWS, tmp_path / "people.parquet")
     policy = load_policy(told(tmp_path, source=str(tmp_path / "people.parquet"), queries={"pushdown": True}))
-    with pytest.raises(InvalidParameter, match="all tables are of one PostgreSQL database"), open_desk([policy]):
+    with pytest.raises(InvalidParameter, match="all tables are in one PostgreSQL database"), open_desk([policy]):
         pass
     refused = pytest.raises(InvalidParameter, match="the database computes, not Spark")
     with refused, open_desk([policy], settings=Spark()):

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.around import HoldOut
-from incrowd.engines.local.held_out import DividedRows, HeldOut
+from incrowd.engines.local.views import DividedRows, HeldOut
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import Spark
 from incrowd.errors import InvalidParameter

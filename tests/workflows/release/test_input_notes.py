@@ -35,7 +35,7 @@ def test_rows_without_a_person_are_counted_for_the_data_holder(tmp_path: Path) -
     policy = written({**POLICY, "dataset": dataset, "columns": columns, "release": METHODS[0]}, tmp_path)
     patients = [None, None, *map(str, range(18))]
     found = release_to(ROWS.append_column("patient", pa.array(patients)), policy, Destination(tmp_path / "out"))
-    assert "left out: 2 rows without a value in 'patient', which tells people apart" in found.notes
+    assert "left out: 2 rows without a value in 'patient', the person ID column" in found.notes
     assert "2 rows without" not in (tmp_path / "out" / "certificate.json").read_text()
     assert "2 rows without" not in (tmp_path / "out" / "report.html").read_text()
 

@@ -1,8 +1,8 @@
-"""Contributions: at most so many rows of each person, chosen before any sample is drawn.
+"""Contributions: limit the rows of each person, before any sample is drawn.
 
-A person's rows are kept or not by that person's rows and coins alone, so adding or removing a person changes nothing
-for the others: what is guaranteed for at most m rows then holds for people.  Choosing after sampling would not do: of
-a person with five rows one would be left far more often than the rate says.
+Which rows of a person stay depends on that person's rows and coins alone.  So adding or removing a person changes
+nothing for the others, and a guarantee for at most m rows holds for people.  Choosing after sampling would break this:
+of a person with five rows, one would stay far more often than the sampling rate says.
 """
 
 from __future__ import annotations
@@ -15,47 +15,45 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins
-from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows
+from incrowd.engines.people import ids_of
 from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.errors import InvalidParameter
 
-_COINS = 2**62
+_COINS = 2**62  # two rows of a person tie with probability 2^-62; then the first one stays
 _MEMORY = "512MB"
 _BEYOND = """
-    SELECT position FROM people QUALIFY row_number() OVER (PARTITION BY person ORDER BY coin, position) > ?
+    SELECT position FROM people QUALIFY row_number() OVER (PARTITION BY person ORDER BY draw, position) > ?
 """
-_OF_CROWDED = "SELECT position FROM people QUALIFY count(*) OVER (PARTITION BY person) > ?"
+_ALL_OF_CROWDED = "SELECT position FROM people QUALIFY count(*) OVER (PARTITION BY person) > ?"
 _CROWDED = "SELECT count(*) FROM (SELECT person FROM people GROUP BY person HAVING count(*) > ?)"
 Draw = Callable[[int], NDArray[np.int64]]
-"""Gives each of so many rows a coin."""
+"""Draws a coin for each of a number of rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowLimit:
-    """The rows that are kept, by position."""
+    """The rows that stay, by position."""
 
     mask: NDArray[np.bool_]
 
     def at(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Return for each position in [start, stop) whether that row is kept."""
         return self.mask[start:stop]
 
 
 def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
-    """Keep of each person's rows a uniformly random `at_most`, or all if there are no more; none without an id.
+    """Retain a uniformly random choice of `at_most` rows of each person, all if there are no more; none without an id.
 
-    People are told apart by the exact value of the column, read as its declared type; a value that cannot be read is
-    no id.  Each row draws a coin of 62 bits, and the rows with the least coins are kept.  Memory is one byte per row,
-    eight per row left out, and up to 512 MB to sort; what does not fit goes to files without a name.
+    A person is an exact value of the column, read as its declared type; a value that cannot be read is not an id.  Each
+    row draws a coin of 62 bits, and the rows with the least coins stay.  Memory is one byte per row, eight per row left
+    out, and up to 512 MB to sort; the rest goes to files without a name.
 
-    >>> from incrowd.core.schema import Role
     >>> from incrowd.engines.readers.sources import open_source
     >>> from incrowd.noise.system import SystemCoins
     >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a", "a"]}))
-    >>> kept = limit(visits, Column("patient", Role.IDENTIFIER), 2, SystemCoins()).mask
-    >>> kept[[1, 2]].tolist(), int(kept[[0, 3, 4]].sum())
+    >>> mask = limit(visits, Column("patient"), 2, SystemCoins()).mask
+    >>> mask[[1, 2]].tolist(), int(mask[[0, 3, 4]].sum())
     ([True, False], 2)
     """
     if at_most < 1:
@@ -64,45 +62,42 @@ def limit(rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
 
 
 def exclude(rows: Rows, column: Column, beyond: int) -> RowLimit:
-    """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; none without an id.
+    """Retain all rows of people who have at most `beyond`, and no row of other people; none without an id.
 
-    Whether somebody's rows are kept hangs on how many there are, and on nothing of other people's.  Memory is that of
-    `limit`.
+    Whether a person's rows stay depends on their number, not on other people.  Memory is that of `limit`.
 
-    >>> from incrowd.core.schema import Role
     >>> from incrowd.engines.readers.sources import open_source
     >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a"]}))
-    >>> exclude(visits, Column("patient", Role.IDENTIFIER), 1).mask.tolist()
+    >>> exclude(visits, Column("patient"), 1).mask.tolist()
     [False, True, False, False]
     """
     if beyond < 1:
         raise InvalidParameter("a person has at least one row: beyond must be 1 or more.")
-    return _without(_OF_CROWDED, rows, column, beyond, _no_coins)
+    return _without(_ALL_OF_CROWDED, rows, column, beyond, _no_coins)
 
 
 def crowded(rows: Rows, column: Column, beyond: int) -> int:
     """Return how many people have more than `beyond` rows.
 
-    >>> from incrowd.core.schema import Role
     >>> from incrowd.engines.readers.sources import open_source
     >>> visits = open_source(pa.table({"patient": ["a", "b", None, "a", "a"]}))
-    >>> crowded(visits, Column("patient", Role.IDENTIFIER), 1)
+    >>> crowded(visits, Column("patient"), 1)
     1
     """
     failures = list[Failure]()
     people = _people(rows, column, _no_coins, [])
-    (found,) = _answered(_CROWDED, _reader(people, column, failures), beyond, failures)
-    return int(found[0])
+    (count,) = _answered(_CROWDED, _reader(people, column, failures), beyond, failures)
+    return int(count[0])
 
 
 def _without(query: str, rows: Rows, column: Column, most: int, draw: Draw) -> RowLimit:
-    """Return the rows that have an id, but for those whose positions a query about people returns."""
+    """Return the rows that have an id, except those at the positions that a query about people returns."""
     masks, failures = [np.zeros(0, np.bool_)], list[Failure]()
     people = _reader(_people(rows, column, draw, masks), column, failures)
     positions = _answered(query, people, most, failures)
     mask = np.concatenate(masks)
-    for some in positions:
-        mask[some] = False
+    for batch in positions:
+        mask[batch] = False
     return RowLimit(mask)
 
 
@@ -111,12 +106,12 @@ def _no_coins(size: int) -> NDArray[np.int64]:
 
 
 def _reader(people: Iterator[pa.RecordBatch], column: Column, failures: list[Failure]) -> pa.RecordBatchReader:
-    fields = pa.schema([("person", column.type.storage), ("coin", pa.int64()), ("position", pa.int64())])
+    fields = pa.schema([("person", column.type.storage), ("draw", pa.int64()), ("position", pa.int64())])
     return pa.RecordBatchReader.from_batches(fields, note_failures(people, failures))
 
 
 def _answered(query: str, people: pa.RecordBatchReader, most: int, failures: list[Failure]) -> list[NDArray[np.int64]]:
-    """Return the numbers that a query about people and so many rows finds; `failures` are those of the rows below."""
+    """Return the numbers that a query returns for `most` rows a person; `failures` are those of reading the rows."""
     import duckdb
 
     from incrowd.engines.spill import memory_database
@@ -124,8 +119,8 @@ def _answered(query: str, people: pa.RecordBatchReader, most: int, failures: lis
     with memory_database(_MEMORY) as connection:
         connection.register("people", people)
         try:
-            found = connection.sql(query, params=[most]).to_arrow_reader()
-            return [batch.column(0).to_numpy() for batch in found]
+            answer = connection.sql(query, params=[most]).to_arrow_reader()
+            return [batch.column(0).to_numpy() for batch in answer]
         except (duckdb.Error, pa.ArrowException):
             if not failures:
                 raise
@@ -133,20 +128,13 @@ def _answered(query: str, people: pa.RecordBatchReader, most: int, failures: lis
 
 
 def _people(rows: Rows, column: Column, draw: Draw, masks: list[NDArray[np.bool_]]) -> Iterator[pa.RecordBatch]:
-    """Return the rows that have an id, each with its coin, and note for every row whether it has one."""
+    """Yield the rows that have an id with their coins, and add to `masks` which rows have an id."""
     start = 0
     for batch in rows.batches([column.name]):
         ids = ids_of(batch.column(0), column)
-        known = ids.is_valid().to_numpy(zero_copy_only=False)
-        masks.append(known)
-        where = np.flatnonzero(known)
+        valid = ids.is_valid().to_numpy(zero_copy_only=False)
+        masks.append(valid)
+        where = np.flatnonzero(valid)
         columns = [ids.drop_null(), pa.array(draw(len(where))), pa.array(where + start)]
         start += len(batch)
-        yield pa.RecordBatch.from_arrays(columns, names=["person", "coin", "position"])
-
-
-def ids_of(array: pa.Array, column: Column) -> pa.Array:
-    """Return the ids of people in a column, read as its declared type; null where there is none."""
-    values, indices = as_dictionary(array)
-    stored = read(values, column.type).values
-    return stored if indices is None else stored.take(pa.array(indices, mask=indices == len(values)))
+        yield pa.RecordBatch.from_arrays(columns, names=["person", "draw", "position"])

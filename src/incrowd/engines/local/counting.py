@@ -1,11 +1,11 @@
-"""Counting: how often each key occurs, in memory that does not grow with the rows: sorted runs go to disk."""
+"""Counting: how often each key occurs, in bounded memory: sorted runs go to disk."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +13,12 @@ from numpy.typing import NDArray
 from incrowd.core.keys import Codes, Keys, Layout, grouped, translated
 
 Part = tuple[Keys, NDArray[np.int64]]
-"""Keys in order, each once, and the count of each."""
-
-
-class Run(Protocol):
-    """A long part, read from its beginning in short ones."""
-
-    @property
-    def layout(self) -> Layout:
-        """How its keys are laid out."""
-
-    def __len__(self) -> int: ...
-
-    def parts(self, size: int) -> Iterator[Part]:
-        """Return it in parts of at most this size."""
+"""Keys in order without repetition, and their counts."""
 
 
 @dataclass(frozen=True)
 class MemoryRun:
-    """A run in memory."""
+    """A long part in memory, read in short ones."""
 
     layout: Layout
     keys: Keys
@@ -48,7 +35,7 @@ class MemoryRun:
 
 @dataclass(frozen=True)
 class DiskRun:
-    """A run on disk."""
+    """A long part on disk, read in short ones."""
 
     layout: Layout
     length: int
@@ -59,18 +46,20 @@ class DiskRun:
         return self.length
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Return it in parts of at most this size."""
         width = self.layout.dtype.itemsize
         for start in range(0, self.length, size):
-            some = min(size, self.length - start)
+            length = min(size, self.length - start)
             self.file.seek(self.offset + start * width)
-            keys = np.frombuffer(self.file.read(some * width), self.layout.dtype)
+            keys = np.frombuffer(self.file.read(length * width), self.layout.dtype)
             self.file.seek(self.offset + self.length * width + start * 8)
-            yield keys, np.frombuffer(self.file.read(some * 8), np.int64)
+            yield keys, np.frombuffer(self.file.read(length * 8), np.int64)
+
+
+Run = MemoryRun | DiskRun
 
 
 class Disk:
-    """A file without a name, made when it is needed: nobody else can open it, and it ends with the process."""
+    """A file without a name, created on first use: no other process can open it, and it ends with this one."""
 
     def __init__(self) -> None:
         self._file: BinaryIO | None = None
@@ -83,7 +72,7 @@ class Disk:
             self._file.close()
 
     def write(self, run: MemoryRun) -> DiskRun:
-        """Write a run to its end."""
+        """Append a run."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="incrowd-")  # noqa: SIM115 (closed by `__exit__`)
         offset = self._file.seek(0, 2)
@@ -93,10 +82,10 @@ class Disk:
 
 
 def merge_runs(runs: Sequence[Run], layout: Layout, size: int) -> Iterator[Part]:
-    """Merge runs into one, given in parts; each run contributes at most `size` keys at a time.
+    """Merge runs into one, returned in parts; each run contributes at most `size` keys at a time.
 
-    A layout with more room for each column keeps the order of the tuples, so runs laid out more tightly can be
-    translated on the way.  All keys up to the least of the last keys at hand are at hand: no part read later holds one.
+    A layout with more room for each column keeps the order of the tuples, so runs in a tighter layout are translated on
+    the way.  Every key up to the least of the last keys that were read has been read: no later part holds one.
 
     >>> one, two = (MemoryRun(Layout((9,)), np.array(keys), np.array([1, 1])) for keys in ([2, 5], [5, 7]))
     >>> [(keys.tolist(), counts.tolist()) for keys, counts in merge_runs([one, two], Layout((9,)), 9)]
@@ -127,9 +116,9 @@ def _translated(run: Run, layout: Layout, size: int) -> Iterator[Part]:
 class CountingLimits:
     """When to count how: numbers of cells or keys.
 
-    Up to `dense` cells there is a counter for each cell (4 bytes).  Beyond, `buffered` keys (8 bytes and more) are
-    gathered before they are sorted and counted, and up to `held` different ones (16 bytes and more) are kept in memory
-    before they go to disk.
+    Up to `dense` cells, each cell has a counter of 4 bytes.  Beyond, `buffered` keys (8 bytes or more) are gathered
+    before they are sorted and counted, and up to `held` different ones (16 bytes or more) stay in memory before they go
+    to disk.
     """
 
     dense: int = 2**26
@@ -137,11 +126,11 @@ class CountingLimits:
     held: int = 2**21
 
 
-_FULL = 2**32 - 1
+_FULL = 2**32 - 1  # the largest count that a counter of 4 bytes holds
 
 
 class CountTally:
-    """Counts of tuples of codes, added batch by batch; the numbers of codes may grow meanwhile.
+    """Counts of tuples of codes, added batch by batch; the numbers of codes may grow from batch to batch.
 
     >>> with Disk() as disk:
     ...     tally = CountTally(CountingLimits(), (2, 3), disk)
@@ -161,11 +150,11 @@ class CountTally:
         self._lay_out(sizes)
 
     def add(self, codes: Sequence[Codes], sizes: tuple[int, ...]) -> None:
-        """Count tuples, given column by column; no code reaches the size of its column, and sizes only grow."""
+        """Count tuples, passed column by column; every code is below the size of its column, and sizes only grow."""
         self.add_keys(Layout(sizes).pack(codes), sizes)
 
     def add_keys(self, keys: Keys, sizes: tuple[int, ...]) -> None:
-        """Count tuples, given as keys in the layout of these sizes."""
+        """Count tuples, passed as keys in the layout of these sizes."""
         if not len(keys):
             return
         if sizes != self._layout.sizes:
@@ -180,16 +169,16 @@ class CountTally:
             self._buffer.append(keys)
 
     def result(self, at_least: int = 1) -> tuple[Layout, Part]:
-        """Return the keys that occur at least so often, in order, with their counts; and how they are laid out."""
+        """Return the keys that occur at least `at_least` times, in order, with their counts; and their layout."""
         if self._counters is not None and not self._held and not self._spilled:
-            found = np.flatnonzero(self._counters >= at_least)
-            return self._layout, (found, self._counters[found].astype(np.int64))
+            cells = np.flatnonzero(self._counters >= at_least)
+            return self._layout, (cells, self._counters[cells].astype(np.int64))
         self._flush()
         runs = [*self._spilled, *self._held]
         keys, counts = [np.zeros(0, self._layout.dtype)], [np.zeros(0, np.int64)]
-        for some, times in merge_runs(runs, self._layout, max(1, self._limits.held // max(1, len(runs)))):
+        for merged, times in merge_runs(runs, self._layout, max(1, self._limits.held // max(1, len(runs)))):
             large = times >= at_least
-            keys.append(some[large])
+            keys.append(merged[large])
             counts.append(times[large])
         return self._layout, (np.concatenate(keys), np.concatenate(counts))
 
@@ -199,14 +188,14 @@ class CountTally:
         self._counters: NDArray[np.uint32] | None = np.zeros(self._layout.size, np.uint32) if dense else None
 
     def _flush(self) -> None:
-        """Turn what was gathered into a run, and what is held into one on disk if it has become too much."""
+        """Turn what was gathered into a run, and the runs in memory into one on disk if they have grown too large."""
         if not self._added:
             return
         if self._counters is not None:
-            found = np.flatnonzero(self._counters)
-            counts = self._counters[found].astype(np.int64)
-            self._counters[found] = 0
-            self._hold(found, counts)
+            cells = np.flatnonzero(self._counters)
+            counts = self._counters[cells].astype(np.int64)
+            self._counters[cells] = 0
+            self._hold(cells, counts)
         else:
             self._hold(*grouped(np.concatenate(self._buffer)))
         self._buffer, self._added = [], 0

@@ -1,8 +1,10 @@
-"""Encoding: batches of rows become codes, each dictionary looked at once."""
+"""Encoding: rows become codes, and the codes of a row one key; each dictionary of a batch is encoded once."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,15 +12,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.core.keys import Codes
-from incrowd.core.reading import as_dictionary
-from incrowd.core.recoding import Classes, Recoding
+from incrowd.core.domain import Type
+from incrowd.core.keys import Codes, Keys, Layout
+from incrowd.core.reading import as_dictionary, read
+from incrowd.core.recoding import LEFT_OUT, Classes, Recoding
+from incrowd.core.schema import Schema
+from incrowd.engines.unnamed_file import UnnamedFile
 
-_RESERVED = 2
+if TYPE_CHECKING:
+    from incrowd.engines.fingerprints import RowFingerprints
+
+_RESERVED = 2  # the codes of values outside the domain and of missing values
 
 
 class Codebook:
-    """Codes in order of appearance, which is why they are only lent: `classes` gives the ones that are kept.
+    """Provisional codes in order of appearance; `classes` gives the final ones, in the order of the values.
 
     >>> from incrowd.core.schema import Column
     >>> book = Codebook(Recoding(Column("zip"), 0))
@@ -31,7 +39,7 @@ class Codebook:
 
     def __init__(self, recoding: Recoding) -> None:
         self._recoding = recoding
-        self._places: dict[Any, int] = {}
+        self._places: dict[object, int] = {}
         storage = recoding.column.domain.storage
         self._plain = pa.int32() if storage == pa.date32() else storage  # days are numbered: no object for each
 
@@ -39,58 +47,55 @@ class Codebook:
         return len(self._places) + _RESERVED
 
     def codes(self, marks: pa.Array) -> Codes:
-        """Return the code of each mark, a new one for a mark that was not met before."""
-        met, places = marks.dictionary_encode(), self._places
-        plain = pc.cast(met.dictionary, self._plain).to_pylist()
+        """Return the code of each mark; a new mark gets a new code."""
+        coded, places = marks.dictionary_encode(), self._places
+        plain = pc.cast(coded.dictionary, self._plain).to_pylist()
         codes = [places.setdefault(mark, len(places) + _RESERVED) for mark in plain]
-        found: Codes = np.array(codes, np.int32)[met.indices.to_numpy(zero_copy_only=False)]
-        return found
+        result: Codes = np.array(codes, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
+        return result
 
     def classes(self) -> tuple[Classes, Codes]:
-        """Return the classes in the order of their marks, and for each code lent the one that is kept."""
+        """Return the classes in the order of their marks, and the final code of each provisional one."""
         marks = pa.array(self._places, self._plain)
         order = pc.array_sort_indices(marks).to_numpy()
-        kept = np.empty(len(self), np.int32)
-        kept[order + _RESERVED] = np.arange(len(order))
-        kept[[self.other, self.missing]] = len(order), len(order) + 1
+        final = np.empty(len(self), np.int32)
+        final[order + _RESERVED] = np.arange(len(order))
+        final[[self.other, self.missing]] = len(order), len(order) + 1
         ordered = pc.cast(marks.take(pa.array(order)), self._recoding.column.domain.storage)
-        return Classes(self._recoding, ordered, has_other=True, has_missing=True), kept
+        return Classes(self._recoding, ordered, has_other=True, has_missing=True), final
 
 
 class Encoder:
-    """The codes of the rows of one table, batch by batch; remembers dictionaries and the classes of open levels."""
+    """The codes of the rows of one table, batch by batch; it caches dictionaries and the classes of open levels."""
 
     def __init__(self, cells: Cells) -> None:
         self._columns = [_Column(recoding) for recoding in cells.recodings]
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """For each column a number of codes that none reaches; it may grow from batch to batch, in few steps."""
+        """For each column a strict upper bound of its codes; it may grow from batch to batch, in few steps."""
         return tuple(column.size for column in self._columns)
 
     def codes(self, batch: pa.RecordBatch, chosen: NDArray[np.intp] | None) -> list[Codes]:
-        """Return for each column the codes of the chosen rows, without the rows that are left out."""
-        codes = self._codes(batch, chosen)
-        dropping = [found for found, c in zip(codes, self._columns, strict=True) if c.recoding.column.may_drop]
+        """Return for each column the codes of the chosen rows, without the rows that the recoding leaves out."""
+        codes = [column.codes(batch, chosen) for column in self._columns]
+        dropping = [column for column, c in zip(codes, self._columns, strict=True) if c.recoding.column.may_drop]
         if not dropping:
             return codes
-        kept = np.flatnonzero(np.logical_and.reduce([found >= 0 for found in dropping]))
-        return codes if len(kept) == len(codes[0]) else [found[kept] for found in codes]
+        retained = np.flatnonzero(np.logical_and.reduce([column >= 0 for column in dropping]))
+        return codes if len(retained) == len(codes[0]) else [column[retained] for column in codes]
 
     def codes_of_all(self, batch: pa.RecordBatch) -> list[Codes]:
         """Return for each column the codes of all rows, −1 where a row is left out."""
-        return self._codes(batch, None)
-
-    def _codes(self, batch: pa.RecordBatch, chosen: NDArray[np.intp] | None) -> list[Codes]:
-        return [column.codes(batch, chosen) for column in self._columns]
+        return [column.codes(batch, None) for column in self._columns]
 
     def classes(self) -> list[tuple[Classes, Codes | None]]:
-        """Return for each column its classes, and for each code the one to use in its place, if it changes."""
+        """Return for each column its classes, and the final code of each code where that changes."""
         return [column.classes() for column in self._columns]
 
 
 class _Column:
-    """One column's codes; a file repeats its dictionaries from batch to batch."""
+    """One column's codes; a file repeats a dictionary from batch to batch, so its codes are cached."""
 
     def __init__(self, recoding: Recoding) -> None:
         self.recoding = recoding
@@ -116,9 +121,9 @@ class _Column:
         values, indices = as_dictionary(array)
         if indices is None:
             return self.recoding.codes_of(values, self._book)[:-1]
-        return np.take(self._known(values), indices if chosen is None else indices[chosen])
+        return np.take(self._dictionary_codes(values), indices if chosen is None else indices[chosen])
 
-    def _known(self, dictionary: pa.Array) -> Codes:
+    def _dictionary_codes(self, dictionary: pa.Array) -> Codes:
         if self._dictionary is None or not self._dictionary.equals(dictionary):
             self._codes = self.recoding.codes_of(dictionary, self._book)
             self._dictionary = dictionary
@@ -128,3 +133,116 @@ class _Column:
         if self.recoding.classes is not None:
             return self.recoding.classes, None
         return (self._book or Codebook(self.recoding)).classes()
+
+
+IN_MEMORY = 1 << 27
+"""Bytes of keys that stay in memory; the rest goes to a file without a name."""
+_INT32 = 2**31
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The keys of the rows of one batch, in memory or (None) in the file, in the order of the pieces."""
+
+    layout: Layout
+    rows: int
+    kind: np.dtype[np.signedinteger]
+    keys: Keys | None
+
+
+class RowKeys:
+    """The key of every row in the cells that a plan counts, 4 or 8 bytes each; −1 for a row that is left out.
+
+    A key depends on its row alone.  Before a charge no key is counted or compared with another.
+
+    >>> from incrowd.core.schema import Column
+    >>> keys = RowKeys(Cells.of(Schema((Column("zip"),)), {}))
+    >>> keys.add(pa.record_batch({"zip": ["021", "945", "021"]}))
+    >>> [piece.tolist() for _, piece in keys.pieces()]
+    [[2, 3, 2]]
+    """
+
+    def __init__(self, cells: Cells, in_memory: int = IN_MEMORY) -> None:
+        self.cells, self.encoder = cells, Encoder(cells)
+        self.complete = True
+        self._room = in_memory
+        self._pieces: list[_Piece] = []
+        self._file: UnnamedFile | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Store the keys of some rows, unless keys have become longer than 8 bytes."""
+        if not self.complete:
+            return
+        codes = self.encoder.codes_of_all(batch)
+        layout = Layout(self.encoder.sizes)
+        if len(layout.words) > 1:
+            self.complete, self._pieces, self._file = False, [], None
+            return
+        keys = layout.pack([np.maximum(column, 0) for column in codes])
+        keys[np.logical_or.reduce([column < 0 for column in codes])] = LEFT_OUT
+        self._store(layout, keys.astype(np.int32) if layout.size < _INT32 else keys)
+
+    def pieces(self) -> Iterator[tuple[Layout, Keys]]:
+        """Return the keys of all rows in their order, in pieces with their layouts."""
+        if self._file is not None:
+            self._file.seek(0)
+        for piece in self._pieces:
+            yield piece.layout, self._read(piece) if piece.keys is None else piece.keys
+
+    def _store(self, layout: Layout, keys: Keys) -> None:
+        self._room -= keys.nbytes
+        if self._room < 0:
+            self._file = UnnamedFile() if self._file is None else self._file
+            self._file.write(keys.data.cast("B"))
+        self._pieces.append(_Piece(layout, len(keys), keys.dtype, None if self._room < 0 else keys))
+
+    def _read(self, piece: _Piece) -> Keys:
+        if self._file is None:
+            raise AssertionError("a piece that is not in memory was written")
+        content, size = bytearray(), piece.rows * piece.kind.itemsize
+        while len(content) < size:
+            content += self._file.read(size - len(content))
+        return np.frombuffer(content, piece.kind)
+
+
+@dataclass(frozen=True)
+class MarksAndKeys:
+    """Gathers the fingerprints of rows and the keys that a plan will count; values are read as declared types once."""
+
+    schema: Schema
+    marks: RowFingerprints
+    keys: RowKeys
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return tuple(dict.fromkeys((*self.marks.columns, *self.keys.cells.reads)))
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add some rows to both."""
+        typed = [self._typed(name, array) for name, array in zip(batch.schema.names, batch.columns, strict=True)]
+        rows = pa.RecordBatch.from_arrays(typed, names=batch.schema.names)
+        self.marks.add(rows)
+        self.keys.add(rows)
+
+    def _typed(self, name: str, array: pa.Array) -> pa.Array:
+        kind = self.schema[name].type
+        if kind is Type.TEXT or not _is_text(array.type):
+            return array
+        values, indices = as_dictionary(array)
+        places = pa.array(indices, pa.int32(), mask=indices == len(values))
+        return pa.DictionaryArray.from_arrays(places, read(values, kind).values)
+
+
+def encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch with each column of text as a dictionary, so that later passes read each value once.
+
+    >>> encoded(pa.record_batch({"zip": ["021", "021"]})).column("zip").dictionary.to_pylist()
+    ['021']
+    """
+    arrays = [array.dictionary_encode() if pa.types.is_string(array.type) else array for array in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if arrays else batch
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))

@@ -1,4 +1,4 @@
-"""The engine of this process: Arrow batches and NumPy, one pass, nothing kept but counts."""
+"""The engine of this process: Arrow batches and NumPy, in one pass that stores only counts."""
 
 from __future__ import annotations
 
@@ -18,49 +18,33 @@ from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import DEFAULTS, IN_ENGINE, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
 from incrowd.core.unit import ExtraRowsRule
-from incrowd.engines.local.consenting import Consenting
+from incrowd.engines.fingerprints import RowFingerprints, content_digest
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
-from incrowd.engines.local.encoding import Encoder
-from incrowd.engines.local.fingerprint import content_digest
-from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, RowKeys
+from incrowd.engines.local.encoding import Encoder, MarksAndKeys, RowKeys
 from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
+from incrowd.engines.local.views import Consenting, KeyedRows, SourceView
 from incrowd.engines.readers.reader import TypedReader
 from incrowd.engines.readers.sources import Source, open_source
-from incrowd.engines.row_fingerprints import RowFingerprints
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 _NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
 
 
-@dataclass(frozen=True)
-class ProgressRows:
-    """Rows that tell after each batch how many have been read.
+@dataclass(frozen=True, eq=False)
+class ProgressRows(SourceView):
+    """Rows that report after each batch how many have been read.
 
-    >>> import pyarrow as pa
-    >>> from incrowd.engines.readers.sources import open_source
-    >>> told = []
+    >>> reports = []
     >>> source = open_source(pa.table({"zip": ["02139", "94305"]}))
-    >>> rows = ProgressRows(source, lambda done, total: told.append((done, total)))
-    >>> [len(batch) for batch in rows.batches(["zip"])], told
+    >>> rows = ProgressRows(source, lambda done, total: reports.append((done, total)))
+    >>> [len(batch) for batch in rows.batches(["zip"])], reports
     ([2], [(2, 2)])
     """
 
-    source: Rows
     progress: Progress
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns, in the order of the source."""
-        return self.source.names
-
-    @property
-    def rows(self) -> int | None:
-        """How many rows there are, or None if only reading them would tell."""
-        return self.source.rows
-
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read these columns, and tell after each batch."""
         done, expected = 0, expected_rows(self.source)
         for batch in self.source.batches(columns):
             yield batch
@@ -75,24 +59,22 @@ class LocalEngine:
     limits: CountingLimits = field(default_factory=CountingLimits)
 
     def open(self, source: object, options: SourceOptions = DEFAULTS) -> Source:
-        """Open a file, a table in one, or a frame, without reading a row."""
         if isinstance(source, str) and source.startswith(IN_ENGINE):
-            raise SourceUnreadable(f"{source} names a table of a cluster: choose its engine, such as --engine spark.")
+            raise SourceUnreadable(f"{source} is a table of a cluster: choose its engine, for example --engine spark.")
         return open_source(source, options)
 
     def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
-        """Return the type in which each column is read: that of the first batch, whose rows are not looked at."""
+        """Return the type of each column in the first batch; no value is read."""
         first = next(iter(rows.batches(list(columns))), None)
         return {name: pa.string() if first is None else first.column(name).type for name in columns}
 
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
-        """Return the same rows; text is parsed once, if it is validated before these cells are counted."""
+        """Return the same rows; validation stores the keys of these cells, so that text is parsed once."""
         if cells is None or not isinstance(rows, Source) or isinstance(rows.reader, TypedReader):
             return rows
         return KeyedRows(rows, RowKeys(cells))
 
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
-        """Read once all that may be released: raise with the first problems, or return the marks of the rows."""
         gathered, learner, findings = RowFingerprints(schema, key), None, None
         if isinstance(rows, KeyedRows):
             learner, rows = MarksAndKeys(schema, gathered, rows.keys), rows.source
@@ -106,14 +88,13 @@ class LocalEngine:
             refuse_crowded(schema.unit, crowded(rows, schema[schema.unit.column], schema.unit.max_rows))
         return gathered.marks()
 
-    def admitted(self, rows: Rows, whose: PersonFilter) -> Consenting:
-        """Return the rows of admitted people alone, filtered as they are read."""
-        return Consenting(rows, whose)
+    def admitted(self, rows: Rows, people: PersonFilter) -> Consenting:
+        return Consenting(rows, people)
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""
         if not isinstance(rows, Source):
-            raise InvalidParameter("only a source that was opened has a digest: open it first.")
+            raise InvalidParameter("only an opened source has a digest: open it first.")
         content = None
         with suppress(UnicodeError):  # the error's own text holds a piece of the source
             content = content_digest(rows)
@@ -121,55 +102,50 @@ class LocalEngine:
             raise SourceInvalid(_NO_TEXT)
         return content
 
-    def count(self, rows: Rows, cells: Cells, *kept: RowFilter, at_least: int = 1) -> Counts:
-        """Count in one pass, in each cell, the rows that every one of `kept` keeps.
+    def count(self, rows: Rows, cells: Cells, *filters: RowFilter, at_least: int = 1) -> Counts:
+        """Count in one pass, in each cell, the rows that all filters keep.
 
         Cells with fewer than `at_least` rows are left out.  Memory is a few batches, and either 4 bytes per cell (up
-        to 2^26 cells) or about 300 MB; on top of it come some 60 bytes for each cell that is returned, and the labels
-        of open levels.
+        to 2^26 cells) or about 300 MB.  To that add some 60 bytes for each returned cell, and the labels of open
+        levels.
 
-        >>> import pyarrow as pa
-        >>> from incrowd.core.schema import Schema
         >>> rows = LocalEngine().open(pa.table({"zip": ["02139", "94305", "02139"]}))
         >>> LocalEngine().count(rows, Cells.of(Schema((Column("zip"),)), {}), at_least=2).to_table().to_pylist()
         [{'zip': '02139', 'count': 2}]
         """
         keys = _keys_of(rows, cells)
         if keys is not None:
-            return self._count_keys(keys, kept, at_least)
+            return self._count_keys(keys, filters, at_least)
         encoder, start = Encoder(cells), 0
         with Disk() as disk:
             tally = CountTally(self.limits, encoder.sizes, disk)
             for batch in rows.batches(cells.reads or rows.names[:1]):
-                chosen = _chosen(kept, start, start + len(batch))
+                chosen = _chosen(filters, start, start + len(batch))
                 start += len(batch)
                 if chosen is None or len(chosen):
                     codes = encoder.codes(batch, chosen)
                     tally.add(codes, encoder.sizes)
             return _counts(encoder, tally, at_least)
 
-    def _count_keys(self, keys: RowKeys, kept: Sequence[RowFilter], at_least: int) -> Counts:
+    def _count_keys(self, keys: RowKeys, filters: Sequence[RowFilter], at_least: int) -> Counts:
         start = 0
         with Disk() as disk:
             tally = CountTally(self.limits, keys.encoder.sizes, disk)
-            for layout, each in keys.pieces():
-                chosen = _chosen(kept, start, start + len(each))
-                start += len(each)
-                some = each if chosen is None else each[chosen]
-                tally.add_keys(some[some >= 0].astype(np.int64), layout.sizes)
+            for layout, piece in keys.pieces():
+                chosen = _chosen(filters, start, start + len(piece))
+                start += len(piece)
+                retained = piece if chosen is None else piece[chosen]
+                tally.add_keys(retained[retained >= 0].astype(np.int64), layout.sizes)
             return _counts(keys.encoder, tally, at_least)
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowLimit:
-        """Keep at most that many rows of each person, a random choice among the person's own."""
         return limit(rows, column, at_most, coins)
 
     def exclude(self, rows: Rows, column: Column, beyond: int, coins: Coins) -> RowLimit:
-        """Keep all rows of people who have at most `beyond` of them, and none of anybody else's; it needs no coins."""
-        del coins
         return exclude(rows, column, beyond)
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
-        """Read these columns once and return what one summary learned of them.
+        """Read these columns once and return what one summary learned.
 
         >>> class Rows(list):
         ...     def add(self, batch):
@@ -185,16 +161,15 @@ class LocalEngine:
         return summary
 
     def watched(self, rows: Rows, progress: Progress) -> ProgressRows:
-        """Return the same rows, which tell after each batch how many have been read."""
         return ProgressRows(rows, progress)
 
 
 LOCAL = LocalEngine()
-"""The engine that is meant where none is named."""
+"""The default engine."""
 
 
 def _keys_of(rows: Rows, cells: Cells) -> RowKeys | None:
-    """Return the keys that were kept of rows, if they are those of these cells."""
+    """Return the stored keys of rows, if they are keys of these cells."""
     if isinstance(rows, ProgressRows):
         return _keys_of(rows.source, cells)
     if isinstance(rows, KeyedRows) and rows.keys.complete and rows.keys.cells == cells:
@@ -202,11 +177,11 @@ def _keys_of(rows: Rows, cells: Cells) -> RowKeys | None:
     return None
 
 
-def _chosen(kept: Sequence[RowFilter], start: int, stop: int) -> NDArray[np.intp] | None:
+def _chosen(filters: Sequence[RowFilter], start: int, stop: int) -> NDArray[np.intp] | None:
     """Return which rows of a batch take part, or None if all do."""
-    if not kept:
+    if not filters:
         return None
-    masks = [each.at(start, stop) for each in kept]
+    masks = [row_filter.at(start, stop) for row_filter in filters]
     if any(len(mask) != stop - start for mask in masks):
         raise SourceChanged(
             "there are more rows than when they were first read. Start again when nobody writes to them."

@@ -1,4 +1,4 @@
-"""The smallest class of a written table: how often its rarest tuple occurs, read from the file and nothing else."""
+"""The smallest equivalence class of a written table, counted from the file alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.engines.columns import quote
+
 _MEMORY = "256MB"
 _SMALL_ROWS, _SMALL_TEXT = 200_000, 1 << 24
 
@@ -15,15 +17,15 @@ _SMALL_ROWS, _SMALL_TEXT = 200_000, 1 << 24
 def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:
     """Return how often the rarest tuple over `columns` occurs in a Parquet, CSV or TSV file; None if there are no rows.
 
-    Groups are counted by other code than that which made them: by Arrow in memory for a small file, by DuckDB out of
-    core for a large one, if it is there: a release that was charged does not fail for want of it.
+    The code that counts is independent of the code that released: Arrow in memory for a small file, DuckDB out of core
+    for a large one.  Without DuckDB it is Arrow too: a release that was charged must not fail for a missing package.
     """
-    found = _in_memory(path, columns) if _is_small(path) or not _has_duckdb() else _out_of_core(path, columns)
-    return found or None
+    in_memory = _is_small(path) or not _has_duckdb()
+    return (_in_memory if in_memory else _out_of_core)(path, columns) or None
 
 
 def _is_small(path: Path) -> bool:
-    """Return whether a file fits in memory many times: by its rows, as the footer says, or by its bytes of text."""
+    """Whether a file surely fits in memory: by the number of rows in its footer, or by its bytes of text."""
     if path.suffix == ".parquet":
         from pyarrow import parquet as pq
 
@@ -33,7 +35,7 @@ def _is_small(path: Path) -> bool:
 
 def _has_duckdb() -> bool:
     try:
-        import incrowd.engines.spill  # noqa: F401 - with what it is made of
+        import incrowd.engines.spill  # noqa: F401 - it needs fsspec, as DuckDB's extra does
     except ImportError:
         return False
     return True
@@ -59,7 +61,7 @@ def _read(path: Path) -> pa.Table:
     texts = csv.ConvertOptions(
         column_types={name: pa.string() for name in names},
         strings_can_be_null=True,
-        null_values=[""],  # and not "NA" or "null", which are texts like any other
+        null_values=[""],  # and not "NA" or "null", which may be values
         quoted_strings_can_be_null=False,
     )
     return csv.read_csv(path, parse_options=parse, convert_options=texts)
@@ -68,8 +70,8 @@ def _read(path: Path) -> pa.Table:
 def _out_of_core(path: Path, columns: tuple[str, ...]) -> int | None:
     from incrowd.engines.spill import memory_database
 
-    place = glob.escape(str(path))  # a star in a folder's name is a star
-    names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+    place = glob.escape(str(path))  # DuckDB reads * in a path as a wildcard
+    names = ", ".join(map(quote, columns))
     with memory_database(_MEMORY) as connection:
         rows = (
             connection.read_parquet(place)

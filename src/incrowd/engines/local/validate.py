@@ -1,4 +1,4 @@
-"""Validate: one pass over the rows before anything is charged, so that a ragged line costs nothing."""
+"""Validate: one pass over the rows before anything is charged, so that a malformed line costs no budget."""
 
 from __future__ import annotations
 
@@ -7,29 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Schema
+from incrowd.core.table import Progress, Rows
+from incrowd.core.unit import Unit
 from incrowd.core.words import counted
-from incrowd.engines.local.row_keys import KeyedRows, MarksAndKeys, encoded
+from incrowd.engines.fingerprints import RowFingerprints
+from incrowd.engines.local.encoding import MarksAndKeys, encoded
+from incrowd.engines.local.views import KeyedRows
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
 from incrowd.engines.readers.sources import Source
 from incrowd.engines.readers.spelling import PLAIN, Spelling
 from incrowd.errors import SourceChanged, SourceInvalid, SourceMisspelled, SourceUnreadable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from incrowd.core.table import Progress, Rows
-    from incrowd.core.unit import Unit
-    from incrowd.engines.row_fingerprints import RowFingerprints
-
 
 _WORDS = {
     Type.INTEGER: ("a whole number", "whole numbers"),
@@ -37,57 +33,71 @@ _WORDS = {
     Type.DATE: ("a date", "dates"),
     Type.BOOLEAN: ("yes or no", "yes or no"),
 }
-_FIRST, _JUDGED = 3, 1000
+_SURELY_READ: Mapping[Type, tuple[Callable[[pa.DataType], bool], ...]] = {
+    Type.TEXT: (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    Type.INTEGER: (pa.types.is_integer,),
+    Type.DECIMAL: (pa.types.is_integer,),
+    Type.DATE: (pa.types.is_date32,),
+    Type.BOOLEAN: (pa.types.is_boolean,),
+}
+"""Tests of stored types of which every value can be read as the declared type."""
+FIRST = 3
+"""How many places of a problem are named."""
+_JUDGED = 1000
+"""How many unreadable cells a remedy is judged by."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Which values of a column cannot be read as what was declared, and what that is, in words.
+    """Which values of a column cannot be read as declared, and the declared type in words.
 
-    `unreadable` returns a mask as long as the array, true where a value is there and cannot be read; without it, the
-    column only has to be there and to be in the right encoding.
+    `unreadable` returns a mask as long as the array, true where a value is not missing and cannot be read.  Without it,
+    the column only has to exist and to be in the right encoding.
     """
 
-    unreadable: Callable[[pa.Array], Any] | None = None
+    unreadable: Callable[[pa.Array], NDArray[np.bool_]] | None = None
     declared: str = "its declared type"
 
     def problem(self, times: int) -> str:
-        """Say how many cells cannot be read.
+        """Return how many cells cannot be read, in words.
 
         >>> Check(declared="integer").problem(1204), Check(declared="date").problem(1)
         ('1,204 cells are not whole numbers', '1 cell is not a date')
         """
-        words = _WORDS.get(Type(self.declared)) if self.declared in tuple(Type) else None
+        words = None if self.kind is None else _WORDS.get(self.kind)
         if words is None:
             return f"{counted(times, 'cell')} cannot be read as {self.declared}"
         return f"1 cell is not {words[0]}" if times == 1 else f"{times:,} cells are not {words[1]}"
 
     def remedy(self, texts: pa.Array, spelling: Spelling | None) -> str:
-        """Say what is expected, and what to declare if that would let these cells be read; no cell is shown."""
-        if self.declared not in tuple(Type):
+        """Return what is expected, and what to declare if that would let these cells be read; no value is named."""
+        if self.kind is None:
             return ""
         from incrowd.engines.readers.guess import advice
 
-        kind = Type(self.declared)
-        told = None if spelling is None else advice(texts, kind, spelling)
-        example = f"; expected such as {(spelling or PLAIN).example(kind)}"
-        return example if told is None else f"{example}{_PERHAPS}{told}"
+        declare = None if spelling is None else advice(texts, self.kind, spelling)
+        example = f"; expected such as {(spelling or PLAIN).example(self.kind)}"
+        return example if declare is None else f"{example}{_PERHAPS}{declare}"
 
     def misspelled(self, texts: pa.Array, spelling: Spelling | None) -> bool:
-        """Return whether another spelling would read one of these cells, where one can be declared."""
+        """Whether another spelling would read one of these cells, where a spelling can be declared."""
         from incrowd.engines.readers.guess import in_another_spelling
 
-        typed = spelling is not None and self.declared in tuple(Type)
-        return typed and in_another_spelling(texts, Type(self.declared))
+        return spelling is not None and self.kind is not None and in_another_spelling(texts, self.kind)
+
+    @property
+    def kind(self) -> Type | None:
+        """The declared type; None for a column of another kind, such as sets of items."""
+        return Type(self.declared) if self.declared in tuple(Type) else None
 
 
 _PERHAPS = "; perhaps the source needs "
 EXPECTED_ONLY = re.compile(f"{_PERHAPS}.*")
-"""What is left out of a remedy where not all cells need the same."""
+"""The part of a remedy to cut where not all cells need the same."""
 
 
 def checks_of(schema: Schema) -> dict[str, Check]:
-    """Return a check for each column of which something may leave, and for the one that tells people apart.
+    """Return a check for each column that may be released, and for the person ID column.
 
     >>> from incrowd.core.schema import Column
     >>> checks_of(Schema((Column("age", type=Type.INTEGER), Column("zip"))))["age"].declared
@@ -98,11 +108,10 @@ def checks_of(schema: Schema) -> dict[str, Check]:
 
 
 def source_checks(source: Source, schema: Schema) -> dict[str, Check]:
-    """Return the checks that reading the rows could fail; columns whose stored type cannot be misread need none.
+    """Return the checks that the rows could fail; a column whose stored type is always readable needs none.
 
     A source without stored types (text, a workbook) is always read, for its structure.
 
-    >>> import pyarrow as pa
     >>> from incrowd.core.schema import Column
     >>> from incrowd.engines.readers.sources import open_source
     >>> source = open_source(pa.table({"age": [41], "zip": ["01234"], "paid": [1.5]}))
@@ -114,9 +123,8 @@ def source_checks(source: Source, schema: Schema) -> dict[str, Check]:
 
 
 def uncertain_checks(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, Check]:
-    """Return the checks of columns that could be misread, given the types in which columns are stored.
+    """Return the checks of columns that could be unreadable, by the types in which columns are stored.
 
-    >>> import pyarrow as pa
     >>> list(uncertain_checks(Schema((Column("zip"), Column("age", type=Type.INTEGER))), {"zip": pa.string()}))
     ['age']
     """
@@ -125,20 +133,10 @@ def uncertain_checks(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[s
 
 
 def _surely_read(kind: Type, stored: pa.DataType | None) -> bool:
-    import pyarrow as pa
-
     if stored is None:
         return False
-    if pa.types.is_dictionary(stored):
-        stored = stored.value_type
-    sure: dict[Type, bool] = {
-        Type.TEXT: pa.types.is_string(stored) or pa.types.is_large_string(stored) or pa.types.is_string_view(stored),
-        Type.INTEGER: pa.types.is_integer(stored),
-        Type.DECIMAL: pa.types.is_integer(stored),
-        Type.DATE: pa.types.is_date32(stored),
-        Type.BOOLEAN: pa.types.is_boolean(stored),
-    }
-    return sure[kind]
+    plain = stored.value_type if pa.types.is_dictionary(stored) else stored
+    return any(test(plain) for test in _SURELY_READ[kind])
 
 
 def _check(column: Column) -> Check:
@@ -150,7 +148,7 @@ def _check(column: Column) -> Check:
 
 
 def _refuse_lists(name: str, array: pa.Array) -> NDArray[np.bool_]:
-    """Return that all text can be read; lists are for columns that declare a separator."""
+    """Accept all text; a list needs a column that declares a separator."""
     if is_list(array.type):
         raise several(name, array.type)
     return np.zeros(len(array), np.bool_)
@@ -158,7 +156,7 @@ def _refuse_lists(name: str, array: pa.Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class RepeatedProblem:
-    """One thing that is wrong in a source, however often: how often, and where first.
+    """One kind of problem in a source: how often it occurs, and where first.
 
     >>> print(RepeatedProblem("1,204 cells are not whole numbers", 1204, "age", (3, 17, 22)))
     column age: 1,204 cells are not whole numbers, first in lines 3, 17, 22
@@ -176,37 +174,36 @@ class RepeatedProblem:
     """Whether another spelling than the declared one would read some of the cells."""
 
     def __str__(self) -> str:
-        """Say what, how often, and where."""
-        some = ", ".join(f"{place}" for place in self.places)
+        places = ", ".join(f"{place}" for place in self.places)
         if self.column is None and self.times == 1:
-            return f"{self.unit} {some}: {self.what}" if some else self.what
+            return f"{self.unit} {places}: {self.what}" if places else self.what
         if self.column is None:
-            return f"{self.what}: {counted(self.times, self.unit)}" + (f", first {some}" if some else "")
+            return f"{self.what}: {counted(self.times, self.unit)}" + (f", first {places}" if places else "")
         units = f"{self.unit}s" if len(self.places) > 1 else self.unit
-        where = "" if not some else f", {'first ' if self.times > len(self.places) else ''}in {units} {some}"
+        where = "" if not places else f", {'first ' if self.times > len(self.places) else ''}in {units} {places}"
         return f"column {self.column}: {self.what}{where}{self.remedy}"
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the pass found: for the data holder only, since it depends on the rows."""
+    """The result of the pass: for the data holder only, since it depends on the rows."""
 
     rows: int | None
-    """How many rows there are; None if the structure is broken."""
+    """The number of rows; None if the structure is broken."""
     problems: tuple[RepeatedProblem, ...] = ()
 
     @property
     def total(self) -> int:
-        """How many cells or lines are not as they should be."""
-        return sum(each.times for each in self.problems)
+        """The number of faulty cells or lines."""
+        return sum(problem.times for problem in self.problems)
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to complain about."""
+        """Whether there is no problem."""
         return self.total == 0
 
     def raise_if_any(self, limit: int = 20) -> None:
-        """Raise with the first problems, one a line, and how many there are in all.
+        """Raise with the first problems, one a line, and their number.
 
         >>> Findings(3, (RepeatedProblem("1 cell is not a whole number", 1, "age", (2,)),)).raise_if_any()
         Traceback (most recent call last):
@@ -217,21 +214,21 @@ class Findings:
         if self.ok:
             return
         more = [f"and {len(self.problems) - limit:,} more of other kinds"] if len(self.problems) > limit else []
-        listed = "".join(f"\n  {each}" for each in [*self.problems[:limit], *more])
-        kind = SourceMisspelled if any(each.misspelled for each in self.problems) else SourceInvalid
+        listed = "".join(f"\n  {line}" for line in [*self.problems[:limit], *more])
+        kind = SourceMisspelled if any(problem.misspelled for problem in self.problems) else SourceInvalid
         raise kind(
             f"{counted(self.total, 'problem')} in the source; nothing was released and nothing was charged.{listed}"
         )
 
 
 def refuse_crowded(unit: Unit, people: int) -> None:
-    """Raise if some people have more rows than the unit of privacy lets a source have."""
+    """Raise if some people have more rows than the unit of privacy allows."""
     if people:
         some = f"{people:,} people have" if people > 1 else "1 person has"
         raise SourceInvalid(
             f"{some} more than {counted(unit.max_rows, 'row')} by the column {unit.column!r}, and the policy says "
-            "more: refuse; nothing was released and nothing was charged. Mend the source, or write more: drop, which "
-            "leaves such people out."
+            "more: refuse; nothing was released and nothing was charged. Correct the source, or write more: drop, "
+            "which leaves such people out."
         )
 
 
@@ -244,9 +241,9 @@ def validate(
 ) -> Findings:
     """Read the checked columns once: structure, encoding, and whether each value can be read as declared.
 
-    A thousand equal problems are one, with its first places.  Marks are gathered in the same pass.
+    Equal problems are reported once, with their first places.  Fingerprints are gathered in the same pass.
 
-    >>> import pyarrow as pa, pyarrow.compute as pc
+    >>> import pyarrow.compute as pc
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"age": ["41", "forty"]}))
     >>> digits = Check(lambda ages: pc.invert(pc.match_substring_regex(ages, "^[0-9]+$")), "integer")
@@ -254,7 +251,8 @@ def validate(
     ['column age: 1 cell is not a whole number, in row 2; expected such as 42']
     """
     lined, expected = _lined(rows), expected_rows(rows)
-    done, bad = 0, {column: BadCells(check, spelling_of(lined)) for column, check in checks.items()}
+    spelling = None if lined is None else lined.spelling
+    done, bad = 0, {column: BadCells(check, spelling) for column, check in checks.items()}
     try:
         columns = list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))
         batches = rows.batches(columns)
@@ -276,14 +274,8 @@ def validate(
     return Findings(done, tuple(cells.problem(column, lined) for column, cells in bad.items() if cells.times))
 
 
-def spelling_of(reader: object) -> Spelling | None:
-    """Return how numbers and days are spelled where a reader reads, if that can be declared there."""
-    spelling = getattr(reader, "spelling", None)
-    return spelling if isinstance(spelling, Spelling) else None
-
-
 def expected_rows(rows: Rows) -> int | None:
-    """Return how many rows there are, or a guess from the size of the file: for progress bars only."""
+    """Return the number of rows, or an estimate from the size of the file: for progress bars only."""
     lined = _lined(rows)
     return rows.rows if rows.rows is not None else lined.expected() if lined else None
 
@@ -295,7 +287,7 @@ def _lined(rows: Rows) -> LinedReader | None:
 
 @dataclass(frozen=True, eq=False)
 class BadCells:
-    """The cells of one column that cannot be read: how many, the positions of the first, and what may help."""
+    """The cells of one column that cannot be read: how many, the positions of the first, and a remedy."""
 
     check: Check
     spelling: Spelling | None
@@ -305,25 +297,23 @@ class BadCells:
     misspelled: bool = False
 
     def more(self, array: pa.Array, numbers: Sequence[int] | NDArray[np.int64] | None) -> BadCells:
-        """Return these and those of some more rows, of which the positions are given if they are known."""
-        import pyarrow as pa
-
+        """Return these cells and those of more rows; `numbers` are the positions of the rows, if they have any."""
         if self.check.unreadable is None:
             return self
         places = np.flatnonzero(np.asarray(self.check.unreadable(array), dtype=bool))
         if not len(places):
             return self
-        told, first, bad = self.remedy, self.first, array.take(pa.array(places))
+        remedy, first, bad = self.remedy, self.first, array.take(pa.array(places))
         if not self.times:
-            told = self.check.remedy(bad.slice(0, _JUDGED), self.spelling)
+            remedy = self.check.remedy(bad.slice(0, _JUDGED), self.spelling)
         misspelled = self.misspelled or self.check.misspelled(bad, self.spelling)
         if numbers is not None:
-            some_first = places[:_FIRST] if isinstance(numbers, range) else places
-            first = tuple(sorted([*first, *(int(numbers[place]) for place in some_first)])[:_FIRST])
-        return replace(self, times=self.times + len(places), first=first, remedy=told, misspelled=misspelled)
+            candidates = places[:FIRST] if isinstance(numbers, range) else places  # a range is sorted
+            first = tuple(sorted([*first, *(int(numbers[place]) for place in candidates)])[:FIRST])
+        return replace(self, times=self.times + len(places), first=first, remedy=remedy, misspelled=misspelled)
 
     def problem(self, column: str, lined: LinedReader | None) -> RepeatedProblem:
-        """Return what is wrong, by lines where there are some."""
+        """Return the problem, by lines where the source has lines."""
         lines = [line for line in lined.lines(self.first) if line is not None] if lined else []
         places, unit = (lines, "line") if lines else ([place + 1 for place in self.first], "row")
         what = self.check.problem(self.times)
@@ -331,20 +321,20 @@ class BadCells:
 
 
 def _structure(lined: LinedReader | None) -> Findings | None:
-    """Name the lines by which the structure is broken, if there are lines."""
+    """Return the lines that break the structure, if the source has lines."""
     folded = fold(lined.problems()) if lined is not None else ()
     return Findings(None, folded) if folded else None
 
 
 def fold(problems: Iterable[SourceProblem]) -> tuple[RepeatedProblem, ...]:
-    """Return what is wrong with lines, each kind once.
+    """Return the problems of lines, each kind once.
 
-    >>> [str(each) for each in fold([SourceProblem("too long", line=3), SourceProblem("too long", line=5)])]
+    >>> [str(problem) for problem in fold([SourceProblem("too long", line=3), SourceProblem("too long", line=5)])]
     ['too long: 2 lines, first 3, 5']
     """
     times, first = Counter[str](), dict[str, tuple[int, ...]]()
-    for each in problems:
-        times[each.what] += 1
-        found = first.get(each.what, ())
-        first[each.what] = (*found, each.line)[:_FIRST] if each.line is not None else found
+    for problem in problems:
+        times[problem.what] += 1
+        places = first.get(problem.what, ())
+        first[problem.what] = (*places, problem.line)[:FIRST] if problem.line is not None else places
     return tuple(RepeatedProblem(what, count, places=first[what]) for what, count in times.items())

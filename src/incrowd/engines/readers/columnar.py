@@ -1,20 +1,74 @@
-"""Parquet and Arrow files: only the wanted columns, dictionary codes as they are stored."""
+"""Columnar data: frames in memory that speak the Arrow C stream interface, Parquet files and Arrow files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
-from incrowd.engines.readers.formats import parquet_files
-from incrowd.engines.readers.reader import BATCH_ROWS, distinct, muffled
+from incrowd.engines.readers.reader import BATCH_ROWS, NO_SETTINGS, attempt, distinct, muffled
+from incrowd.engines.readers.sources import parquet_files
 from incrowd.errors import SourceUnreadable
 
 _BUFFER_BYTES = 1 << 20
+_ERRORS = (pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table in memory; its rows are not copied where the frame's library shares them."""
+
+    table: pa.Table
+    settings, notes = NO_SETTINGS, ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.table.column_names)
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        return _types(self.table.schema)
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if columns:
+            yield from self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
+        else:
+            for start in range(0, self.table.num_rows, BATCH_ROWS):
+                rows = min(BATCH_ROWS, self.table.num_rows - start)
+                yield pa.record_batch({"": pa.nulls(rows)}).select([])
+
+
+def open_frame(frame: object) -> Frame:
+    """Open a frame as it is now; a named index of a pandas frame is a column, an unnamed one is not.
+
+    >>> open_frame(pa.table({"zip": ["01234"]})).names
+    ('zip',)
+    """
+    if isinstance(frame, pa.RecordBatchReader):
+        raise SourceUnreadable("a RecordBatchReader can be read once, and rows are read more than once. Pass a table.")
+    if not hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, pa.RecordBatch):
+        hint = " Call .collect() on it first." if hasattr(frame, "collect") else ""
+        raise SourceUnreadable(
+            f"a {type(frame).__name__} is not a readable table: pass a path, or a frame with the Arrow C stream "
+            f"interface (pandas 2.2 or later, Polars, PyArrow).{hint}"
+        )
+    table = attempt(
+        lambda: pa.Table.from_batches([frame]) if isinstance(frame, pa.RecordBatch) else pa.table(frame),
+        (pa.ArrowException, ValueError, TypeError),
+        "the frame cannot be read as Arrow: two columns share a name, or a column mixes types of values.",
+    )
+    columns = [index for index, name in enumerate(table.column_names) if not name.startswith("__index_level_")]
+    distinct([table.column_names[index] for index in columns])
+    return Frame(table.select(columns).replace_schema_metadata(None))
 
 
 @dataclass(frozen=True)
@@ -25,57 +79,43 @@ class Parquet:
     names: tuple[str, ...]
     rows: int | None
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """Nothing to choose."""
-        return {}
+    settings = NO_SETTINGS
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many files there are."""
         return (f"{len(self.paths)} Parquet files, read in the order of their names",) if len(self.paths) > 1 else ()
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read column chunks in small pieces: memory does not grow with the row groups."""
+        """Read column chunks in small pieces, so that memory does not grow with the row groups."""
         for path in self.paths:
-            yield from muffled(
-                _parquet(path, columns), (pa.ArrowException, OSError), f"{path} is a broken Parquet file."
-            )
+            yield from muffled(_parquet(path, columns), _ERRORS, f"{path} is a broken Parquet file.")
 
 
 def open_parquet(path: Path) -> Parquet:
     """Open a Parquet file, or a folder of them; only the footers are read."""
     paths = parquet_files(path) if path.is_dir() else (path,)
-    footers = [_footer(each) for each in paths]
-    names = distinct(_schema(footers[0]).names)
-    for each, footer in zip(paths, footers, strict=True):
-        if sorted(_schema(footer).names) != sorted(names):
+    footers = [
+        attempt(
+            partial(pq.read_metadata, file),
+            _ERRORS,
+            f"{file} is not a Parquet file, or it is broken or encrypted. Write it again.",
+        )
+        for file in paths
+    ]
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
+    names = distinct(schemas[0].names)
+    for file, schema in zip(paths, schemas, strict=True):
+        if sorted(schema.names) != sorted(names):
             raise SourceUnreadable(
-                f"{each} has other columns than {paths[0]}. Files in one folder need the same columns."
+                f"{file} has other columns than {paths[0]}. Files in one folder need the same columns."
             )
-    return Parquet(paths, names, sum(footer.num_rows for footer in footers), _types(footers))
+    first, *others = map(_types, schemas)
+    same = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
+    return Parquet(paths, names, sum(footer.num_rows for footer in footers), same)
 
 
-def _types(footers: Sequence[pq.FileMetaData]) -> dict[str, pa.DataType]:
-    """Return the type of each column that has the same one in all files."""
-    first, *others = [dict(zip(schema.names, schema.types, strict=True)) for schema in map(_schema, footers)]
-    return {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
-
-
-def _schema(footer: pq.FileMetaData) -> pa.Schema:
-    return footer.schema.to_arrow_schema()
-
-
-def _footer(path: Path) -> pq.FileMetaData:
-    failed = False
-    try:
-        return pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        failed = True
-    if failed:
-        raise SourceUnreadable(f"{path} is not a Parquet file, or it is broken or encrypted. Write it again.")
-    return None
+def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -88,27 +128,18 @@ def _parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 def _coded(footer: pq.FileMetaData, columns: Sequence[str]) -> list[str]:
     """Return the columns of text whose values are stored as dictionary codes throughout.
 
-    A writer gives up on a dictionary that outgrows 1 MiB and stores text, of at least 4 bytes a value (its length);
-    codes take less than 3.  To build a dictionary out of stored text would take longer than to read it, and as much
-    memory as the row group.
+    A writer gives up on a dictionary above 1 MiB and stores text, of at least 4 bytes a value (its length); codes take
+    less than 3.  Building a dictionary from stored text would take longer than reading it, and as much memory as the
+    row group.
     """
-    chunks: dict[str, list[pq.ColumnChunkMetaData]] = {}
-    for group in range(footer.num_row_groups):
-        row_group = footer.row_group(group)
-        for index in range(row_group.num_columns):
-            chunk = row_group.column(index)
-            chunks.setdefault(chunk.path_in_schema, []).append(chunk)
-    return [
-        name
-        for name in columns
-        if all(
-            chunk.physical_type == "BYTE_ARRAY"
-            and chunk.has_dictionary_page
-            and chunk.total_uncompressed_size <= 3 * chunk.num_values + (1 << 20)
-            for chunk in chunks.get(name, [])
-        )
-        and name in chunks
-    ]
+    names, text = set[str](), set[str]()
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            names.add(chunk.path_in_schema)
+            codes = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
+            if not codes or chunk.total_uncompressed_size > 3 * chunk.num_values + (1 << 20):
+                text.add(chunk.path_in_schema)
+    return [name for name in columns if name in names - text]
 
 
 @dataclass(frozen=True)
@@ -119,26 +150,11 @@ class Arrow:
     names: tuple[str, ...]
     stream: bool
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> int | None:
-        """Unknown before the file has been read."""
-        return None
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """Nothing to choose."""
-        return {}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Nothing was guessed."""
-        return ()
+    rows, settings, notes = None, NO_SETTINGS, ()
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Map the file into memory and read the wanted columns of one batch at a time."""
-        errors = (pa.ArrowException, OSError)
-        return muffled(self._batches(columns), errors, f"{self.path} is a broken Arrow file.")
+        """Map the file into memory and read the columns of one batch at a time."""
+        return muffled(self._batches(columns), _ERRORS, f"{self.path} is a broken Arrow file.")
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(self.path)) as file:
@@ -148,9 +164,9 @@ class Arrow:
 def stored_batches(
     file: pa.NativeFile, names: Sequence[str], columns: Sequence[str], *, stream: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Read the wanted columns of an Arrow file or stream with columns of these names, one batch at a time."""
-    wanted = sorted(names.index(name) for name in columns)
-    options = ipc.IpcReadOptions(included_fields=wanted or [0])
+    """Read some columns of an Arrow file or stream with columns of these names, one batch at a time."""
+    places = sorted(names.index(name) for name in columns)
+    options = ipc.IpcReadOptions(included_fields=places or [0])
     for batch in _pieces(file, options, stream=stream):
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.select(list(columns)).slice(start, BATCH_ROWS)
@@ -158,17 +174,15 @@ def stored_batches(
 
 def open_arrow(path: Path) -> Arrow:
     """Open an Arrow file or stream; only its schema is read."""
-    failed = False
-    try:
+
+    def head() -> tuple[bool, pa.Schema]:
         with pa.memory_map(str(path)) as file:
             stream = file.read(6) != b"ARROW1"
             file.seek(0)
-            schema = (ipc.open_stream if stream else ipc.open_file)(file).schema
-    except (pa.ArrowException, OSError):
-        failed = True
-    if failed:
-        raise SourceUnreadable(f"{path} is not an Arrow file, or it is broken. Write it again.")
-    return Arrow(path, distinct(schema.names), stream, dict(zip(schema.names, schema.types, strict=True)))
+            return stream, (ipc.open_stream if stream else ipc.open_file)(file).schema
+
+    stream, schema = attempt(head, _ERRORS, f"{path} is not an Arrow file, or it is broken. Write it again.")
+    return Arrow(path, distinct(schema.names), stream, _types(schema))
 
 
 def _pieces(file: pa.NativeFile, options: ipc.IpcReadOptions, *, stream: bool) -> Iterator[pa.RecordBatch]:

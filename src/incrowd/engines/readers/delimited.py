@@ -1,9 +1,10 @@
-"""Delimited text (CSV): every cell is read as text, so that leading zeros and the word NO stay what they are."""
+"""Delimited text (CSV): every cell is read as text, so that leading zeros and the word NO are unchanged."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,15 @@ from pyarrow import csv as arrow_csv
 
 from incrowd.core.domain import Type
 from incrowd.core.spreadsheet import is_guarded, unguard
-from incrowd.engines.readers.dialect import Dialect, DialectOptions, byte_stream, dialect, split, wrong_encoding
+from incrowd.core.table import SourceOptions
+from incrowd.engines.readers.dialect import Dialect, byte_stream, dialect, split, text_options, wrong_encoding
 from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.readers.spelling import PLAIN, Spelling, spelled_as_declared
 from incrowd.errors import SourceUnreadable
 
 BLOCK_BYTES = 1 << 23
 _END = "\x03end of rows\x03"
-_TOO_LONG = (
-    f"a row of more than {BLOCK_BYTES:,} characters, and so long a one is not read; perhaps a line break is missing"
-)
+_TOO_LONG = f"a row of more than {BLOCK_BYTES:,} characters, the longest that is read; perhaps a line break is missing"
 _OPEN_QUOTE = "a quote is opened here and never closed"
 
 
@@ -31,8 +31,8 @@ _OPEN_QUOTE = "a quote is opened here and never closed"
 class Delimited:
     """A delimited text file.
 
-    Blank lines are no rows.  A cell is missing if it is spelled like one of `nulls`, quoted or not.  Quoted cells may
-    hold delimiters, quotes (doubled) and line breaks.  A row must have as many cells as the header.
+    Blank lines are not rows.  A cell is missing if it is one of `nulls`, quoted or not.  Quoted cells may hold
+    delimiters, doubled quotes and line breaks.  A row must have as many cells as the header.
     """
 
     path: Path
@@ -40,23 +40,17 @@ class Delimited:
     nulls: tuple[str, ...]
     spelling: Spelling = PLAIN
     declared: Mapping[str, Type] | None = None
-    """The declared types of columns: cells of numbers and dates are read by the spelling."""
+    """The declared types of columns: cells of numbers and dates are read in the spelling."""
     content: bytes | None = None
     """Its bytes, where they were read elsewhere: then `path` is only its name."""
+    rows = None  # unknown before the file is read
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the header, or those that were told."""
         return self.dialect.names
 
     @property
-    def rows(self) -> int | None:
-        """Unknown before the file has been read."""
-        return None
-
-    @property
     def settings(self) -> Mapping[str, str]:
-        """Delimiter, encoding, quote, header and the spellings of a missing value."""
         return {
             "delimiter": self.dialect.delimiter,
             "encoding": self.dialect.encoding,
@@ -69,12 +63,11 @@ class Delimited:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the first lines gave away, and the name."""
-        guarded = ("apostrophes before what looks like a formula are left out, as the file's name says",)
-        return (*self.dialect.found, *(guarded if is_guarded(self.path) else ()))
+        guarded = ("apostrophes before text that looks like a formula are removed, as the file's name says",)
+        return (*self.dialect.notes, *(guarded if is_guarded(self.path) else ()))
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Parse the file block by block; what does not parse is named by its line."""
+        """Parse the file block by block; an error names the first faulty line."""
         failed = False
         try:
             for batch in _within(self._parse(list(columns) or list(self.names[:1])), int(self.dialect.header)):
@@ -86,11 +79,7 @@ class Delimited:
             raise SourceUnreadable(f"{self.path}: {first or 'this does not parse as delimited text'}.")
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return cells as they are read everywhere.
-
-        Text is as it was before it was guarded against spreadsheet programs, where the file's name says so; numbers and
-        days are spelled as in any other source.
-        """
+        """Return cells in the plain spelling; text without the guard that the file's name tells of."""
         columns, names, types = batch.columns, batch.schema.names, self.declared or {}
         if is_guarded(self.path):
             columns = [unguard(column) for column in columns]
@@ -101,19 +90,12 @@ class Delimited:
         return pa.RecordBatch.from_arrays(columns, names=names)
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
-        """Return on which lines the rows at these positions start, by reading up to the last of them."""
-        places = set(positions)
-        last = max(positions, default=-1)
-        found = {}
-        for position, (line, _) in enumerate(self._records()):
-            if position in places:
-                found[position] = line
-            if position >= last:
-                break
-        return tuple(found.get(position) for position in positions)
+        first = itertools.islice(self._records(), max(positions, default=-1) + 1)
+        starts = {position: line for position, (line, _) in enumerate(first)}
+        return tuple(starts.get(position) for position in positions)
 
     def problems(self) -> Iterator[SourceProblem]:
-        """Name the lines that are too long, outside the encoding or of too few or many cells, and a quote left open."""
+        """Return the lines that are too long, not in the encoding or of a wrong number of cells, and an open quote."""
         line, record = 0, [""]
         for following in self._records():
             if line:
@@ -123,7 +105,6 @@ class Delimited:
             yield SourceProblem(self._unending(line), line=line)
 
     def expected(self) -> int | None:
-        """Guess from the size of the file and the length of its first rows."""
         if self.path.suffix in {".gz", ".bz2", ".zst", ".lz4"}:
             return None
         return round(self.path.stat().st_size / self.dialect.row_bytes)
@@ -154,6 +135,10 @@ class Delimited:
     def _bytes(self) -> _Ended:
         return _Ended(byte_stream(self.path, self.content), self.dialect)
 
+    def _text(self) -> io.TextIOWrapper:
+        stream = cast("BinaryIO", self._bytes())
+        return io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="")
+
     def _problem(self, line: int, record: list[str]) -> Iterator[SourceProblem]:
         width = len(self.names)
         if any("\ufffd" in cell for cell in record):
@@ -165,9 +150,8 @@ class Delimited:
             yield SourceProblem(f"{cells} where the header has {width}", line=line)
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Read the rows one by one with the line each starts on, the mark of the end last: slow and obvious."""
-        stream = cast("BinaryIO", self._bytes())
-        with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
+        """Yield the rows with the lines on which they start, and last the end row: slow and simple."""
+        with self._text() as text:
             reader, first = split(text, self.dialect.delimiter, self.dialect.quote), self.dialect.above + 1
             line, header = first, self.dialect.header
             try:
@@ -176,27 +160,26 @@ class Delimited:
                         yield line, record
                     header = header and not record
                     line = reader.line_num + first
-            except csv.Error:  # a cell beyond any limit: no end of this row is in sight
+            except csv.Error:  # a cell beyond any limit: the row does not end
                 yield line, []
 
     def _unending(self, line: int) -> str:
-        """Say why a row has no end: its very line is too long, or a quote swallows the lines that follow."""
-        stream = cast("BinaryIO", self._bytes())
-        with io.TextIOWrapper(stream, self.dialect.encoding, errors="replace", newline="") as text:
+        """Return why a row does not end: its line is too long, or an open quote includes the lines that follow."""
+        with self._text() as text:
             for _ in range(line - 1 - self.dialect.above):
                 text.readline()
             return _TOO_LONG if len(text.readline(BLOCK_BYTES + 1)) > BLOCK_BYTES else _OPEN_QUOTE
 
 
 class _QuoteOpen(Exception):
-    """The last row of the file swallowed the mark of the end."""
+    """The last row of the file includes the end row."""
 
 
 class _Ended(io.RawIOBase):
-    """The bytes of a file after its byte-order mark, and then one more row that says: this is the end.
+    """The bytes of a file after its byte-order mark, followed by one end row.
 
-    A quote that is never closed swallows all that follows, silently if it is in the last column.  It swallows this row
-    too, and so betrays itself.
+    A quote that is never closed includes all that follows, without an error if it is in the last column.  It then
+    includes the end row too, and so it is detected.
     """
 
     def __init__(self, stream: pa.NativeFile, dialect: Dialect) -> None:
@@ -219,7 +202,7 @@ class _Ended(io.RawIOBase):
 
 
 def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.RecordBatch]:
-    """Leave out the header, and the mark of the end, which must be there."""
+    """Leave out the header and the end row; raise if the end row is missing."""
     last: pa.RecordBatch | None = None
     for batch in batches:
         if last is not None:
@@ -234,11 +217,10 @@ def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.Recor
         yield last.slice(header, rows - header)
 
 
-def open_delimited(
-    path: Path, wanted: DialectOptions, nulls: tuple[str, ...] = ("",), content: bytes | None = None
-) -> Delimited:
-    """Open a delimited text file, or one whose bytes are given: its first lines are read, and no more."""
+def open_delimited(path: Path, options: SourceOptions, content: bytes | None = None) -> Delimited:
+    """Open a delimited text file, or the bytes of one; only its first lines are read."""
+    spelling, options = Spelling.of(options), text_options(options, path)
     try:
-        return Delimited(path, dialect(path, wanted, content), nulls, wanted.spelling, wanted.types, content)
+        return Delimited(path, dialect(path, options, content), options.nulls, spelling, options.types, content)
     except SourceUnreadable as error:
         raise SourceUnreadable(f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""Excel workbooks (.xlsx, .xlsm): one sheet, every cell as the text a person would have typed."""
+"""Excel workbooks (.xlsx, .xlsm): one sheet, every cell as the text that a person would type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,15 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import Type
-from incrowd.engines.readers.reader import (
-    BATCH_ROWS,
-    SourceProblem,
-    header_elsewhere,
-    muffled,
-    named,
-    package,
-    spell,
-)
+from incrowd.engines.readers import reader
+from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, attempt, muffled, named, spell
 from incrowd.engines.readers.spelling import Spelling, spelled_as_declared
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -44,10 +39,10 @@ _PADDED = re.compile(r"0{2,}")
 class Sheet:
     """One sheet of a workbook.
 
-    The first row that is not empty is the header, unless another is declared; rows without any cell are no rows.  A
-    number shown with leading zeros (format 00000) keeps them.  A formula counts as the value the spreadsheet program
-    last computed and stored, and without one as missing; so do merged cells but for their first.  Both are told, with
-    their places.  How numbers and days are spelled is a matter of cells that hold text: others hold numbers and days.
+    The first row that is not empty is the header, unless another is declared; empty rows are skipped.  A number with
+    leading zeros in its format (00000) keeps them.  A formula has the value that the spreadsheet program last stored;
+    without one it is missing, and so are merged cells except the first.  Notes name the places of both.  The declared
+    spelling applies to cells of text; other cells hold numbers and days.
     """
 
     path: Path
@@ -55,25 +50,19 @@ class Sheet:
     names: tuple[str, ...]
     options: SourceOptions
     notes: tuple[str, ...]
+    rows = None  # what a workbook says about its own size is often wrong
 
     @property
     def nulls(self) -> tuple[str, ...]:
-        """How a missing value is spelled."""
+        """The texts of a missing value."""
         return self.options.nulls
 
     @property
     def spelling(self) -> Spelling:
-        """How numbers and days are spelled in cells of text."""
-        return Spelling(self.options.decimal, self.options.thousands, self.options.dates)
-
-    @property
-    def rows(self) -> int | None:
-        """Unknown before the sheet has been read: what the file says about its own size is often wrong."""
-        return None
+        return Spelling.of(self.options)
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The sheet, the header, and the spellings of a missing value."""
         nulls = ", ".join(repr(null) for null in self.nulls)
         row = self.options.header_row
         return {
@@ -85,25 +74,22 @@ class Sheet:
         }
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read the sheet row by row."""
         return muffled(self._batches(columns), _BROKEN, f"{self.path} is a broken workbook. Save it again.")
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
-        """Return the numbers that the rows at these positions have in the sheet."""
-        wanted = set(positions)
-        found = {place: number for place, (number, _) in enumerate(self._records()) if place in wanted}
-        return tuple(found.get(place) for place in positions)
+        first = itertools.islice(self._records(), max(positions, default=-1) + 1)
+        numbers = {position: number for position, (number, _) in enumerate(first)}
+        return tuple(numbers.get(position) for position in positions)
 
     def problems(self) -> Iterator[SourceProblem]:
-        """Name the rows with a value to the right of the last column of the header."""
+        """Return the rows with a value to the right of the last column of the header."""
         width = len(self.names)
         for number, cells in self._records():
             if any(cell is not None for cell in cells[width:]):
-                yield SourceProblem(f"a value to the right of the {width} columns of the header", line=number)
+                yield SourceProblem(f"a value to the right of the {width} columns of the header", number)
 
     def expected(self) -> int | None:
-        """Not guessed."""
-        return None
+        return None  # a workbook's size tells little of its rows
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         places = [self.names.index(name) for name in columns]
@@ -135,48 +121,42 @@ class Sheet:
         return None if cell in self.nulls else cell
 
     def _records(self) -> Iterator[tuple[int, list[str | None]]]:
-        book = _book(self.path)
-        try:
+        with closing(_book(self.path)) as book:
             rows = _from_header(_rows(book, self.sheet), self.options.header_row)
             if self.options.header:
                 next(rows, None)
             yield from rows
-        finally:
-            book.close()
 
 
 class Stored(str):
-    """A number, a day or a truth value that the spreadsheet program stored as such: nobody spelled it."""
+    """A number, a day or a truth value that the spreadsheet program stored as such, not as text."""
 
     __slots__ = ()
 
 
 def open_excel(path: Path, options: SourceOptions) -> Sheet:
-    """Open one sheet of a workbook: the one asked for by its name or number, or the first."""
-    Spelling(options.decimal, options.thousands, options.dates)
+    """Open one sheet of a workbook: that of the declared name or number, or the first."""
+    Spelling.of(options)  # raises if it contradicts itself
     row = options.header_row
     if row is not None and (row < 1 or not options.header):
         raise InvalidParameter("header_row is the number of the row that names the columns, from 1: or header: false.")
-    book = _book(path)
-    try:
+    with closing(_book(path)) as book:
         titles = tuple(book.sheetnames)
         title = titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)
         first = next(_from_header(_rows(book, title), row), None)
         if options.header and row is None and first is not None:
-            header_elsewhere(_rows(book, title), options.types or (), "row")
+            reader.header_elsewhere(_rows(book, title), options.types or (), "row")
         losses = _losses(path, book, title)
-    finally:
-        book.close()
     if first is None or (row is not None and first[0] != row):
         what = "is empty: there is not even a header" if first is None else f"has nothing in row {row}"
-        raise SourceUnreadable(f"the sheet {title} {what}. Name the right sheet, or the row of the header.")
+        raise SourceUnreadable(f"the sheet {title} {what}. Declare the right sheet, or the row of the header.")
     names = named(first[1] if options.header else [None] * len(first[1]))
     others = (f"the first of {len(titles)} sheets is read",) if options.sheet is None and len(titles) > 1 else ()
     return Sheet(path, title, names, options, (*others, *options.guesses, *losses))
 
 
 def sheet_title(path: Path, titles: Sequence[str], sheet: str) -> str:
-    """Return the title of a sheet that is asked for by it, or by its number from 1.
+    """Return the title of a sheet, which is named by its title or by its number from 1.
 
     >>> sheet_title(Path("book.xlsx"), ["Cover", "Data"], "2")
     'Data'
@@ -189,12 +169,9 @@ def sheet_title(path: Path, titles: Sequence[str], sheet: str) -> str:
 
 
 def first_rows(path: Path) -> dict[str, list[tuple[int, list[str | None]]]]:
-    """Return the first rows of each sheet of a workbook that are not empty, with their numbers."""
-    book = _book(path)
-    try:
+    """Return the first rows of each sheet that are not empty, with their numbers."""
+    with closing(_book(path)) as book:
         return {title: list(itertools.islice(_rows(book, title), SAMPLE_ROWS)) for title in book.sheetnames}
-    finally:
-        book.close()
 
 
 def _from_header(
@@ -204,26 +181,21 @@ def _from_header(
 
 
 def _book(path: Path) -> Workbook:
-    openpyxl: ModuleType = package("openpyxl", "Excel files")
-    failed = False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except _BROKEN:
-        failed = True
-    if failed:
-        raise SourceUnreadable(
-            f"{path} is not an Excel workbook (.xlsx), or it is broken. Save it again as .xlsx or CSV."
+    openpyxl: ModuleType = reader.package("openpyxl", "Excel files")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return attempt(
+            partial(openpyxl.load_workbook, path, read_only=True, data_only=True),
+            _BROKEN,
+            f"{path} is not an Excel workbook (.xlsx), or it is broken. Save it again as .xlsx or CSV.",
         )
-    return None
 
 
 def _losses(path: Path, book: Workbook, title: str) -> tuple[str, ...]:
-    """Say which cells are read as missing though a person sees something there, by their places."""
+    """Return notes of the cells that are read as missing although a person sees a value there."""
     formulas, merged = list[str](), list[str]()
-    with zipfile.ZipFile(path) as archive, archive.open(book[title]._worksheet_path.lstrip("/")) as content:  # noqa: SLF001 - no other way to a sheet's own file
-        for _, element in ET.iterparse(content):  # noqa: S314 - the file that openpyxl has parsed already
+    with zipfile.ZipFile(path) as archive, archive.open(book[title]._worksheet_path.lstrip("/")) as content:  # noqa: SLF001 - the path has no public name
+        for _, element in ET.iterparse(content):  # noqa: S314 - openpyxl has parsed this file already
             kind = element.tag.rpartition("}")[2]
             if kind == "c" and element.find("{*}f") is not None and not element.findtext("{*}v"):
                 formulas.append(element.get("r", "somewhere"))
@@ -231,15 +203,15 @@ def _losses(path: Path, book: Workbook, title: str) -> tuple[str, ...]:
                 merged.append(element.get("ref", "somewhere"))
             if kind == "row":
                 element.clear()
-    found = []
+    notes = []
     if formulas:
-        found.append(
+        notes.append(
             f"formulas without a stored result are read as missing: {_places(formulas)}. Open the workbook in a "
             "spreadsheet program and save it"
         )
     if merged:
-        found.append(f"of merged cells only the first has its value, the others are missing: {_places(merged)}")
-    return tuple(found)
+        notes.append(f"of merged cells only the first has its value, the others are missing: {_places(merged)}")
+    return tuple(notes)
 
 
 def _places(places: list[str]) -> str:
@@ -248,7 +220,7 @@ def _places(places: list[str]) -> str:
 
 
 def _rows(book: Workbook, title: str) -> Iterator[tuple[int, list[str | None]]]:
-    """Read the rows that are not empty, with their numbers, without the empty cells at their ends."""
+    """Yield the rows that are not empty with their numbers, without the empty cells at their ends."""
     sheet = book[title]
     sheet.reset_dimensions()
     for number, row in enumerate(sheet.iter_rows(), start=1):

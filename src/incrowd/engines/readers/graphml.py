@@ -1,4 +1,4 @@
-"""GraphML: the nodes and the edges of one file, each as a table of texts."""
+"""GraphML: the nodes and the edges of one file, as two tables of texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NODE_ID, SOURCE, TARGET = "id", "source", "target"
 
 
 def read_graphml(path: Path) -> tuple[pa.Table, pa.Table]:
-    """Return nodes (`id` and what is said of them) and edges (`source`, `target` and what is said of them)."""
+    """Return nodes (`id` and attributes) and edges (`source`, `target` and attributes)."""
     handler = _Handler()
     parser = expat.ParserCreate(namespace_separator="}")
     parser.StartElementHandler, parser.EndElementHandler = handler.start, handler.end
@@ -33,7 +33,7 @@ def read_graphml(path: Path) -> tuple[pa.Table, pa.Table]:
 
 
 class _Handler:
-    """What was met so far, element by element; an edge without a direction of its own has that of the graph."""
+    """The nodes and edges read so far; an edge without a direction of its own has that of the graph."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -43,19 +43,19 @@ class _Handler:
         self.key: str | None = None
         self.current: dict[str, str] | None = None
 
-    def start(self, name: str, given: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         kind = name.rpartition("}")[2]
         self.text.clear()
         if kind == "key":
-            self.names[given["id"]] = given.get("attr.name", given["id"])
+            self.names[attributes["id"]] = attributes.get("attr.name", attributes["id"])
         elif kind == "node":
-            self.current = {NODE_ID: given["id"]}
+            self.current = {NODE_ID: attributes["id"]}
             self.nodes.append(self.current)
         elif kind == "edge":
-            self.current = {SOURCE: given["source"], TARGET: given["target"]}
+            self.current = {SOURCE: attributes["source"], TARGET: attributes["target"]}
             self.edges.append(self.current)
         elif kind == "data":
-            self.key = given["key"]
+            self.key = attributes["key"]
 
     def end(self, name: str) -> None:
         kind = name.rpartition("}")[2]
@@ -66,7 +66,7 @@ class _Handler:
 
 
 def _refuse_entities(*_declared: object) -> None:
-    raise SourceUnreadable("this GraphML declares entities of its own, which can make a file endless: remove them.")
+    raise SourceUnreadable("this GraphML declares entities, which can make a file endless: remove them.")
 
 
 def _table(rows: list[dict[str, str]], first: tuple[str, ...]) -> pa.Table:

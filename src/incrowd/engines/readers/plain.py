@@ -1,4 +1,4 @@
-"""Plain arrays: of the many ways Arrow can store a column, the few that the engine needs to know."""
+"""Plain arrays: of the many ways in which Arrow can store a column, the few that the engines handle."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
+from incrowd.engines.readers.reader import attempt
 from incrowd.errors import SourceUnreadable
 
 
@@ -28,8 +29,8 @@ def plain(array: pa.Array, name: str) -> pa.Array:
     """Return the same values as text, a dictionary of text, a number, a truth value, a date, a time, or lists of text.
 
     Text is `string`; a dictionary has codes of 32 bits and text without nulls; bytes are text if they are valid UTF-8.
-    A format does not keep a program from storing other bytes as text: a cell that holds some is missing, whatever the
-    other rows hold.  A list of text is for set-valued columns only: whoever reads another column refuses it.
+    A program can store other bytes as text: such a cell is missing, independently of the other rows.  A list of text is
+    for set-valued columns only; validation refuses it in other columns.
     """
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
@@ -54,7 +55,7 @@ def plain(array: pa.Array, name: str) -> pa.Array:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Return whether a cell holds a list of values.
+    """Whether a cell holds a list of values.
 
     >>> is_list(pa.list_(pa.string())), is_list(pa.string())
     (True, False)
@@ -63,7 +64,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def several(name: str, kind: pa.DataType) -> SourceUnreadable:
-    """Return the error that a cell holds more than one value where one is needed."""
+    """Return the error of a column whose cells hold several values where one is needed."""
     return SourceUnreadable(
         f"column {name} is of type {kind}: a cell would hold more than one value. Split it into columns of single "
         "values, or leave it out; a list of text is read where the policy declares a separator."
@@ -75,7 +76,7 @@ def _dictionary(array: pa.DictionaryArray, name: str) -> pa.Array:
     if values.null_count or not _is_text(values.type):
         return plain(array.dictionary_decode(), name)
     texts = plain(values, name)
-    if texts.null_count:  # some of them were no text
+    if texts.null_count:  # some were not valid text
         return texts.take(array.indices)
     if texts is values and types.is_int32(array.type.index_type):
         return array
@@ -83,7 +84,7 @@ def _dictionary(array: pa.DictionaryArray, name: str) -> pa.Array:
 
 
 def _valid(texts: pa.Array) -> pa.Array:
-    """Return the texts, or lists of text, missing where the bytes are no Unicode."""
+    """Return the texts, or lists of text; those that are not valid Unicode are missing."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -94,7 +95,7 @@ def _valid(texts: pa.Array) -> pa.Array:
 
 def _decoded(content: Any) -> Any:
     if isinstance(content, list):
-        return [_decoded(each) for each in content]
+        return [_decoded(item) for item in content]
     try:
         return None if content is None else content.decode()
     except UnicodeDecodeError:
@@ -108,13 +109,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _text(array: pa.Array, name: str) -> pa.Array:
-    kind, text = array.type, None
-    if types.is_large_string(kind) or types.is_string_view(kind):
+    if types.is_large_string(array.type) or types.is_string_view(array.type):
         return _valid(array.cast(pa.string()))
-    try:
-        text = array.cast(pa.string())
-    except pa.ArrowInvalid:
-        text = None
-    if text is None:
-        raise SourceUnreadable(f"column {name} holds bytes that are not text. Leave it out, or store it as text.")
-    return text
+    problem = f"column {name} holds bytes that are not text. Leave it out, or store it as text."
+    return attempt(lambda: array.cast(pa.string()), (pa.ArrowInvalid,), problem)

@@ -1,4 +1,4 @@
-"""SourceReader: named columns, batches of them in a stable order; SourceProblem: what is wrong, and where."""
+"""SourceReader: what every reader of a source has in common: columns, batches in a stable order, problems by place."""
 
 from __future__ import annotations
 
@@ -7,50 +7,46 @@ import importlib
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from incrowd.errors import IncrowdError, PackageMissing, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 1 << 17
-"""How many rows a reader that may choose puts into a batch."""
+    from incrowd.engines.readers.spelling import Spelling
 
+BATCH_ROWS = 1 << 17
+"""Rows per batch of a reader that may choose."""
+
+Result = TypeVar("Result")
 HEADER_WITHIN = 50
-"""A header is looked for in so many rows."""
+"""The number of rows in which a header is searched."""
 
 
 @dataclass(frozen=True)
 class SourceProblem:
-    """Something wrong in a source, told to the data holder: the line, the column, never the value.
+    """A problem in a source, for the data holder: its line (of a file or sheet, from 1, header included), no value.
 
-    `line` counts the lines of a text file (or the rows of a sheet) from 1, header included; `row` counts the records
-    from 1, header excluded, where there are no lines.
-
-    >>> print(SourceProblem("cannot be read as integer", line=12, column="age"))
-    line 12, column age: cannot be read as integer
+    >>> print(SourceProblem("not valid utf-8", line=12))
+    line 12: not valid utf-8
     """
 
     what: str
     line: int | None = None
-    row: int | None = None
-    column: str | None = None
 
     def __str__(self) -> str:
-        """Say where, then what."""
-        spots = [("line", self.line), ("row", self.row if self.line is None else None), ("column", self.column)]
-        where = ", ".join(f"{name} {spot}" for name, spot in spots if spot is not None)
-        return f"{where}: {self.what}" if where else self.what
+        return self.what if self.line is None else f"line {self.line}: {self.what}"
 
 
 class SourceReader(Protocol):
-    """One opened source: no row is read before `read` is iterated, and every `read` sees the same rows in one order."""
+    """One opened source: no row is read before `read` is iterated, and every `read` returns the same rows in order."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,45 +54,53 @@ class SourceReader(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, where that is cheap to know."""
+        """The number of rows, where that is cheap to know."""
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """How the source is read: every option that matters, as given or as found."""
+        """How the source is read: every option that matters, as declared or detected."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found rather than told, in words for the data holder."""
+        """What was detected rather than declared, in words for the data holder."""
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns."""
 
 
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+"""The settings of a reader without options."""
+
+
 @runtime_checkable
 class TypedReader(Protocol):
-    """A reader whose columns have one stored type each, known before a row is read."""
+    """A reader whose columns have one stored type each, which is known before a row is read."""
 
     @property
     def types(self) -> Mapping[str, pa.DataType]:
-        """The stored types; a column that is not in it may hold anything."""
+        """The stored types; a column without an entry may hold anything."""
 
 
 @runtime_checkable
 class LinedReader(Protocol):
-    """A reader whose rows stand on numbered lines."""
+    """A reader of text on numbered lines."""
+
+    @property
+    def spelling(self) -> Spelling:
+        """How numbers and days are spelled."""
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
-        """Return on which line the rows at these positions (ascending, from 0) start."""
+        """Return the line on which each row at these positions (ascending, from 0) starts."""
 
     def problems(self) -> Iterator[SourceProblem]:
-        """Look through the whole structure, slowly, and name every line that is not as it should be."""
+        """Check the whole structure, slowly, and return every faulty line."""
 
     def expected(self) -> int | None:
-        """Guess the number of rows from the size of the file: for progress bars only."""
+        """Estimate the number of rows from the size of the file: for progress bars only."""
 
 
 def package(name: str, what: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it.
+    """Import an optional package, or name the extra that installs it.
 
     >>> package("json", "JSON files").__name__
     'json'
@@ -113,10 +117,10 @@ def package(name: str, what: str) -> ModuleType:
 def muffled(
     batches: Iterator[pa.RecordBatch], errors: tuple[type[Exception], ...], what: str
 ) -> Iterator[pa.RecordBatch]:
-    """Pass batches on; an error of the library below is replaced by `what`.
+    """Pass batches on; an error of the parser is replaced by `what`.
 
-    Messages of parsers quote the cells they stumble over.  The replacement is raised after the original has been let
-    go, so that no traceback, log or debugger below finds a value from the data attached to it.
+    Messages of parsers quote cells.  The replacement is raised after the original was released, so that no traceback,
+    log or debugger finds a value from the data attached to it.
 
     >>> list(muffled(iter([1, 2]), (ValueError,), "the file cannot be read"))
     [1, 2]
@@ -130,10 +134,21 @@ def muffled(
         raise SourceUnreadable(what)
 
 
-def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns as they are, or say which two are the same, by their place.
+def attempt(work: Callable[[], Result], errors: tuple[type[Exception], ...], what: str) -> Result:
+    """Return the result of the work; an error of the parser is replaced by `what`, as `muffled` does.
 
-    The message does not repeat the name: in a file without a header the first line holds somebody's values.
+    >>> attempt(lambda: int("7"), (ValueError,), "the file cannot be read")
+    7
+    """
+    with suppress(*errors):
+        return work()
+    raise SourceUnreadable(what)
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns, or raise with the numbers of two columns that have the same.
+
+    The message does not repeat the name: in a file without a header the first line holds a person's values.
 
     >>> distinct(["age", "zip"])
     ('age', 'zip')
@@ -147,14 +162,14 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
         if name in seen:
             raise SourceUnreadable(
                 f"columns {seen[name]} and {place} have the same name. Give each column a name of its own; if the file "
-                "has no header line, say header: false."
+                "has no header line, write header: false."
             )
         seen[name] = place
     return tuple(names)
 
 
 def named(header: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the header's names; a column without one is called after its place.
+    """Return the header's names; a column without one is named by its number.
 
     >>> named(["", "age"])
     ('column1', 'age')
@@ -170,13 +185,13 @@ def header_elsewhere(rows: Iterable[tuple[int, Sequence[str | None]]], declared:
     ...
     incrowd.errors.SourceUnreadable: the columns are named in row 3, not in row 1: write header_row: 3 below source:.
     """
-    wanted = set(declared)
+    names = set(declared)
     first: int | None = None
-    for number, cells in itertools.islice(rows, HEADER_WITHIN if wanted else 0):
-        if first is None and wanted & set(cells):
+    for number, cells in itertools.islice(rows, HEADER_WITHIN if names else 0):
+        if first is None and names & set(cells):
             return
         first = number if first is None else first
-        if wanted <= set(cells):
+        if names <= set(cells):
             raise SourceUnreadable(
                 f"the columns are named in {place} {number}, not in {place} {first}: write header_row: {number} below "
                 "source:."
@@ -184,11 +199,11 @@ def header_elsewhere(rows: Iterable[tuple[int, Sequence[str | None]]], declared:
 
 
 Failure = IncrowdError | KeyboardInterrupt
-"""What went wrong below a database that draws rows: a source that cannot be read, or Ctrl-C."""
+"""An error of the rows that a database reads: the source is unreadable, or the user pressed Ctrl-C."""
 
 
 def note_failures(batches: Iterator[pa.RecordBatch], failures: list[Failure]) -> Iterator[pa.RecordBatch]:
-    """Pass batches on, and remember what went wrong in our own words: the database that draws them has its own."""
+    """Pass batches on, and record our own errors: the database that reads them raises another one instead."""
     try:
         yield from batches
     except (IncrowdError, KeyboardInterrupt) as error:
@@ -197,20 +212,18 @@ def note_failures(batches: Iterator[pa.RecordBatch], failures: list[Failure]) ->
 
 
 class _NoPandas(MetaPathFinder):
-    """Answers that there is no pandas."""
+    """Makes every import of pandas fail."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Refuse pandas, leave everything else to others."""
-        del path, target
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is hidden from the command line.", name=fullname)
         return None
 
 
 def hide_pandas() -> None:
-    """Hide pandas from this process, unless it is loaded already."""
+    """Hide pandas from this process, unless it is loaded already: other packages import it where it is installed."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas())
 
@@ -226,14 +239,14 @@ def show_pandas() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]
 
 
-_EXACT = 2**53
+_EXACT = 2**53  # up to here a float holds every whole number
 
 
 def spell(value: object) -> str | None:
     """Write a value as text; None, an empty text and NaN are missing.
 
-    Whole numbers carry no point even where a format stores every number as a float, dates are ISO 8601, and a time of
-    midnight is not mentioned: spreadsheets keep a date as the moment it begins.
+    Whole numbers have no point even where a format stores every number as a float, dates are ISO 8601, and a time of
+    midnight is left out: spreadsheets store a date as the moment when it begins.
 
     >>> [spell(value) for value in ("01234", 7, 7.0, 0.5, True, dt.datetime(2024, 2, 29), "", None)]
     ['01234', '7', '7', '0.5', 'true', '2024-02-29', None, None]

@@ -2,22 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.postgres import address_of, is_postgres
-from incrowd.engines.readers.formats import check_applies, find_format, parquet_files, with_part
 from incrowd.engines.readers.plain import plain_batch
+from incrowd.engines.statistics_files import READERS
 from incrowd.errors import InvalidParameter, SourceChanged, SourceUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.engines.readers.reader import SourceReader
+
+FORMATS = ("csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb")
+PACKED = (".gz", ".bz2", ".zst", ".lz4")
+ENDINGS = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "excel"),
+    **dict.fromkeys(READERS, "statistics"),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db", ".gpkg"), "sqlite"),
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+}
+_MARKS = ((0, b"PAR1", "parquet"), (0, b"ARROW1", "arrow"), (0, b"SQLite format 3\0", "sqlite"), (8, b"DUCK", "duckdb"))
+_INSTEAD = {
+    ".xls": "Save it as .xlsx or CSV.",
+    ".ods": "Save it as .xlsx or CSV.",
+    ".json": "Write it as CSV or Parquet.",
+    ".rds": "Write it as CSV or Parquet.",
+    ".zip": "Unpack it first.",
+}
+
+
+def find_format(path: Path, declared: str | None) -> str:
+    """Return the format of an existing file or folder: as declared, by its first bytes, or by its ending.
+
+    >>> find_format(Path("anything"), "csv")
+    'csv'
+    """
+    if declared is not None:
+        if declared not in FORMATS:
+            raise InvalidParameter(f"format {declared!r} is not known. Known are: {', '.join(FORMATS)}.")
+        return declared
+    if path.is_dir():
+        return "parquet"
+    with path.open("rb") as file:
+        start = file.read(16)
+    marked = next((kind for at, mark, kind in _MARKS if start[at:].startswith(mark)), None)
+    ending = ending_of(path.name)
+    if marked is not None:
+        return marked
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    advice = _INSTEAD.get(ending, f"If you know it, write format: one of {', '.join(FORMATS)}.")
+    raise SourceUnreadable(f"{path} has no format that is read here. {advice}")
+
+
+def ending_of(name: str, packed: tuple[str, ...] = PACKED) -> str:
+    """Return the ending of a name without that of its compression, if it is one of `packed`.
+
+    >>> ending_of("Visits.CSV.gz")
+    '.csv'
+    """
+    name = name.lower()
+    compression = next((ending for ending in packed if name.endswith(ending)), "")
+    return Path(name.removesuffix(compression)).suffix
+
+
+def parquet_files(folder: Path) -> tuple[Path, ...]:
+    """Return the Parquet files of a folder, sorted by name, hidden ones left out."""
+    files = sorted(file for file in folder.rglob("*.parquet") if not _hidden(file.relative_to(folder)))
+    if not files:
+        raise SourceUnreadable(f"the folder {folder} holds no *.parquet file. Name the file, or the right folder.")
+    for file in files:
+        if any("=" in part for part in file.relative_to(folder).parts[:-1]):
+            raise SourceUnreadable(
+                f"the folder {folder} stores a column in the names of its subfolders, which would be lost. Write the "
+                "table again without partitions."
+            )
+    return tuple(files)
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+_SPELLING = {"decimal", "thousands", "dates", "nulls", "header", "header_row"}
+_KINDS = {
+    "csv": ("a text file", {"delimiter", "encoding", "quote", "names", *_SPELLING}),
+    "parquet": ("Parquet", set[str]()),
+    "arrow": ("an Arrow file", set[str]()),
+    "excel": ("a workbook", {"sheet", *_SPELLING}),
+    "statistics": ("a file of Stata, SPSS or SAS", {"labels", "encoding", "catalog"}),
+    "sqlite": ("an SQLite file", {"table", "query"}),
+    "duckdb": ("a DuckDB file", {"table", "query"}),
+    "postgresql": ("a PostgreSQL database", {"table", "query"}),
+    "frame": ("a frame in memory", set[str]()),
+    "spark table": ("a table of Spark", {"table"}),
+    "spark orc": ("ORC", set[str]()),
+    "spark json": ("JSON", set[str]()),
+}
+"""The kinds of sources in words, and the options that apply to each."""
+
+
+def check_applies(options: SourceOptions, kind: str) -> None:
+    """Refuse an option that would be ignored.
+
+    >>> check_applies(SourceOptions(sheet="2024"), "csv")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: the option sheet means nothing for a text file. Leave it out.
+    """
+    words, applicable = _KINDS[kind]
+    for field in fields(options):
+        declared = getattr(options, field.name) != field.default
+        if declared and field.name not in {"format", "types", "guesses", *applicable}:
+            raise InvalidParameter(f"the option {field.name} means nothing for {words}. Leave it out.")
+
+
+def with_part(options: SourceOptions, kind: str, part: str) -> SourceOptions:
+    """Return the options with the sheet or table that an address `path::part` names.
+
+    >>> with_part(SourceOptions(), "sqlite", "visits").table
+    'visits'
+    """
+    name = "sheet" if kind == "excel" else "table"
+    if getattr(options, name) not in {None, part}:
+        raise InvalidParameter(f"the address and the option {name} differ. Use one of them.")
+    return replace(options, sheet=part) if kind == "excel" else replace(options, table=part)
 
 
 _SMALL = 1 << 20
@@ -33,14 +151,19 @@ class Stamp:
 
     @classmethod
     def of(cls, path: Path) -> Stamp:
-        """Look at the file, not into it."""
-        found = path.stat()
-        return cls(path, found.st_size, found.st_mtime_ns)
+        """Return the stamp of a file, without reading it."""
+        status = path.stat()
+        return cls(path, status.st_size, status.st_mtime_ns)
+
+    def check(self) -> None:
+        """Raise if the file changed since."""
+        if not self.path.exists() or Stamp.of(self.path) != self:
+            raise SourceChanged(f"{self.path} changed while it was in use. Start again when nobody writes to it.")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows in a file, a database or a frame: opened, not read, and read again in the same order as often as needed.
+    """Rows in a file, a database or a frame: opened, then read in the same order as often as needed.
 
     A file that changes between two passes is refused: the position of a row must keep meaning the same row.
     """
@@ -48,56 +171,50 @@ class Source:
     reader: SourceReader
     format: str
     address: str | None
-    """Where the rows are, the same for every way to write it; None for a frame."""
+    """Where the rows are, in one canonical form; None for a frame."""
     stamps: tuple[Stamp, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order of the source."""
         return self.reader.names
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, or None if only reading them would tell."""
         return self.reader.rows
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """How the source is read, as told or found; for the record."""
         return {"format": self.format, **self.reader.settings}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found rather than told, in words for the data holder."""
         return self.reader.notes
 
     @property
     def small(self) -> bool:
-        """Whether the rows come from files of at most a megabyte; that of other sources is not known."""
+        """Whether the rows come from files of at most a megabyte; false for sources of unknown size."""
         return bool(self.stamps) and sum(stamp.size for stamp in self.stamps) <= _SMALL
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Read these columns and no others, from the first row on."""
         require(self.names, columns)
         self.check_unchanged()
         return self._read(columns)
 
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for batch in self.reader.read(columns):
-            yield batch if self.format == "csv" else plain_batch(batch)  # delimited text is plain, and decoded
+            yield batch if self.format == "csv" else plain_batch(batch)  # delimited text is plain and decoded already
         self.check_unchanged()
 
     def check_unchanged(self) -> None:
-        """Raise if a file is no longer what it was when it was opened."""
+        """Raise if a file changed since it was opened."""
         for stamp in self.stamps:
-            if not stamp.path.exists() or Stamp.of(stamp.path) != stamp:
-                raise SourceChanged(f"{stamp.path} changed while it was in use. Start again when nobody writes to it.")
+            stamp.check()
 
 
 def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
     r"""Open a path (as text or `Path`; `path::name` for a table or sheet in it) or a frame, without reading its rows.
 
-    A query of a database is run, and a table of a server copied, once and here: their rows could not be had again.
+    A query of a database is run, and a table of a server copied, once and now: a second pass could see other rows.
 
     >>> import pyarrow as pa
     >>> source = open_source(pa.table({"zip": ["01234", "NO"]}))
@@ -120,10 +237,10 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
         kind = find_format(path, options.format)
         options = with_part(options, kind, part) if part else options
         check_applies(options, kind)
-        stamps = tuple(Stamp.of(each) for each in _files(path, kind))
+        stamps = tuple(map(Stamp.of, _files(path, kind)))
         reader = open_reader(kind, path, options)
     except OSError as error:
-        failure = error.strerror or "the operating system does not say why"
+        failure = error.strerror or "the operating system gives no reason"
     if failure is not None:
         raise SourceUnreadable(f"{path} cannot be read: {failure}.")
     inner = options.sheet or options.table or options.query
@@ -142,11 +259,11 @@ def _existing(text: str) -> Path:
     if "://" in text:
         scheme = text.partition("://")[0]
         raise SourceUnreadable(
-            f"{scheme} addresses are not read here. Give the path of a file or postgresql://…, or use the Spark engine."
+            f"{scheme} addresses are not read here. Pass the path of a file or postgresql://…, or use the Spark engine."
         )
     path = Path(text).expanduser()
     if not path.exists():
-        raise SourceUnreadable(f"{path} does not exist. Check the path; it is taken from {Path.cwd()}.")
+        raise SourceUnreadable(f"{path} does not exist. Check the path; it is relative to {Path.cwd()}.")
     if not path.is_file() and not path.is_dir():
         raise SourceUnreadable(
             f"{path} is a stream or device, and rows are read more than once. Save it to a file first."
@@ -155,7 +272,7 @@ def _existing(text: str) -> Path:
 
 
 def _files(path: Path, kind: str) -> tuple[Path, ...]:
-    """Return the files the rows come from."""
+    """Return the files that the rows come from."""
     if path.is_dir():
         return parquet_files(path)
     log = path.with_name(path.name + "-wal")
@@ -163,19 +280,19 @@ def _files(path: Path, kind: str) -> tuple[Path, ...]:
 
 
 def _open_frame(frame: object, options: SourceOptions) -> Source:
-    from incrowd.engines.readers.frames import open_frame
+    from incrowd.engines.readers.columnar import open_frame
 
     check_applies(options, "frame")
     return Source(open_frame(frame), "frame", None)
 
 
 def _open_postgres(text: str, options: SourceOptions) -> Source:
+    from incrowd.engines.readers.databases import RowSelection
     from incrowd.engines.readers.postgres import open_postgres
-    from incrowd.engines.readers.selection import RowSelection
 
     address = address_of(text)
     if options.format is not None:
-        raise InvalidParameter("an address of PostgreSQL says what it is. Leave the option format out.")
+        raise InvalidParameter("the format of a PostgreSQL address is known. Leave the option format out.")
     options = with_part(options, "postgresql", address.part) if address.part else options
     check_applies(options, "postgresql")
     reader = open_postgres(address, RowSelection(options.table, options.query))
@@ -183,61 +300,23 @@ def _open_postgres(text: str, options: SourceOptions) -> Source:
 
 
 def open_reader(kind: str, path: Path, options: SourceOptions) -> SourceReader:
-    """Open a file of this format (one of `formats.FORMATS`)."""
-    return _OPEN[kind](path, options)
+    """Open a file of this format (one of `FORMATS`); a reader's package is imported only if a source needs it."""
+    if kind == "csv":
+        from incrowd.engines.readers.delimited import open_delimited
 
+        return open_delimited(path, options)
+    if kind == "excel":
+        from incrowd.engines.readers.excel import open_excel
 
-def _open_csv(path: Path, options: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.delimited import open_delimited
-    from incrowd.engines.readers.dialect import DialectOptions
+        return open_excel(path, options)
+    if kind == "statistics":
+        from incrowd.engines.statistics_files import Coding, open_statistics
 
-    return open_delimited(path, DialectOptions.of(options, path), options.nulls)
+        return open_statistics(path, Coding(options.labels, options.encoding, options.catalog))
+    if kind in {"sqlite", "duckdb"}:
+        from incrowd.engines.readers.databases import RowSelection, open_duckdb, open_sqlite
 
+        return (open_sqlite if kind == "sqlite" else open_duckdb)(path, RowSelection(options.table, options.query))
+    from incrowd.engines.readers.columnar import open_arrow, open_parquet
 
-def _open_excel(path: Path, options: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.excel import open_excel
-
-    return open_excel(path, options)
-
-
-def _open_statistics(path: Path, options: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.statistics import Coding, open_statistics
-
-    return open_statistics(path, Coding(options.labels, options.encoding, options.catalog))
-
-
-def _open_sqlite(path: Path, options: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.databases import open_sqlite
-    from incrowd.engines.readers.selection import RowSelection
-
-    return open_sqlite(path, RowSelection(options.table, options.query))
-
-
-def _open_duckdb(path: Path, options: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.databases import open_duckdb
-    from incrowd.engines.readers.selection import RowSelection
-
-    return open_duckdb(path, RowSelection(options.table, options.query))
-
-
-def _open_parquet(path: Path, _: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.columnar import open_parquet
-
-    return open_parquet(path)
-
-
-def _open_arrow(path: Path, _: SourceOptions) -> SourceReader:
-    from incrowd.engines.readers.columnar import open_arrow
-
-    return open_arrow(path)
-
-
-_OPEN: dict[str, Callable[[Path, SourceOptions], SourceReader]] = {
-    "csv": _open_csv,
-    "parquet": _open_parquet,
-    "arrow": _open_arrow,
-    "excel": _open_excel,
-    "statistics": _open_statistics,
-    "sqlite": _open_sqlite,
-    "duckdb": _open_duckdb,
-}
+    return (open_arrow if kind == "arrow" else open_parquet)(path)

@@ -1,4 +1,4 @@
-"""Spelling: how numbers and days are written in a text file, and what is written instead when it is read."""
+"""Spelling: how numbers and days are written in a text file, and the one way in which the engine reads them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,169 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import Type
-from incrowd.engines.readers.date_formats import DateFormat, date_formats
+from incrowd.core.table import SourceOptions
 from incrowd.errors import InvalidParameter
+
+_MOST_FORMATS, _LONGEST = 8, 40
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_SHORT = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_LONG = (
+    "(?i:january|february|march|april|may|june|july|august|september|october|november|december)"  # in English, always
+)
+_DAY_PARTS = {"Y": "year", "m": "month", "b": "month", "B": "month", "d": "day"}
+_NUMBERS = {
+    "Y": ("[0-9]{4}", "[0-9]{4}"),
+    "m": ("[0-9]{1,2}", "[0-9]{2}"),
+    "d": ("[0-9]{1,2}", "[0-9]{2}"),
+    "H": ("(?:[01]?[0-9]|2[0-3])", "(?:[01][0-9]|2[0-3])"),
+    "I": ("(?:0?[1-9]|1[0-2])", "(?:0[1-9]|1[0-2])"),
+    "M": ("[0-5]?[0-9]", "[0-5][0-9]"),
+    "S": ("[0-5]?[0-9]", "[0-5][0-9]"),
+    "f": ("[0-9]{1,6}", "[0-9]{6}"),
+}
+"""The pattern of a directive where another character separates it from other digits, and where none does."""
+_WORDS = {"b": _SHORT, "B": _LONG, "p": "(?i:am|pm)"}
+_WIDTHS = {"Y": (4, 4), "f": (1, 6)}
+_EXAMPLES = {"Y": "2024", "m": "12", "d": "31", "b": "Dec", "B": "December", "H": "23", "I": "11", "M": "59"} | {
+    "S": "00",
+    "f": "000000",
+    "p": "PM",
+}
+_TOKEN = re.compile(r"%(.)|([^%]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """One way to write a day, by directives of strptime; a time of day may follow and is cut off.
+
+    Year, month and day each occur once, and the year has its century, so no text is ambiguous.  A leading zero may be
+    left out where another character separates the digits from others.  Names of months are English.
+
+    >>> DateFormat("%d.%m.%Y").days(pa.array(["31.12.2024", "1.2.2024", "2024-12-31"])).to_pylist()
+    ['2024-12-31', '2024-02-01', None]
+    >>> DateFormat("%d.%m.%y")
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: the date format '%d.%m.%y' has a year without its century ...
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        tokens, name = _TOKEN.findall(self.text), f"the date format {self.text!r}"
+        whole = "".join(f"%{letter}" if letter else literal for letter, literal in tokens) == self.text
+        if not self.text or len(self.text) > _LONGEST or not whole:
+            raise InvalidParameter(f"{name} is invalid: write one such as %d.%m.%Y, of at most {_LONGEST} characters.")
+        if re.search(r"%[yx]", self.text):
+            raise InvalidParameter(
+                f"{name} has a year without its century (%y), which is ambiguous. Write the year as %Y."
+            )
+        unknown = [letter for letter, _ in tokens if letter and letter not in {*_NUMBERS, *_WORDS}]
+        if unknown or any(character.isdigit() for _, literal in tokens for character in literal):
+            raise InvalidParameter(
+                f"{name} has an unknown directive. Use %Y %m %b %B %d, %H %I %M %S %f %p, and signs between them."
+            )
+        for part in ("year", "month", "day"):
+            times = sum(_DAY_PARTS.get(letter) == part for letter, _ in tokens)
+            if times != 1:
+                raise InvalidParameter(
+                    f"{name} names the {part} {'twice' if times else 'nowhere'}: name each of %d %m %Y once."
+                )
+
+    @property
+    def example(self) -> str:
+        """The last day of 2024 in this format.
+
+        >>> DateFormat("%m/%d/%Y").example
+        '12/31/2024'
+        """
+        return re.sub(r"%(.)", lambda match: _EXAMPLES[match[1]], self.text)
+
+    @cached_property
+    def shape(self) -> tuple[tuple[int, int] | str, ...]:
+        """The form of texts in this format: literals, words, and numbers of consecutive digits."""
+        shape: list[tuple[int, int] | str] = []
+        for letter, literal in _TOKEN.findall(self.text):
+            widths = _WIDTHS.get(letter, (1, 2)) if letter in _NUMBERS else None
+            if widths is None:
+                shape.append(literal or ("%b" if letter in "bB" else "%p"))
+            elif shape and isinstance(shape[-1], tuple):
+                most = _WIDTHS.get(letter, (2, 2))[1]
+                shape[-1] = (shape[-1][1] + most, shape[-1][1] + most)
+            else:
+                shape.append(widths)
+        return tuple(shape)
+
+    def days(self, texts: pa.Array) -> pa.Array:
+        """Return the days as YYYY-MM-DD, null where a text has another format; the calendar is not checked."""
+        parts = pc.extract_regex(texts, self._pattern)
+        year, month, day = (pc.struct_field(parts, name) for name in ("year", "month", "day"))
+        if not re.search("%m", self.text):
+            place = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(month, 0, 3)), value_set=pa.array(_MONTHS))
+            month = pc.cast(pc.add(place, 1), pa.string())
+        month, day = (pc.utf8_lpad(part, 2, "0") for part in (month, day))
+        return pc.binary_join_element_wise(year, month, day, "-")
+
+    @cached_property
+    def _pattern(self) -> str:
+        """The format as a regular expression; digits that touch each other have their full width."""
+        tokens = _TOKEN.findall(self.text)
+        numbers = [letter in _NUMBERS for letter, _ in tokens]
+        written = []
+        for place, (letter, literal) in enumerate(tokens):
+            touching = letter in _NUMBERS and True in (*numbers[place - 1 : place], *numbers[place + 1 : place + 2])
+            matched = _WORDS.get(letter) or (_NUMBERS[letter][touching] if letter else re.escape(literal))
+            name = _DAY_PARTS.get(letter)
+            written.append(f"(?P<{name}>{matched})" if name else matched)
+        return f"^{''.join(written)}$"
+
+
+def date_formats(texts: tuple[str, ...]) -> tuple[DateFormat, ...]:
+    """Return the formats, of which no text can fit two; a text in ISO 8601 is always read.
+
+    >>> date_formats(("%d/%m/%Y", "%m/%d/%Y"))
+    Traceback (most recent call last):
+    ...
+    incrowd.errors.InvalidParameter: the date formats '%d/%m/%Y' and '%m/%d/%Y' are ambiguous: ...
+    """
+    if len(texts) > _MOST_FORMATS:
+        raise InvalidParameter(f"at most {_MOST_FORMATS} date formats can be declared.")
+    formats = tuple(DateFormat(text) for text in texts)
+    for one, other in combinations(formats, 2):
+        if len(one.shape) == len(other.shape) and _alike(one, other):
+            raise InvalidParameter(
+                f"the date formats {one.text!r} and {other.text!r} are ambiguous: the same text would be two days. "
+                "Leave one of them out."
+            )
+    for date in formats:
+        if not date.text.startswith(_ISO.text) and len(date.shape) >= len(_ISO.shape) and _alike(date, _ISO):
+            raise InvalidParameter(
+                f"the date format {date.text!r} and {_ISO.text}, which is always read, are ambiguous: the same text "
+                "would be two days. Rewrite such dates in the file."
+            )
+    return formats
+
+
+def _alike(one: DateFormat, other: DateFormat) -> bool:
+    """Whether one text can fit both formats, or fit one and begin like the other."""
+    return all(
+        a == b if isinstance(a, str) or isinstance(b, str) else max(a[0], b[0]) <= min(a[1], b[1])
+        for a, b in zip(one.shape, other.shape, strict=False)
+    )
+
+
+_ISO = DateFormat("%Y-%m-%d")
+
 
 DECIMALS = (".", ",")
 _MARKS = {".": r"\.", ",": ",", "'": "['\u2019]", " ": "[ \u00a0\u202f]"}
-"""Thousands marks, and what is taken for one: a space may be one that does not break."""
+"""Thousands marks, and the characters that count as one: a space may be a no-break space."""
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2})?$"
 _ROUND_THOUSANDS = r"^[+-]?[1-9][0-9]{0,2}\.000$"
 _NO_NUMBER = "?"
@@ -26,10 +178,10 @@ _NO_NUMBER = "?"
 class Spelling:
     """How numbers and days are written: the decimal mark, the thousands mark, formats of dates.
 
-    Cells of columns that are declared as numbers or dates are written anew, as every other source spells them; cells
-    of other columns stay as they are.  A cell that is no number by this spelling is never read as one by another: it
-    gets a question mark in front.  A mark counts only where it parts groups of three digits.  Where no decimal mark is
-    declared it is a point; a whole number such as 1.000 is then not read, since it may be one or a thousand.
+    Cells of columns that are declared as numbers or dates are rewritten as every other source spells them; cells of
+    other columns are unchanged.  A cell that is not a number in this spelling is never read as one in another: it gets
+    a question mark in front.  A thousands mark counts only between groups of three digits.  The decimal mark is a point
+    unless another is declared; a whole number such as 1.000 is then not read, since it may mean one or a thousand.
 
     >>> german = Spelling(decimal=",", thousands=".")
     >>> german.plain(pa.array(["1.234,5", "0,5", "1.5", "1.23"]), Type.DECIMAL).to_pylist()
@@ -46,9 +198,9 @@ class Spelling:
 
     def __post_init__(self) -> None:
         if self.decimal is not None and self.decimal not in DECIMALS:
-            raise InvalidParameter('decimal is the mark before the decimals: "." or ",".')
+            raise InvalidParameter('decimal is the sign before the decimals: "." or ",".')
         if self.thousands is not None and self.thousands not in _MARKS:
-            raise InvalidParameter("thousands is the mark between groups of three digits: one of . , ' and a space.")
+            raise InvalidParameter("thousands is the separator of groups of three digits: one of . , ' and a space.")
         if self.thousands == self._point:
             other = "," if self.thousands == "." else "."
             raise InvalidParameter(
@@ -57,12 +209,17 @@ class Spelling:
             )
         date_formats(self.dates)
 
+    @classmethod
+    def of(cls, options: SourceOptions) -> Spelling:
+        """Return the spelling that the options of a source declare."""
+        return cls(options.decimal, options.thousands, options.dates)
+
     @property
     def _point(self) -> str:
         return self.decimal or "."
 
     def plain(self, texts: pa.Array, kind: Type) -> pa.Array:
-        """Return texts of a column of a declared type as they are read everywhere."""
+        """Return the texts of a column of a declared type, rewritten in the plain spelling."""
         if kind is Type.DATE and self.dates:
             return self._days(texts)
         if kind not in (Type.INTEGER, Type.DECIMAL):
@@ -75,7 +232,7 @@ class Spelling:
         return pc.if_else(doubtful, _crossed_out(texts), texts)
 
     def numbers(self, texts: pa.Array) -> pa.Array:
-        """Return which texts are numbers by this spelling.
+        """Return which texts are numbers in this spelling.
 
         >>> Spelling(",").numbers(pa.array(["0,5", "0.5", "5"])).to_pylist()
         [True, False, True]
@@ -83,7 +240,7 @@ class Spelling:
         return _matching(texts, self._pattern)
 
     def example(self, kind: Type) -> str:
-        """Return a value as this spelling writes it.
+        """Return an example of a value in this spelling.
 
         >>> Spelling(decimal=",", thousands=".", dates=("%d.%m.%Y",)).example(Type.DECIMAL)
         '1.234,5'
@@ -97,8 +254,8 @@ class Spelling:
     @property
     def settings(self) -> Mapping[str, str]:
         """What is declared, for the record."""
-        told = {"decimal": self.decimal, "thousands": self.thousands, "dates": ", ".join(self.dates) or None}
-        return {name: value for name, value in told.items() if value is not None}
+        declared = {"decimal": self.decimal, "thousands": self.thousands, "dates": ", ".join(self.dates) or None}
+        return {name: value for name, value in declared.items() if value is not None}
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -124,7 +281,7 @@ class Spelling:
 
     def _days(self, texts: pa.Array) -> pa.Array:
         trimmed = pc.utf8_trim_whitespace(texts)
-        return pc.coalesce(*(each.days(trimmed) for each in self._formats), texts)
+        return pc.coalesce(*(date.days(trimmed) for date in self._formats), texts)
 
     @cached_property
     def _formats(self) -> tuple[DateFormat, ...]:
@@ -141,7 +298,7 @@ PLAIN = Spelling()
 
 
 def spelled_as_declared(texts: pa.Array, kind: Type, spelling: Spelling) -> pa.Array:
-    """Return a column of text as its declared type is read everywhere; each different text is looked at once.
+    """Return a column of text in the plain spelling of its declared type; each different text is rewritten once.
 
     >>> spelled_as_declared(pa.array(["0,5", None, "0,5"]), Type.DECIMAL, Spelling(",")).to_pylist()
     ['0.5', None, '0.5']

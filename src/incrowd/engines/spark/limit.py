@@ -1,15 +1,15 @@
-"""Limit on a cluster: at most so many rows of each person, chosen by a secret order of that person's own rows.
+"""Limit rows per person on a cluster: the rows that stay are the first in a secret order of the person's own rows.
 
-Every row has a rank, 128 bits that are a function of a secret key and of the row's position or id; of each person's
-rows those of least rank stay.  Ranks are distinct and, without the key, in random order, so the choice is a uniformly
-random one; being a function, they are the same in a task that is run again.  Nothing is kept between the choice and
-the count: both happen in one job.
+Every row has a rank: 128 bits that are a function of a secret key and of the row's position or id.  Of each person's
+rows those of least rank stay.  Ranks are distinct and, without the key, in random order, so the choice is uniformly
+random.  Being a function, they are the same when a task runs again.  Choice and count happen in one job: nothing is
+stored between them.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.core.cells import Cells
-from incrowd.core.keys import Codes
-from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
-from incrowd.engines.local.encoding import Codebook
-from incrowd.engines.spark import tuples
-from incrowd.engines.spark.places import fresh_key, people, ranks
-from incrowd.engines.spark.reading import PartitionReading, Slice
+from incrowd.engines.spark.places import fresh_key, people
+from incrowd.engines.spark.rows import PartitionReading
 from incrowd.engines.spark.task import collect, functions_of, map_partitions, window_of
 from incrowd.errors import InvalidParameter
 
@@ -32,13 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from incrowd.core.coins import Coins
-    from incrowd.core.table import RowFilter
     from incrowd.engines.spark.rows import SparkRows
 
 
 @dataclass(frozen=True, eq=False)
 class PersonLimit:
-    """Which rows of each person stay: a rule that is applied where the rows are counted, not a list of rows."""
+    """Which rows of each person stay: a rule that the count applies on the cluster, not a list of rows."""
 
     column: Column
     at_most: int
@@ -46,12 +40,11 @@ class PersonLimit:
     person_key: bytes = field(repr=False)
 
     def at(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Refuse: whether a row stays depends on the person's other rows, which are elsewhere."""
-        del start, stop
-        raise InvalidParameter("this choice of rows is applied on the cluster: give it to the count of its engine.")
+        """Refuse: whether a row stays depends on the person's other rows, which other tasks read."""
+        raise InvalidParameter("this limit is applied on the cluster: pass it to the count of the Spark engine.")
 
     def apply(self, coded: DataFrame) -> DataFrame:
-        """Return of each person's rows those of least rank, if they have a key; and what has no person at all."""
+        """Return each person's rows of least rank that have a key, and all rows without a person."""
         functions = functions_of(coded)
         order = window_of(coded).partitionBy("person").orderBy("rank")
         numbered = coded.withColumn("number", functions.row_number().over(order))
@@ -61,10 +54,9 @@ class PersonLimit:
 
 @dataclass(frozen=True, eq=False)
 class PersonExclusion(PersonLimit):
-    """Which people stay: those with few enough rows, with all of them."""
+    """Which people stay: those with at most `at_most` rows, with all of them."""
 
     def apply(self, coded: DataFrame) -> DataFrame:
-        """Return the rows of people who have few enough, if they have a key; and what has no person at all."""
         functions = functions_of(coded)
         owned = functions.count(functions.lit(1)).over(window_of(coded).partitionBy("person"))
         stays = (functions.col("owned") <= self.at_most) & functions.col("key").isNotNull()
@@ -72,7 +64,7 @@ class PersonExclusion(PersonLimit):
 
 
 def limit(column: Column, at_most: int, coins: Coins) -> PersonLimit:
-    """Draw the keys by which rows of a person are put in order.
+    """Draw the keys that put the rows of each person in order.
 
     >>> from incrowd.noise.system import SystemCoins
     >>> limit(Column("patient"), 2, SystemCoins()).at_most
@@ -84,7 +76,7 @@ def limit(column: Column, at_most: int, coins: Coins) -> PersonLimit:
 
 
 def exclude(column: Column, beyond: int, coins: Coins) -> PersonExclusion:
-    """Draw the keys under which people travel.
+    """Draw the keys under which people are sent between tasks.
 
     >>> from incrowd.noise.system import SystemCoins
     >>> exclude(Column("patient"), 1, SystemCoins()).at_most
@@ -97,14 +89,13 @@ def exclude(column: Column, beyond: int, coins: Coins) -> PersonExclusion:
 
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """Sends for every row that has a person who it is, under a key."""
+    """Sends the keyed hash of the person of every row that has one."""
 
     reading: PartitionReading
     column: Column
     key: bytes = field(repr=False)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the people of a partition, row by row."""
         for rows in self.reading.slices(batches):
             persons = people(self.key, rows.batch.column(self.column.name), self.column)
             yield pa.RecordBatch.from_arrays([persons.drop_null()], names=["person"])
@@ -116,61 +107,5 @@ def crowded(rows: SparkRows, column: Column, beyond: int) -> int:
     named = map_partitions(frame, Naming(reading, column, secrets.token_bytes(32)), "person binary")
     owned = named.groupBy("person").count()
     functions = functions_of(named)
-    some = owned.where(functions.col("count") > beyond).agg(functions.count(functions.lit(1)).alias("people"))
-    return int(collect(some).column("people")[0].as_py())
-
-
-@dataclass(frozen=True, eq=False)
-class Limiting:
-    """Sends every row that has a person: who, its rank, and its key if it is kept otherwise."""
-
-    reading: PartitionReading
-    cells: Cells
-    limit: PersonLimit
-    kept: tuple[RowFilter, ...]
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows of a partition, and last how many rows were read."""
-        read = 0
-        for rows in self.reading.slices(batches):
-            read += rows.read
-            yield self._sent(rows)
-        empty = tuples.empty_cell_arrays(self.cells, 1)
-        yield self._batch([pa.nulls(1, pa.binary()), pa.nulls(1, pa.binary()), *empty, pa.array([read])])
-
-    def _sent(self, rows: Slice) -> pa.RecordBatch:
-        places = rows.places
-        if places is None:
-            raise InvalidParameter("nothing tells these rows apart, so none can have a rank: name a unique id column.")
-        persons = people(self.limit.person_key, rows.batch.column(self.limit.column.name), self.limit.column)
-        mask = np.ones(rows.batch.num_rows, np.bool_)
-        for each in self.kept:
-            mask &= places.chosen(each)
-        codes, classes = coded(self.cells.recodings, rows.batch)
-        for column in codes:
-            mask &= column >= 0
-        keys = tuples.cell_arrays(self.cells, [np.maximum(column, 0) for column in codes], classes)
-        shown = [column.take(pa.array(np.arange(len(mask)), mask=~mask)) for column in keys]
-        ones = pa.array(np.ones(len(mask), np.int64))
-        whole = self._batch([persons, ranks(self.limit.row_key, places), *shown, ones])
-        return whole.filter(persons.is_valid())
-
-    def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(columns, names=["person", "rank", *tuples.names(self.cells), "count"])
-
-
-def coded(
-    recodings: Sequence[Recoding], batch: pa.RecordBatch
-) -> tuple[list[Codes], list[tuple[Classes, Codes | None]]]:
-    """Return for each column the codes of all rows, −1 where a row is left out, and the classes they stand for."""
-    codes: list[Codes] = []
-    classes: list[tuple[Classes, Codes | None]] = []
-    for recoding in recodings:
-        book = Codebook(recoding) if recoding.classes is None else None
-        if recoding.needs_rows:
-            codes.append(recoding.codes(batch.column(recoding.column.name), book))
-        else:
-            codes.append(np.zeros(batch.num_rows, np.int32))
-        known = recoding.classes
-        classes.append((known, None) if known is not None else (book or Codebook(recoding)).classes())
-    return codes, classes
+    many = owned.where(functions.col("count") > beyond).agg(functions.count(functions.lit(1)).alias("people"))
+    return int(collect(many).column("people")[0].as_py())

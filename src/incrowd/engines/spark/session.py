@@ -1,4 +1,4 @@
-"""Session: Spark started, or reached, and left as it was found."""
+"""Session: Spark started or connected to, and stopped if it was started here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from incrowd.engines.readers.reader import show_pandas
-from incrowd.engines.spark.failures import explained
+from incrowd.engines.spark.task import explained
 from incrowd.engines.spark.workers import prepare, ready
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import ClusterUnavailable, IncrowdError, InvalidParameter, PackageMissing
@@ -40,9 +40,9 @@ _KNOCK = 10.0
 
 @contextmanager
 def session_of(settings: Spark) -> Iterator[SparkSession]:
-    """Start or reach Spark, make its workers ready, and stop at the end what was started.
+    """Start Spark or connect to it, prepare its workers, and stop at the end what was started.
 
-    A classic session that this process has already, for the same master, is used and left running.
+    A classic session for the same master that this process already has is used and left running.
     """
     require_pyspark()
     master = settings.master or _HERE
@@ -51,9 +51,9 @@ def session_of(settings: Spark) -> Iterator[SparkSession]:
         with _connected(settings.remote, settings.config) as session:
             yield prepare(session)
         return
-    found = _running(master)
-    if found is not None:
-        yield ready(found)
+    running = _running(master)
+    if running is not None:
+        yield ready(running)
         return
     require_java()
     with _started(master, settings.config) as session:
@@ -61,10 +61,10 @@ def session_of(settings: Spark) -> Iterator[SparkSession]:
 
 
 def require_pyspark() -> None:
-    """Raise if PySpark is missing, and say what brings it."""
+    """Raise if PySpark is missing, and name the extra that installs it."""
     show_pandas()
     try:
-        import pandas  # noqa: F401, ICN001  PySpark's Arrow functions ask for it
+        import pandas  # noqa: F401, ICN001  PySpark's Arrow functions need it
         import pyspark
     except ImportError as error:
         raise PackageMissing(
@@ -80,13 +80,13 @@ def require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        where = "JAVA_HOME points to none" if home else "none was found"
+        where = "JAVA_HOME does not point to one" if home else "none was found"
         raise ClusterUnavailable(
             f"Spark needs Java {_JAVA} or later, and {where}. Install it (for example the package "
             f"openjdk-{_JAVA}-jre-headless), or set JAVA_HOME."
         )
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603
-    version = java_version(said.stderr + said.stdout)
+    shell = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603
+    version = java_version(shell.stderr + shell.stdout)
     if version is not None and version < _JAVA:
         raise ClusterUnavailable(f"Spark needs Java {_JAVA} or later, and Java {version} is found. Set JAVA_HOME.")
 
@@ -97,20 +97,21 @@ def java_version(text: str) -> int | None:
     >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_392"')
     (17, 8)
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match[1]) if match else None
 
 
 def _knock(address: str) -> None:
-    """Raise soon if nobody listens at the address of a master: Spark itself would try for minutes."""
+    """Raise soon if no server listens at the address of a master: Spark itself would try for minutes."""
     try:
         parts = urlsplit(address.partition(",")[0])
-        told = parts.port
+        port = parts.port or (15002 if parts.scheme == "sc" else 7077)
     except ValueError:
-        raise InvalidParameter(f"{address!r} is no address of a cluster: write HOST:PORT, with a number.") from None
+        raise InvalidParameter(
+            f"{address!r} is not the address of a cluster: write HOST:PORT, with a number."
+        ) from None
     if parts.scheme not in {"spark", "sc"} or parts.hostname is None:
         return
-    port = told or (15002 if parts.scheme == "sc" else 7077)
     try:
         socket.create_connection((parts.hostname, port), _KNOCK).close()
     except OSError as error:
@@ -121,18 +122,18 @@ def _knock(address: str) -> None:
 
 
 def _running(master: str) -> SparkSession | None:
-    """Return the classic session of this process, if there is one."""
+    """Return the classic session of this process if there is one for this master."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is None:  # noqa: SLF001  there is no public way to ask without starting one
         return None
-    found = SparkSession.builder.getOrCreate()
-    if found.sparkContext.master != master:
+    session = SparkSession.builder.getOrCreate()
+    if session.sparkContext.master != master:
         raise ClusterUnavailable(
-            f"this process already runs Spark on {found.sparkContext.master}, and a process has one. Stop it first."
+            f"this process already runs Spark on {session.sparkContext.master}, and it can run only one. Stop it first."
         )
-    return found
+    return session
 
 
 @contextmanager
@@ -167,13 +168,13 @@ def _started(master: str, config: Mapping[str, str]) -> Iterator[SparkSession]:
 
 
 def _stop(session: SparkSession) -> None:
-    """Stop a session; one whose Java has died has stopped, and what it died of is told by the work it was at."""
+    """Stop a session; one whose Java process died has stopped, and its last job reported why."""
     with suppress(IncrowdError), explained():
         session.stop()
 
 
 def _defaults(master: str, folder: Path) -> dict[str, str]:
-    """Return what a session of ours does unless told otherwise: nothing shown, nothing left behind."""
+    """Return the settings of our own session, which config may change: it prints nothing and leaves no files."""
     quiet = folder / "log4j2.properties"
     quiet.write_text(_QUIET)
     chosen = {
@@ -185,8 +186,8 @@ def _defaults(master: str, folder: Path) -> dict[str, str]:
         "spark.broadcast.UDFCompressionThreshold": str(2**30),
     }
     if master.startswith("local"):
-        chosen["spark.driver.memory"] = "2g"  # tasks run in the driver, each with a text file as a whole
-        chosen["spark.io.encryption.enabled"] = "true"  # what is shuffled or spilled, under a key in memory
+        chosen["spark.driver.memory"] = "2g"  # tasks run in the driver, each with a whole text file
+        chosen["spark.io.encryption.enabled"] = "true"  # of what is shuffled or spilled, under a key in memory
     if _here(master):
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return chosen
@@ -198,12 +199,12 @@ def _here(master: str) -> bool:
 
 @contextmanager
 def _python(master: str) -> Iterator[None]:
-    """Let workers on this machine run the Python that runs here, unless somebody chose another."""
-    told = "PYSPARK_PYTHON" in os.environ
-    if not told and _here(master):
+    """Let workers on this machine run this Python, unless PYSPARK_PYTHON names another."""
+    chosen = "PYSPARK_PYTHON" in os.environ
+    if not chosen and _here(master):
         os.environ["PYSPARK_PYTHON"] = sys.executable
     try:
         yield
     finally:
-        if not told:
+        if not chosen:
             os.environ.pop("PYSPARK_PYTHON", None)

@@ -1,4 +1,4 @@
-"""Workers: they get this very code, and are asked for their versions before anything is charged."""
+"""Workers: they get this code, and their versions are checked before anything is charged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incrowd import errors
-from incrowd.engines.spark.failures import explained
-from incrowd.engines.spark.task import collect, is_remote, map_batches
+from incrowd.engines.spark.task import collect, explained, is_remote, map_batches
 from incrowd.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
@@ -31,21 +30,21 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
-"""What a session must do so that values are read as they are written, the same as on a single machine."""
+"""Settings under which Spark reads values as they are written, as the local engine does."""
 
 LEAST = {"numpy": 2, "pyarrow": 18, "cryptography": 44}
-"""The packages that tasks need, with the least major version of each."""
+"""The packages that tasks need, with the minimum major version of each."""
 
 _FIELDS = "python string, pyspark string, incrowd string, numpy string, pyarrow string, cryptography string"
 _PROBES = 4
 PATIENCE = 180.0
-"""How many seconds a cluster may take until some worker does a small job."""
+"""Seconds within which some worker must finish a small job."""
 
 
 def ready(session: SparkSession, patience: float | None = None) -> SparkSession:
-    """Return a session of our own beside the given one, with the code on its workers and its versions checked.
+    """Return a new session beside this one, with the code on its workers and their versions checked.
 
-    Code is sent for each session anew, and a frame is worked on in its own: so the given one gets it too.
+    Code is sent to each session separately, and a frame is processed in its own: so this session gets it too.
     """
     with explained():
         _ship_if_far(session)
@@ -54,17 +53,17 @@ def ready(session: SparkSession, patience: float | None = None) -> SparkSession:
 
 
 def prepare(session: SparkSession, patience: float | None = None) -> SparkSession:
-    """Set up a session that is ours: settings, code, versions."""
+    """Prepare a session of our own: settings, code, versions."""
     with explained():
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         _ship_if_far(session)
-    check_versions(_asked(session, PATIENCE if patience is None else patience))
+    check_versions(_versions(session, PATIENCE if patience is None else patience))
     return session
 
 
-def check_versions(found: list[dict[str, str | None]]) -> None:
-    """Raise if a worker has other versions than the driver, and say which.
+def check_versions(workers: list[dict[str, str | None]]) -> None:
+    """Raise if a worker has other versions than the driver, and name them.
 
     >>> check_versions([{"python": "3.8", "pyspark": "4.0.0", "incrowd": "0.1.0", "numpy": "2.1", "pyarrow": "18.0"}])
     Traceback (most recent call last):
@@ -73,17 +72,10 @@ def check_versions(found: list[dict[str, str | None]]) -> None:
     """
     import pyspark
 
-    here = {
-        "Python": python_version(),
-        "PySpark": _minor(pyspark.__version__),
-        "incrowd": import_module("incrowd").__version__,
-    }
-    for worker in found:
-        there = {
-            "Python": worker["python"],
-            "PySpark": _minor(worker["pyspark"] or ""),
-            "incrowd": worker["incrowd"],
-        }
+    incrowd = import_module("incrowd").__version__
+    here = {"Python": python_version(), "PySpark": _minor(pyspark.__version__), "incrowd": incrowd}
+    for worker in workers:
+        there = {"Python": worker["python"], "PySpark": _minor(worker["pyspark"] or ""), "incrowd": worker["incrowd"]}
         for name, version in here.items():
             if there[name] != version:
                 raise ClusterUnavailable(
@@ -100,32 +92,27 @@ def check_versions(found: list[dict[str, str | None]]) -> None:
 
 
 def python_version() -> str:
-    """Return the version of Python that tasks must have too."""
+    """Return the version of Python that workers must have too."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _asked(session: SparkSession, patience: float) -> list[dict[str, str | None]]:
-    """Let a small job report the versions of the workers that take it."""
+def _versions(session: SparkSession, patience: float) -> list[dict[str, str | None]]:
+    """Let a small job report the versions of the workers that run it."""
     frame = map_batches(session.range(0, _PROBES, 1, _PROBES), _probe(), _FIELDS)
     pool = ThreadPoolExecutor(1)
     try:
-        return _waited(pool, frame, patience)
+        return list(pool.submit(collect, frame).result(patience).to_pylist())
     except Late:
         session.interruptAll()
     finally:
         pool.shutdown(wait=False)
     raise ClusterUnavailable(
-        f"no worker took a small job within {patience:.0f} seconds. Are there workers, with free cores and memory?"
+        f"no worker ran a small job within {patience:.0f} seconds. Are there workers with free cores and memory?"
     )
 
 
-def _waited(pool: ThreadPoolExecutor, frame: DataFrame, patience: float) -> list[dict[str, str | None]]:
-    found: list[dict[str, str | None]] = pool.submit(collect, frame).result(patience).to_pylist()
-    return found
-
-
 def _probe() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a task that needs nothing of ours on the worker: being local, it is pickled whole."""
+    """Return a task that needs none of our code on the worker: as a local function, it is pickled whole."""
 
     def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import importlib
@@ -140,27 +127,27 @@ def _probe() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
                 return None
 
         for _ in batches:
-            found = {name: [version(name)] for name in ("pyspark", "incrowd", "numpy", "pyarrow", "cryptography")}
-            yield pa.record_batch({"python": [f"{sys.version_info.major}.{sys.version_info.minor}"], **found})
+            packages = {name: [version(name)] for name in ("pyspark", "incrowd", "numpy", "pyarrow", "cryptography")}
+            yield pa.record_batch({"python": [f"{sys.version_info.major}.{sys.version_info.minor}"], **packages})
 
     return probe
 
 
 def _ship_if_far(session: SparkSession) -> None:
-    """Give the workers the code, unless they are threads of this process."""
+    """Send the code to the workers, unless they are threads of this process."""
     if is_remote(session) or re.match(r"local($|\[)", str(session.conf.get("spark.master"))) is None:
         _ship(session)
 
 
 def _ship(session: SparkSession) -> None:
-    """Give the workers the code that runs here."""
+    """Send the code that runs here to the workers."""
     if is_remote(session):
         with tempfile.TemporaryDirectory(prefix="incrowd-") as folder:
             session.addArtifacts(str(packed_code(Path(folder))), pyfile=True)
         return
     from pyspark import SparkFiles
 
-    own = Path(SparkFiles.getRootDirectory(), "incrowd-code")  # Spark removes it when it stops
+    own = Path(SparkFiles.getRootDirectory(), "incrowd-code")  # Spark removes this folder when it stops
     own.mkdir(exist_ok=True)
     session.addArtifacts(str(packed_code(own)), pyfile=True)
 

@@ -1,4 +1,4 @@
-"""Codes: values that a database holds in fewer bytes, and by which it groups: listed texts by place, small numbers."""
+"""Codes: smaller values that DuckDB stores and groups by instead of listed texts and small whole numbers."""
 
 from __future__ import annotations
 
@@ -10,31 +10,27 @@ from sqlglot import exp
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.schema import OTHER, Column
 from incrowd.engines.columns import quote
-from incrowd.engines.sql.engine import SQL_TYPES, StoredTable
-from incrowd.engines.sql.lineage import selected, source_of, sources_of
+from incrowd.engines.sql.engine import SQL_TYPES, StoredTable, selected, source_of, sources_of
 
 _GROUPED = {"kind", "expressions", "from_", "joins", "where", "group"}
-"""What a query that groups rows may consist of, if codes are to take the place of values in it."""
+"""The parts that a query with groups may have if codes are to replace values in it."""
 
 _PASSED = {"kind", "expressions", "from_", "joins", "where", "qualify"}
-"""What a query may consist of that hands rows on, each with the codes of its values."""
+"""The parts that a query may have if it passes rows on with the codes of their values."""
 
 _SMALL = (("TINYINT", 2**7), ("SMALLINT", 2**15))
 
 
 @dataclass(frozen=True)
 class Code:
-    """The type in which the values of a column are held, and the one in which they are read.
-
-    There is one code for each value, and none where a value is missing.
-    """
+    """The types in which a column is stored and read; each value has one code, a missing value has none."""
 
     held: str
     read: str
 
 
 Coded = Mapping[str, Mapping[str, Code]]
-"""The columns of tables that are held by codes, by the names of the tables."""
+"""The columns that are stored by codes, by table."""
 
 
 def code_name(column: str) -> str:
@@ -47,19 +43,19 @@ def code_name(column: str) -> str:
 
 
 def codes_of(stored: StoredTable) -> dict[str, Code]:
-    """Return the columns of rows that are ready that can be held by codes; it hangs on what is declared alone."""
+    """Return the columns of ready rows that can be stored by codes; that depends on the declaration alone."""
     if stored.ready is None:
         return {}
     held, names = set(stored.ready.named_selects), {name.casefold() for name in stored.schema.names}
-    found = {column.name: _code_of(column) for column in stored.schema.columns if column.name in held}
-    return {name: code for name, code in found.items() if code and code_name(name).casefold() not in names}
+    codes = {column.name: _code_of(column) for column in stored.schema.columns if column.name in held}
+    return {name: code for name, code in codes.items() if code and code_name(name).casefold() not in names}
 
 
 def _code_of(column: Column) -> Code | None:
-    """Return a code for all that a column can be after its rules.
+    """Return a code for every value of a column after its rules.
 
-    A text outside of its list is the text other then, a number outside of its bounds is one of them, or missing; what
-    stands for a missing value is declared.
+    Then a text outside its list is the text other, a number outside its bounds is one of them or missing, and the
+    replacement of a missing value is declared.
     """
     domain = column.domain
     if column.type is Type.TEXT and isinstance(domain, Categories):
@@ -74,7 +70,7 @@ def _code_of(column: Column) -> Code | None:
 
 
 def held_by_codes(codes: Mapping[str, Code]) -> str:
-    """Return what is selected of rows to hold them by codes; a value that has none is an error.
+    """Return the select list that stores rows by codes; a value without a code is an error.
 
     >>> held_by_codes({"age": Code("TINYINT", "BIGINT")})
     '* REPLACE (CAST("age" AS TINYINT) AS "age")'
@@ -83,10 +79,10 @@ def held_by_codes(codes: Mapping[str, Code]) -> str:
 
 
 def read_by_codes(codes: Mapping[str, Code]) -> str:
-    """Return what is selected of rows that are held by codes: the rows as they were, and the codes beside them.
+    """Return the select list that reads rows stored by codes: the values, and the codes beside them.
 
-    Texts are texts again, for an order of codes would be that of the list, and numbers as long as others, for sums of
-    short ones could be too long for them.
+    Texts are texts again, since codes sort in the order of the list.  Numbers are long again, since sums of short ones
+    could overflow.
 
     >>> read_by_codes({"age": Code("TINYINT", "BIGINT")})
     '* REPLACE (CAST("age" AS BIGINT) AS "age"), "age" AS "age, code"'
@@ -96,9 +92,9 @@ def read_by_codes(codes: Mapping[str, Code]) -> str:
 
 
 def group_by_codes(query: exp.Query, coded: Coded) -> exp.Query:
-    """Group and count by codes, in a tree that nobody else holds, where a key is a `coded` column as it is.
+    """Group and count by codes where a key is a `coded` column itself; the tree is changed in place.
 
-    Groups and counts are the same.  Codes are values again before anything else is done with them.
+    Groups and counts are the same.  Codes become values before anything else uses them.
 
     >>> from sqlglot import parse_one
     >>> coded = {"v": {"w": Code("TINYINT", "BIGINT")}}
@@ -112,7 +108,7 @@ def group_by_codes(query: exp.Query, coded: Coded) -> exp.Query:
 
 
 def _selects(query: exp.Expr) -> Iterator[exp.Select]:
-    """Yield a query that selects, and those from which it does."""
+    """Yield a query that selects, and the subqueries that it selects from."""
     if isinstance(query, exp.Select):
         yield query
         for source in sources_of(query).values():
@@ -125,25 +121,25 @@ def _made_of(select: exp.Select, parts: Collection[str]) -> bool:
 
 
 def _group(select: exp.Select, coded: Coded) -> None:
-    """Let codes stand for the keys and for the counted columns of a query, where they are no more than that."""
-    keys, named = _keys(select), [each.this for each in select.expressions if isinstance(each, exp.Alias)]
-    counts = [each for each in named if isinstance(each, exp.Count)]
+    """Replace keys and counted columns of a query by their codes, where the query uses them for nothing else."""
+    keys, aliased = _keys(select), [item.this for item in select.expressions if isinstance(item, exp.Alias)]
+    counts = [node for node in aliased if isinstance(node, exp.Count)]
     if not (keys or counts) or not _made_of(select, _GROUPED):
         return
-    bare = [each for each in select.expressions if isinstance(each.unalias(), exp.Column)]
-    more = [each for each in select.expressions if not isinstance(each.unalias(), exp.Column)]
-    if any(each.unalias() not in keys for each in bare) or any(each.find(exp.Query) for each in more):
+    bare = [item for item in select.expressions if isinstance(item.unalias(), exp.Column)]
+    more = [item for item in select.expressions if not isinstance(item.unalias(), exp.Column)]
+    if any(item.unalias() not in keys for item in bare) or any(item.find(exp.Query) for item in more):
         return
-    used = {node.name.casefold() for each in more for node in each.find_all(exp.Column)}
+    used = {node.name.casefold() for item in more for node in item.find_all(exp.Column)}
     for key in keys:
-        found = None if key.name.casefold() in used else _code(select, key, coded)
-        if found is not None:
-            for each in [each for each in bare if each.unalias() == key]:
-                value = exp.Cast(this=_beside(key), to=exp.DataType(this=exp.DataType.Type[found.read]))
-                each.replace(exp.Alias(this=value, alias=_named(each.alias_or_name)))
+        code = None if key.name.casefold() in used else _code(select, key, coded)
+        if code is not None:
+            for item in [item for item in bare if item.unalias() == key]:
+                value = exp.Cast(this=_beside(key), to=exp.DataType(this=exp.DataType.Type[code.read]))
+                item.replace(exp.Alias(this=value, alias=_named(item.alias_or_name)))
             key.replace(_beside(key))
-    for each in counts:
-        counted = each.this.expressions if isinstance(each.this, exp.Distinct) else [each.this]
+    for count in counts:
+        counted = count.this.expressions if isinstance(count.this, exp.Distinct) else [count.this]
         if len(counted) == 1 and isinstance(counted[0], exp.Column) and _code(select, counted[0], coded):
             counted[0].replace(_beside(counted[0]))
 
@@ -159,33 +155,33 @@ def _named(name: str) -> exp.Identifier:
 
 
 def _keys(select: exp.Select) -> list[exp.Column]:
-    """Return the columns by which a query groups; none, where it groups by anything else, too."""
+    """Return the columns by which a query groups; none if it also groups by anything else."""
     group = select.args.get("group")
     if group is None or any(part for name, part in group.args.items() if name != "expressions"):
         return []
-    columns = [each for each in group.expressions if isinstance(each, exp.Column)]
+    columns = [key for key in group.expressions if isinstance(key, exp.Column)]
     return columns if len(columns) == len(group.expressions) else []
 
 
 def _code(select: exp.Select, column: exp.Column, coded: Coded) -> Code | None:
-    """Return the code of a column that a query reads; on the way to it, codes are handed on."""
+    """Return the code of a column that a query reads; subqueries on the way pass the codes on."""
     source = source_of(select, column)
     if isinstance(source, exp.Table):
         return None if source.args.get("db") else coded.get(source.name, {}).get(column.name)
-    return None if source is None else _handed_on(source.this, column.name, coded)
+    return None if source is None else _passed_on(source.this, column.name, coded)
 
 
-def _handed_on(select: exp.Expr, name: str, coded: Coded) -> Code | None:
-    """Let a query from which another selects hand on the codes of a column, and return the code if it does."""
+def _passed_on(select: exp.Expr, name: str, coded: Coded) -> Code | None:
+    """Let a subquery pass on the codes of a column, and return the code if it can."""
     if not isinstance(select, exp.Select) or not _made_of(select, _PASSED):
         return None
     column = selected(select, name)
-    found = _code(select, column, coded) if isinstance(column, exp.Column) else None
-    if found is None or not isinstance(column, exp.Column):
+    code = _code(select, column, coded) if isinstance(column, exp.Column) else None
+    if code is None or not isinstance(column, exp.Column):
         return None
-    called, names = code_name(name), {each.alias_or_name: each.unalias() for each in select.expressions}
-    taken = next((tree for each, tree in names.items() if each.casefold() == called.casefold()), None)
-    if name in names and taken is None:
-        select.append("expressions", exp.Alias(this=_beside(column), alias=_named(called)))
-        return found
-    return found if taken == (_beside(column) if name in names else None) else None
+    alias, items = code_name(name), {item.alias_or_name: item.unalias() for item in select.expressions}
+    taken = next((tree for item, tree in items.items() if item.casefold() == alias.casefold()), None)
+    if name in items and taken is None:
+        select.append("expressions", exp.Alias(this=_beside(column), alias=_named(alias)))
+        return code
+    return code if taken == (_beside(column) if name in items else None) else None

@@ -1,4 +1,4 @@
-"""Dialects: trees of questions, rewritten for PostgreSQL and for Spark so that they mean exactly the same there."""
+"""Dialects: trees of queries, rewritten for PostgreSQL and Spark so that they mean exactly the same there."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sqlglot import exp
 from incrowd.errors import QuestionRefused
 
 Rewriting = Callable[[exp.Expr], exp.Expr]
-"""Makes of a node, whose parts are rewritten already, what stands in its place."""
+"""Returns the replacement of a node whose parts are rewritten already."""
 
 _MOST_NODES = 200_000
 _TEXTS = (exp.DataType.Type.VARCHAR, exp.DataType.Type.TEXT)
 
 
 def rewrite(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> exp.Query:
-    """Return a copy of a tree in which every node of a kind that has a rule is rewritten by it, from inside out.
+    """Return a copy of a tree in which every node with a rule is rewritten, from inside out.
 
-    What is known of a node's type holds for what stands in its place.
+    A replacement has the type of its node.
 
     >>> from sqlglot import parse_one
     >>> rewrite(parse_one("SELECT ABS(ABS(x))"), {exp.Abs: lambda node: exp.Neg(this=node.this)}).sql()
@@ -31,16 +31,16 @@ def rewrite(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> exp.
         if rule is not None:
             place, kind = exp.Placeholder(), node.type
             node.replace(place)
-            found = rule(node)
-            found.type = found.type or kind
-            place.replace(found)
+            replacement = rule(node)
+            replacement.type = replacement.type or kind
+            place.replace(replacement)
     if sum(1 for _ in whole.walk()) > _MOST_NODES:
-        raise QuestionRefused("this question becomes too long where the rows are: ask for less at once.")
+        raise QuestionRefused("this query becomes too long for the database: ask for less at once.")
     return whole
 
 
 def replace_tables(query: exp.Query, places: Mapping[str, exp.Expr]) -> exp.Query:
-    """Return a copy of a tree that reads, instead of each of these tables, what stands for it.
+    """Return a copy of a tree in which these tables are replaced.
 
     >>> from sqlglot import parse_one
     >>> replace_tables(parse_one("SELECT x FROM people AS p"), {"people": exp.to_table("view_1")}).sql()
@@ -50,28 +50,41 @@ def replace_tables(query: exp.Query, places: Mapping[str, exp.Expr]) -> exp.Quer
     for table in list(whole.find_all(exp.Table)):
         if table.name in places:
             alias = exp.TableAlias(this=exp.to_identifier(table.alias or table.name, quoted=True))
-            stands = places[table.name].copy()
-            stands.set("alias", alias)
-            table.replace(stands)
+            replacement = places[table.name].copy()
+            replacement.set("alias", alias)
+            table.replace(replacement)
     return whole
 
 
-def no_try_cast(node: exp.Expr) -> exp.Expr:
-    """Refuse a text that is read as a number or a date: engines take different spellings for one."""
-    del node
-    raise QuestionRefused(
-        "texts are read as numbers or dates by the local engine alone, since engines differ in what they take for one. "
-        "Let the owner of the data declare the column as integer, decimal or date."
-    )
+def _refused(message: str) -> Rewriting:
+    def refuse(_: exp.Expr) -> exp.Expr:
+        raise QuestionRefused(message)
+
+    return refuse
+
+
+_NO_TRY_CAST = _refused(
+    "only the local engine reads texts as numbers or dates, since engines accept different spellings. Ask the data "
+    "holder to declare the column as integer, decimal or date."
+)
+"""Engines accept different spellings of numbers and dates."""
+_NO_LETTERS = _refused(
+    "UPPER and LOWER are not computed in PostgreSQL, where they depend on the locale of the database. Compare "
+    "with both spellings, or ask the data holder to leave pushdown out."
+)
+_NO_VANISHING = _refused(
+    "EXP and POWER are not computed in PostgreSQL, which raises an error where their value is too small. Multiply "
+    "instead, or ask the data holder to leave pushdown out."
+)
 
 
 def no_decimal_as_text(node: exp.Expr) -> exp.Expr:
-    """Refuse a decimal number that is written as text: engines spell them differently."""
+    """Refuse to write a decimal number as text: engines spell them differently."""
     inner = node.this
     if node.args["to"].this in _TEXTS and isinstance(inner, exp.Cast) and inner.is_type(exp.DataType.Type.DOUBLE):
         raise QuestionRefused(
-            "decimals are written as texts by the local engine alone, since engines spell them differently. Round the "
-            "number to a whole one first."
+            "only the local engine writes decimals as texts, since engines spell them differently. Round the number to "
+            "a whole one first."
         )
     return node
 
@@ -92,11 +105,11 @@ _FLOOD = 1e-140
 _SAFE_DAYS = 1_700_000
 _EPOCH = "1970-01-01"
 _CALENDAR = (-719_163, 2_932_897)
-"""The days before and after the calendar of years 1 to 9999, counted from 1970."""
+"""The days before and after the years 1 to 9999, counted from 1970."""
 
 
 def in_postgres(query: exp.Query) -> exp.Query:
-    """Return a tree for PostgreSQL; it selects from subqueries that say the types of their columns.
+    """Return a tree for PostgreSQL; it selects from subqueries that cast their columns.
 
     >>> from sqlglot import parse_one
     >>> in_postgres(parse_one("SELECT CONTAINS(x, 'a')", dialect="duckdb")).sql("postgres")
@@ -110,15 +123,15 @@ def in_postgres(query: exp.Query) -> exp.Query:
 def _flooded(number: exp.Expr) -> exp.Expr:
     """Return x + c − c for c = 10⁻¹⁴⁰: x itself if it is far above c, else 0 or at least 10⁻¹⁵⁷.
 
-    PostgreSQL reports an error where a product or a quotient of numbers that are not 0 is too small for a double.
-    After this, none is: the product of two is at least 10⁻³¹⁴, and a quotient by at most 10¹⁵ at least 10⁻¹⁷².
+    PostgreSQL raises an error where a product or a quotient of numbers other than 0 is too small for a double.  After
+    this, none is: a product of two is at least 10⁻³¹⁴, and a quotient by at most 10¹⁵ is at least 10⁻¹⁷².
     """
     flood = exp.cast(exp.Literal.number(repr(_FLOOD)), "DOUBLE")
     return exp.paren(exp.Sub(this=exp.paren(exp.Add(this=number, expression=flood)), expression=flood.copy()))
 
 
 def _product(node: exp.Expr) -> exp.Expr:
-    """Multiply; whole numbers as they are, decimals after what would vanish has been taken for 0."""
+    """Multiply; whole numbers unchanged, decimals after tiny ones became 0."""
     if node.is_type(exp.DataType.Type.BIGINT, exp.DataType.Type.INT) or _of_whole_steps(node):
         return node
     sides = [side if _constant(side) else _flooded(side) for side in (node.this, node.expression)]
@@ -126,13 +139,13 @@ def _product(node: exp.Expr) -> exp.Expr:
 
 
 def _quotient(node: exp.Expr) -> exp.Expr:
-    """Divide; questions divide decimals only."""
+    """Divide; queries divide decimals only."""
     above = node.this if _constant(node.this) else _flooded(node.this)
     return exp.Div(this=above, expression=node.expression, typed=True, safe=False)
 
 
 def _of_whole_steps(node: exp.Expr) -> bool:
-    """Return whether a column is multiplied that holds whole steps: those are nameless, and never too small."""
+    """Whether a column of whole steps is multiplied: it has no table, and its values are never too small."""
     return isinstance(node.expression, exp.Column) and not node.expression.table
 
 
@@ -142,7 +155,7 @@ def _constant(node: exp.Expr) -> bool:
 
 
 def _rounded_in_postgres(node: exp.Expr) -> exp.Expr:
-    """Round halves away from zero, as exact decimals do; doubles by themselves would go to the even neighbor."""
+    """Round halves away from zero, as exact decimals do; doubles would round to the even neighbor."""
 
     def half_away(number: exp.Expr) -> exp.Expr:
         exact = exp.cast(exp.cast(number, "TEXT"), "DECIMAL")
@@ -152,13 +165,13 @@ def _rounded_in_postgres(node: exp.Expr) -> exp.Expr:
 
 
 def _sum(node: exp.Expr) -> exp.Expr:
-    """Add up 64-bit numbers, which gives exact numbers of any length."""
+    """Sum 64-bit numbers, which gives exact numbers of any length."""
     return exp.Sum(this=exp.cast(node.this, "BIGINT"))
 
 
 def _contains(node: exp.Expr) -> exp.Expr:
-    found = exp.Anonymous(this="STRPOS", expressions=[node.this, node.expression])
-    return exp.paren(exp.GT(this=found, expression=exp.Literal.number(0)))
+    position = exp.Anonymous(this="STRPOS", expressions=[node.this, node.expression])
+    return exp.paren(exp.GT(this=position, expression=exp.Literal.number(0)))
 
 
 def _part(name: str) -> Rewriting:
@@ -166,7 +179,7 @@ def _part(name: str) -> Rewriting:
 
 
 def _later(node: exp.Expr) -> exp.Expr:
-    """Add days to a date; PostgreSQL reports an error before the year −4713, where there is no such day in ours."""
+    """Add days to a date; before the year −4713, where other engines return null, PostgreSQL raises an error."""
     days = node.expression
     if not (isinstance(days, exp.Cast) and days.is_type(exp.DataType.Type.INT)):
         return node
@@ -179,29 +192,13 @@ def _later(node: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=inside, true=node.copy())])
 
 
-def _letters(node: exp.Expr) -> exp.Expr:
-    del node
-    raise QuestionRefused(
-        "UPPER and LOWER are not computed in PostgreSQL, where letters depend on how the database was made. Compare "
-        "with both spellings, or let the owner of the data leave pushdown out."
-    )
-
-
-def _vanishing(node: exp.Expr) -> exp.Expr:
-    del node
-    raise QuestionRefused(
-        "EXP and POWER are not computed in PostgreSQL, which reports an error where their value is too small for it. "
-        "Multiply instead, or let the owner of the data leave pushdown out."
-    )
-
-
 _POSTGRES: dict[type[exp.Expr], Rewriting] = {
-    exp.TryCast: no_try_cast,
+    exp.TryCast: _NO_TRY_CAST,
     exp.Cast: no_decimal_as_text,
-    exp.Upper: _letters,
-    exp.Lower: _letters,
-    exp.Exp: _vanishing,
-    exp.Pow: _vanishing,
+    exp.Upper: _NO_LETTERS,
+    exp.Lower: _NO_LETTERS,
+    exp.Exp: _NO_VANISHING,
+    exp.Pow: _NO_VANISHING,
     exp.Mul: _product,
     exp.Div: _quotient,
     exp.Sum: _sum,
@@ -232,10 +229,10 @@ def in_spark(query: exp.Query) -> exp.Query:
 
 
 def _total(node: exp.Expr) -> exp.Expr:
-    """Add up whole numbers without overflow, as 64-bit sums of their low 20 bits and of the rest.
+    """Sum whole numbers without overflow, as 64-bit sums of their low 20 bits and of the rest.
 
     Addends are below 2^50, so either sum stays within 64 bits for 2^33 addends of that size, and for 2^43 of the
-    numbers that questions add up over all rows, which are below 2^30.  x = (x >> 20) · 2^20 + (x & (2^20 − 1)) for
+    numbers that queries sum over all rows, which are below 2^30.  x = (x >> 20) · 2^20 + (x & (2^20 − 1)) holds for
     negative numbers, too.
     """
     addend = node.this
@@ -247,7 +244,7 @@ def _total(node: exp.Expr) -> exp.Expr:
 
 
 def _rounded_in_spark(node: exp.Expr) -> exp.Expr:
-    """Round as Spark does without digits: halves away from zero, and nothing but halves is taken for one."""
+    """Round as Spark does without digits: exact halves away from zero."""
     return round_at_digits(node, lambda number: exp.Round(this=number))
 
 
@@ -257,7 +254,7 @@ def _day_of_week(node: exp.Expr) -> exp.Expr:
 
 
 def _first_day(node: exp.Expr) -> exp.Expr:
-    """Return the first day of a period, as a date: no time zone has a say in it."""
+    """Return the first day of a period as a date, which no time zone affects."""
     unit, when = node.args["unit"].name.upper(), exp.paren(node.this)
     if unit == "DAY":
         return when
@@ -265,7 +262,7 @@ def _first_day(node: exp.Expr) -> exp.Expr:
 
 
 _SPARK: dict[type[exp.Expr], Rewriting] = {
-    exp.TryCast: no_try_cast,
+    exp.TryCast: _NO_TRY_CAST,
     exp.Cast: no_decimal_as_text,
     exp.Sum: _total,
     exp.Round: _rounded_in_spark,

@@ -1,4 +1,4 @@
-"""Warehouse: declared tables in a private DuckDB, asked by SQL trees; only what the tree selects comes back."""
+"""Warehouse: declared tables in a private DuckDB that answers SQL trees; only what a tree selects is returned."""
 
 from __future__ import annotations
 
@@ -14,44 +14,46 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.core.coins import Sample
-from incrowd.core.table import PersonFilter
+from incrowd.core.domain import Type
+from incrowd.core.schema import Column, Schema
+from incrowd.core.table import Opened, PersonFilter
 from incrowd.engines.columns import quote
 from incrowd.engines.interruption import within
-from incrowd.engines.local.consenting import Consenting
 from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.local.views import Consenting
+from incrowd.engines.readers.columnar import Parquet
 from incrowd.engines.readers.reader import Failure, note_failures
 from incrowd.engines.readers.sources import Source
+from incrowd.engines.sql import engine
 from incrowd.engines.sql.codes import Coded, codes_of, group_by_codes, held_by_codes, read_by_codes
 from incrowd.engines.sql.dialects import replace_tables
-from incrowd.engines.sql.engine import (
-    FAILED,
-    PERSON_COLUMN,
-    SLOW,
-    SQL_TYPES,
-    Limits,
-    SampledTable,
-    StoredTable,
-    asked_tables,
-    fields,
-    ready_name,
-    typed_batches,
-)
-from incrowd.engines.sql.parquet import native_query
+from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, ready_name, tables_read
 from incrowd.errors import QuestionStopped, SourceUnreadable
 
 if TYPE_CHECKING:
     import duckdb
 
+_INTEGERS = tuple(map(pa.type_for_alias, ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")))
+_FINITE = "CASE WHEN isfinite({0}) THEN {0} END"
+_TEXTS = dict.fromkeys((pa.string(), pa.large_string()), "{0}")
+_NATIVE: Mapping[Type, Mapping[pa.DataType, str]] = {
+    Type.INTEGER: dict.fromkeys(_INTEGERS, "CAST({0} AS BIGINT)"),
+    Type.DECIMAL: {pa.float64(): _FINITE, **dict.fromkeys(_INTEGERS, "CAST({0} AS DOUBLE)")},
+    Type.TEXT: _TEXTS,
+    Type.DATE: {pa.date32(): _FINITE},
+    Type.BOOLEAN: {pa.bool_(): "{0}"},
+}
+"""The SQL that reads a column of a declared type, by the type in which a Parquet file stores it."""
+
 
 @dataclass(frozen=True, eq=False)
-class Warehouse:
-    """Tables that can be asked from many threads.
+class Warehouse(QueryTables):
+    """Tables that answer queries from many threads.
 
-    Rows are read when the first question needs them, or `load` is called: once, as a whole, into memory, and what does
-    not fit there into files without a name.  Where questions read a table in a form that is ready, the result of that
-    tree is what is held, some of its columns by codes.  Parquet files are read by DuckDB itself; those that it does not
-    read to their end are read like other sources: text that is no Unicode is missing there, row by row.  The database
-    sees these files and nothing else of the machine.
+    Rows are read when the first query needs them, or `load` is called: once and completely, into memory and beyond it
+    into files without a name.  Where queries read a table in its `ready` form, only that form is stored, some of its
+    columns by codes.  DuckDB reads Parquet files itself; a file that it cannot read to its end is read like other
+    sources, in which text that is not Unicode is missing row by row.  The database sees these files and no others.
     """
 
     tables: Mapping[str, StoredTable]
@@ -61,63 +63,54 @@ class Warehouse:
     lock: threading.Lock = field(default_factory=threading.Lock)
     loaded: set[str] = field(default_factory=set)
     failed: dict[str, SourceUnreadable] = field(default_factory=dict)
-    """What could not be read, and why: a source that has not changed since is not read again."""
+    """Sources that could not be read, and why: a source is not read again unless it changed."""
     admitted: Mapping[str, PersonFilter] = field(default_factory=dict)
-    """Tables of which only the rows of some people are seen."""
+    """The people whose rows are visible, by table."""
     coded: Coded = field(default_factory=dict)
-    """What of tables as they are ready is held by codes."""
+    """The columns of ready tables that are stored by codes."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """All that can be asked about, and the table whose rows it holds: tables as they are, and as they are ready."""
+        """The names that queries may read, with their tables: the tables themselves, and their ready forms."""
         ready = {ready_name(name): name for name, stored in self.tables.items() if stored.ready is not None}
         return {name: name for name in self.tables} | ready
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
-        """Answer every question: trees are written for this engine."""
-        del sampled
-        asked_tables(query, self.names)
+        """Accept every query: trees are written for this engine."""
+        tables_read(query, self.names)
 
     def admitting(self, admitted: Mapping[str, PersonFilter]) -> Warehouse:
-        """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Read once, as a whole, what these queries will read, and raise SourceUnreadable if that fails.
-
-        A source that is no longer what it was is refused, whether or not its rows were read before.
-        """
-        for name in sorted({name for query in queries for name in asked_tables(query, self.names)}):
+        """Read once what these queries will read; refuse a source that changed, also if its rows were read before."""
+        for name in sorted({name for query in queries for name in tables_read(query, self.names)}):
             self._check_unchanged(self.names[name])
             self._load(name)
 
     def check(self) -> None:
-        """Raise if a source is no longer what it was, or could not be read before."""
         for problem in tuple(self.failed.values()):
             raise problem
         for table in self.tables:
             self._check_unchanged(table)
 
-    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
-        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        return self.collect_together([query], drawn)[0]
-
-    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
-        """Run queries over one state of the tables."""
-        names = sorted({name for query in queries for name in asked_tables(query, self.names)})
+    def collect_together(
+        self, queries: Sequence[exp.Query], sample: SampledTable | None = None
+    ) -> tuple[pa.Table, ...]:
+        names = sorted({name for query in queries for name in tables_read(query, self.names)})
         with self._cursor() as cursor:
             for name in names:
-                if drawn is not None and drawn.table == self.names[name]:
-                    self._draw(cursor, name, drawn.sample)
+                if sample is not None and sample.table == self.names[name]:
+                    self._draw(cursor, name, sample.sample)
                     continue
                 self._load(name)
                 if self.names[name] in self.admitted:
                     self._admit(cursor, name)
             end = time.monotonic() + self.limits.seconds
-            found = tuple(self._run(cursor, self._text(query), end) for query in queries)
+            answers = tuple(self._run(cursor, self._text(query), end) for query in queries)
         for name in self.views.intersection(names):
             self._check_unchanged(name)
-        return found
+        return answers
 
     def _text(self, query: exp.Query) -> str:
         return group_by_codes(query.copy(), self.coded).sql(dialect="duckdb", copy=False)
@@ -151,7 +144,7 @@ class Warehouse:
             self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(name)} AS", self.tables[name], None)
 
     def _make_ready(self, table: str) -> None:
-        """Make the rows that questions read, from the file or from a copy of the rows that is gone afterwards."""
+        """Compute the rows that queries read, from the file or from a copy of the rows that is dropped afterwards."""
         arriving = f"{table}, arriving"
         if table in self.views and self._read_whole(table):
             return self._hold(self.base, table, "CREATE OR REPLACE", table)
@@ -162,10 +155,10 @@ class Warehouse:
             self.base.execute(f"DROP TABLE {quote(arriving)}")
 
     def _hold(self, connection: duckdb.DuckDBPyConnection, table: str, create: str, rows: str) -> None:
-        """Run the tree that makes a table ready over rows of it, and hold the result."""
+        """Run the `ready` tree of a table over some of its rows, and store the result."""
         tree = self.tables[table].ready
         if tree is None:
-            raise AssertionError("a table that is asked as it is ready says how it is made so")
+            raise AssertionError("a table with a ready name has a ready tree")
         text = replace_tables(tree, {table: exp.Table(this=exp.to_identifier(rows, quoted=True))}).sql("duckdb")
         name, codes = ready_name(table), self.coded.get(ready_name(table))
         if not codes:
@@ -176,10 +169,10 @@ class Warehouse:
         self._run(connection, f"{create} VIEW {quote(name)} AS SELECT {read_by_codes(codes)} FROM {held}")  # noqa: S608 - quoted
 
     def _read_whole(self, name: str) -> bool:
-        """Read every value of a file once, so that a file with damaged values fails for every question alike.
+        """Read every value of a file once, so that a file with damaged values fails for every query alike.
 
-        A question skips what its condition excludes.  Without this, whether it fails would tell whether the damaged
-        rows fit the condition.  Where it fails, the view is dropped and false returned.
+        A query skips what its condition excludes.  Without this pass, its failure would reveal whether the damaged rows
+        fit the condition.  If the pass fails, the view is dropped and the result is false.
         """
         columns = ", ".join(quote(column.name) for column in self.tables[name].schema.columns)
         try:
@@ -192,7 +185,7 @@ class Warehouse:
         return True
 
     def _draw(self, cursor: duckdb.DuckDBPyConnection, name: str, sample: Sample) -> None:
-        """Put a sample in the place of a table, for this cursor alone."""
+        """Replace a table by a sample, for this cursor only."""
         table = self.names[name]
         stored = self.tables[table]
         if table in self.admitted:
@@ -202,14 +195,14 @@ class Warehouse:
             self._hold(cursor, table, "CREATE TEMP", table)
 
     def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
-        """Put the rows of admitted people in the place of a table, for this cursor alone: a semi-join on their ids.
+        """Replace a table by the rows of admitted people, for this cursor only: a semi-join on their ids.
 
-        How many rows of a person are ready hangs on that person's rows alone, so the order of both makes no difference.
+        Which rows of a person are ready depends on that person's rows alone, so the order of both steps is irrelevant.
         """
         admitted, stored = self.admitted[self.names[name]], f"memory.main.{quote(name)}"
-        person = quote(admitted.person.name if name in self.tables else PERSON_COLUMN)
-        found = self._run(cursor, f"SELECT DISTINCT {person} AS person FROM {stored} WHERE {person} IS NOT NULL")  # noqa: S608 - quoted
-        ids = found["person"].combine_chunks()
+        person = quote(admitted.person.name if name in self.tables else engine.PERSON_COLUMN)
+        rows = self._run(cursor, f"SELECT DISTINCT {person} AS person FROM {stored} WHERE {person} IS NOT NULL")  # noqa: S608 - quoted
+        ids = rows["person"].combine_chunks()
         people = quote(f"people admitted to {name}")
         cursor.register("_arriving_people", pa.table({"person": ids.filter(pa.array(admitted.of(ids)))}))
         cursor.execute(f"CREATE TEMP TABLE {people} AS SELECT person FROM _arriving_people")  # noqa: S608 - quoted
@@ -226,25 +219,26 @@ class Warehouse:
         failures = list[Failure]()
         rows = stored.source if stored.progress is None else LOCAL.watched(stored.source, stored.progress)
         reader = pa.RecordBatchReader.from_batches(
-            fields(stored.schema.columns), note_failures(typed_batches(rows, stored.schema, sample), failures)
+            engine.fields(stored.schema.columns),
+            note_failures(engine.typed_batches(rows, stored.schema, sample), failures),
         )
-        wanted = ", ".join(
-            f"CAST({quote(column.name)} AS {SQL_TYPES[column.type]}) AS {quote(column.name)}"
+        typed = ", ".join(
+            f"CAST({quote(column.name)} AS {engine.SQL_TYPES[column.type]}) AS {quote(column.name)}"
             for column in stored.schema.columns
         )
         connection.register("_arriving", reader)
         failed = False
         try:
-            connection.execute(f"{create} SELECT {wanted} FROM _arriving")  # noqa: S608 - names are quoted
+            connection.execute(f"{create} SELECT {typed} FROM _arriving")  # noqa: S608 - names are quoted
         except (duckdb.Error, pa.ArrowException, UnicodeError):
             failed = True
         finally:
             connection.unregister("_arriving")
         if failed:
-            raise failures[0] if failures else SourceUnreadable(FAILED)
+            raise failures[0] if failures else SourceUnreadable(engine.FAILED)
 
     def _run(self, cursor: duckdb.DuckDBPyConnection, text: str, end: float | None = None) -> pa.Table:
-        """Run a text, and stop it at the end that is given or when it has taken as long as a question may."""
+        """Run a text, and stop it at `end`, by default after the time limit of a query."""
         import duckdb
 
         slow, left = False, self.limits.seconds if end is None else max(0.0, end - time.monotonic())
@@ -255,7 +249,7 @@ class Warehouse:
             slow = True
         except (duckdb.Error, pa.ArrowException, UnicodeError):
             slow = False
-        raise QuestionStopped(SLOW) if slow else SourceUnreadable(FAILED)
+        raise QuestionStopped(engine.SLOW) if slow else SourceUnreadable(engine.FAILED)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -268,14 +262,14 @@ class Warehouse:
 
 @contextmanager
 def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -> Iterator[Warehouse]:
-    """Open a warehouse over tables, by the names they have in questions.
+    """Open a warehouse over tables, by the names that they have in queries.
 
     >>> from incrowd.core.schema import Column, Schema
     >>> from incrowd.engines.readers.sources import open_source
     >>> people = StoredTable(open_source(pa.table({"zip": ["1", "1", "2"]})), Schema((Column("zip"),)))
     >>> from sqlglot import select
-    >>> with warehouse({"people": people}) as asked:
-    ...     asked.collect(select("COUNT(*) AS n").from_(exp.to_table("people"))).to_pylist()
+    >>> with warehouse({"people": people}) as tables:
+    ...     tables.collect(select("COUNT(*) AS n").from_(exp.to_table("people"))).to_pylist()
     [{'n': 3}]
     """
     from incrowd.engines.spill import memory_database
@@ -291,30 +285,33 @@ def warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -
 def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -> tuple[set[str], list[str]]:
     views, paths = set[str](), list[str]()
     for name, stored in tables.items():
-        found = native_query(stored.source, stored.schema)
-        if found is not None:
-            base.execute(f"CREATE VIEW {quote(name)} AS {found[0]}")
+        native = native_query(stored.source, stored.schema)
+        if native is not None:
+            base.execute(f"CREATE VIEW {quote(name)} AS {native[0]}")
             views.add(name)
-            paths.extend(found[1])
+            paths.extend(native[1])
     return views, paths
 
 
 def _confine(base: duckdb.DuckDBPyConnection, paths: list[str], limits: Limits) -> None:
-    """Let the database see these files, and let nothing change that."""
-    base.execute("SET TimeZone = 'UTC'")
-    base.execute("SET preserve_insertion_order = false")
-    base.execute("SET enable_progress_bar = false")  # a worker process would show one
-    if limits.threads is not None:
-        base.execute("SET threads = ?", [limits.threads])
-    base.execute("SET autoinstall_known_extensions = false")
-    base.execute("SET autoload_known_extensions = false")
-    base.execute("SET allowed_paths = ?", [paths])
-    base.execute("SET enable_external_access = false")
-    base.execute("SET lock_configuration = true")
+    """Restrict the database to these files, and lock its configuration."""
+    settings: dict[str, object] = {
+        "TimeZone": "UTC",
+        "preserve_insertion_order": False,
+        "enable_progress_bar": False,  # a worker process would print one
+        **({} if limits.threads is None else {"threads": limits.threads}),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allowed_paths": paths,
+        "enable_external_access": False,
+        "lock_configuration": True,  # last: afterwards no setting can change
+    }
+    for name, value in settings.items():
+        base.execute(f"SET {name} = ?", [value])
 
 
 def collect_over(tables: Mapping[str, pa.Table], query: exp.Query) -> pa.Table:
-    """Run a tree over tables that are no secret, in a database of its own, with the settings under which rows are read.
+    """Run a tree over public tables, in a database of its own, with the settings under which rows are queried.
 
     >>> from sqlglot import select
     >>> collect_over({"t": pa.table({"x": [1, 2]})}, select("MAX(x) AS most").from_(exp.to_table("t"))).to_pylist()
@@ -322,9 +319,38 @@ def collect_over(tables: Mapping[str, pa.Table], query: exp.Query) -> pa.Table:
     """
     from incrowd.engines.spill import memory_database
 
-    asked_tables(query, tables)
+    tables_read(query, tables)
     with closing(memory_database(Limits().memory)) as base:
         for name, table in tables.items():
             base.register(name, table)
         _confine(base, [], Limits())
         return base.sql(query.sql(dialect="duckdb")).to_arrow_table()
+
+
+def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] | None:
+    """Return a query of Parquet files that selects the declared columns in their declared types, and the files.
+
+    None if some column is stored in another type: then its values are interpreted one by one, as in other sources.
+    """
+    if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
+        return None
+    types = source.reader.types
+    columns = [
+        _native_column(column, types.get(column.name), engine.longest_text(column, schema)) for column in schema.columns
+    ]
+    if None in columns:
+        return None
+    paths = tuple(path.resolve().as_posix() for path in source.reader.paths)
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    selected = ", ".join(filter(None, columns))
+    return f"SELECT {selected} FROM read_parquet([{listed}], hive_partitioning = false)", paths  # noqa: S608 - quoted
+
+
+def _native_column(column: Column, stored: pa.DataType | None, limit: engine.TextLimit | None) -> str | None:
+    kind = stored.value_type if stored is not None and pa.types.is_dictionary(stored) else stored
+    template = None if kind is None else _NATIVE[column.type].get(kind)
+    if template is None:
+        return None
+    name = quote(column.name)
+    value = template.format(name)
+    return f"{value if limit is None else limit.sql(value)} AS {name}"

@@ -1,4 +1,4 @@
-"""Asked: what answers questions to rows, wherever they are; what it is held to, and rows in their declared types."""
+"""QueryTables: tables that answer SQL trees, on any engine; their limits, typed rows, and the lineage of columns."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from incrowd.core.table import Rows
 if TYPE_CHECKING:
     from incrowd.core.table import Opened, PersonFilter, Progress
 
-FAILED = "the rows could not be read to their end: the source is damaged, or changed in the meantime."
-SLOW = "the question took longer than it may. Ask for less at once: fewer groups, fewer joins."
+FAILED = "the rows could not be read to their end: the source is damaged, or changed meanwhile."
+SLOW = "the query exceeded its time limit. Ask for less at once: fewer groups, fewer joins."
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one question may take: seconds, memory for all at once, and threads (None: all there are).
+    """What one query may use: seconds, memory for all queries together, and threads (None: all).
 
-    Where it is `timed`, whoever asks can measure how long it takes: no question may read rows of a person beyond those
-    that take part, for their number is bounded by nothing.
+    Where it is `timed`, an analyst can measure its duration: then no query may read rows of a person beyond those that
+    take part, since their number is unbounded.
     """
 
     seconds: float = 600.0
@@ -39,10 +39,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """One table: rows that were opened, what is declared about them, and who is told how many have been loaded.
+    """One table: opened rows, their schema, and a callback for the progress of loading.
 
-    `ready` is a tree over the table as it is, which makes the rows that questions read: an engine that can runs it once
-    and holds its result under the name `ready_name`.
+    `ready` is a tree over the table that computes the rows which queries read.  An engine that can runs it once and
+    stores the result under the name `ready_name`.
     """
 
     source: Opened
@@ -52,11 +52,11 @@ class StoredTable:
 
 
 PERSON_COLUMN = "_person"
-"""The column of rows that are ready, or take part in a question, that tells people apart."""
+"""The person ID column of rows that are ready, or take part in a query."""
 
 
 def ready_name(table: str) -> str:
-    """Return the name under which an engine holds the rows of a table as questions read them.
+    """Return the name under which an engine stores the rows of a table as queries read them.
 
     >>> ready_name("people")
     'people, ready'
@@ -66,54 +66,55 @@ def ready_name(table: str) -> str:
 
 @dataclass(frozen=True)
 class SampledTable:
-    """A secret sample of the rows of one table, which takes the table's place in a question."""
+    """A secret sample of the rows of one table, which replaces the table in a query."""
 
     table: str
     sample: Sample
 
 
 class QueryTables(Protocol):
-    """Tables that can be asked by SQL trees, from many threads; the same trees have the same answers everywhere."""
+    """Tables that answer SQL trees, from many threads; the same tree has the same answer on every engine."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
-        """Raise QuestionRefused if this place does not answer such a query; it hangs on the tree, never on rows.
+        """Raise QuestionRefused, before anything is charged, if this engine does not answer such a query.
 
-        It is asked before anything is charged.
+        That depends on the tree, never on rows.
         """
 
     def admitting(self, admitted: Mapping[str, PersonFilter]) -> QueryTables:
-        """Return the same tables, of which some show the rows of admitted people alone, by a semi-join on their ids.
+        """Return the same tables, some with the rows of admitted people only, by a semi-join on their ids.
 
-        Ids come to this process, which decides on them; all that goes back is which of them take part.
+        Ids come to this process, which decides; it sends back only which of them take part.
         """
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Read once what these queries will read, and raise SourceUnreadable if that fails: before anything is charged.
+        """Read once, before anything is charged, what these queries will read; raise SourceUnreadable if that fails.
 
-        All declared columns of a table are read, also those that no query names: whether reading fails must not
-        depend on what is asked.
+        All declared columns of a table are read, also those that no query names: whether reading fails must not depend
+        on the query.
         """
 
     def check(self) -> None:
-        """Raise if a source is no longer what it was, or could not be read before; it reads no row."""
+        """Raise if a source changed or could not be read before; no row is read."""
 
-    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
-        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
+    def collect(self, query: exp.Query, sample: SampledTable | None = None) -> pa.Table:
+        """Run a query over the tables and return its rows; errors hold no data."""
+        return self.collect_together([query], sample)[0]
 
-    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
-        """Run queries over one state of the tables, and over one sample if one was drawn: the passes of one question.
+    def collect_together(
+        self, queries: Sequence[exp.Query], sample: SampledTable | None = None
+    ) -> tuple[pa.Table, ...]:
+        """Run queries over one state of the tables, and over one sample if there is one: the passes of one query.
 
-        All of it together is held to the limits.
+        The limits apply to all of them together.
         """
 
 
-def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
-    """Return the tables that a tree reads; it is a mistake of ours if it reads anything else.
-
-    No files, no functions that return tables, no commands.
+def tables_read(query: exp.Query, declared: Collection[str]) -> list[str]:
+    """Return the tables that a tree reads; it is our bug if it reads a file, a table function or anything else.
 
     >>> from sqlglot import select
-    >>> asked_tables(select("COUNT(*)").from_(exp.to_table("people")), {"people", "wards"})
+    >>> tables_read(select("COUNT(*)").from_(exp.to_table("people")), {"people", "wards"})
     ['people']
     """
     named, local = set[str](), set[str]()
@@ -123,14 +124,14 @@ def asked_tables(query: exp.Query, declared: Collection[str]) -> list[str]:
         elif isinstance(node.this, exp.Identifier) and node.args.get("db") is None:
             named.add(node.name)
         else:
-            raise AssertionError("a question reads declared tables only")
+            raise AssertionError("a query reads declared tables only")
     if not named <= {*declared, *local}:
-        raise AssertionError("a question reads declared tables only")
+        raise AssertionError("a query reads declared tables only")
     return sorted(named.intersection(declared))
 
 
 def crowded_people(table: str, column: str, most: int) -> exp.Query:
-    """Return the tree that counts the `people` of a table who have more rows than so many.
+    """Return the tree that counts the `people` of a table who have more than `most` rows.
 
     >>> crowded_people("visits", "id", 3).named_selects
     ['people']
@@ -156,7 +157,7 @@ SQL_TYPES = {
 
 
 def storage(kind: Type) -> pa.DataType:
-    """Return the Arrow type in which values of a declared type are asked about.
+    """Return the Arrow type in which values of a declared type are queried.
 
     >>> storage(Type.BOOLEAN)
     DataType(bool)
@@ -170,9 +171,9 @@ def fields(columns: Sequence[Column]) -> pa.Schema:
 
 
 def typed_batches(rows: Rows, schema: Schema, sample: Sample | None = None) -> Iterator[pa.RecordBatch]:
-    """Read all declared columns, each value as its declared type; what is missing or cannot be read is null.
+    """Read all declared columns, each value as its declared type; missing and unreadable values are null.
 
-    With a sample, only the rows in it: a row's coin hangs on its position in the source.
+    With a sample, only its rows: a row's coin depends on its position in the source.
     """
     columns, start = schema.columns, 0
     for batch in rows.batches(schema.names):
@@ -180,22 +181,22 @@ def typed_batches(rows: Rows, schema: Schema, sample: Sample | None = None) -> I
         chosen = batch if sample is None else batch.filter(pa.array(sample.at(start, stop)))
         start = stop
         typed = typed_arrays(chosen, [column.type for column in columns])
-        values = [_short(array, longest_text(each, schema)) for array, each in zip(typed, columns, strict=True)]
+        values = [_short(array, longest_text(column, schema)) for array, column in zip(typed, columns, strict=True)]
         yield pa.RecordBatch.from_arrays(values, schema=fields(columns))
 
 
 @dataclass(frozen=True)
 class TextLimit:
-    """How many characters of a text are read; where the text tells people apart, a longer one tells nobody.
+    """How many characters of a text are read; in a person ID column (`whole`) a longer text is missing.
 
-    Cut texts of two people could be one.
+    Otherwise the texts of two people, cut short, could be equal.
     """
 
     most: int
     whole: bool
 
     def sql(self, text: str) -> str:
-        """Return the SQL that reads a text so, the same on every engine.
+        """Return the SQL that applies the limit, the same on every engine.
 
         >>> TextLimit(9, whole=False).sql("x")
         'LEFT(x, 9)'
@@ -206,7 +207,7 @@ class TextLimit:
 
 
 def longest_text(column: Column, schema: Schema) -> TextLimit | None:
-    """Return how much is read of the texts of a column; of listed ones all, they are compared with the list."""
+    """Return the limit of a column's texts; listed texts have none, since they are compared with the list."""
     if column.type is not Type.TEXT or isinstance(column.domain, Categories):
         return None
     return TextLimit(column.max_length, schema.unit.column == column.name)
@@ -236,3 +237,64 @@ def _typed(array: pa.Array, kind: Type) -> pa.Array:
         stored = pc.equal(stored, "true")
     whole = stored if indices is None else stored.take(pa.array(indices, mask=indices == len(values)))
     return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def sources_of(select: exp.Select) -> dict[str, exp.Table | exp.Subquery]:
+    """Return what a query selects from, by the names that its columns use; nothing if it is more complex.
+
+    >>> from sqlglot import parse_one
+    >>> list(sources_of(parse_one("SELECT 1 FROM people AS p JOIN (SELECT 1) AS q ON TRUE")))
+    ['p', 'q']
+    """
+    first, joins = select.args.get("from_"), select.args.get("joins") or ()
+    if first is None or select.args.get("with_") or any(join.args.get("method") for join in joins):
+        return {}
+    sources = [first.this, *(join.this for join in joins)]
+    named = {
+        source.alias_or_name: source
+        for source in sources
+        if isinstance(source, exp.Table | exp.Subquery) and not source.alias_column_names
+    }
+    return named if len(named) == len(sources) else {}
+
+
+def source_of(select: exp.Select, column: exp.Column) -> exp.Table | exp.Subquery | None:
+    """Return what a column is selected from; a column without a table comes from the only source."""
+    sources = sources_of(select)
+    if not column.table and len(sources) == 1:
+        return next(iter(sources.values()))
+    return sources.get(column.table)
+
+
+def selected(select: exp.Select, name: str) -> exp.Expr | None:
+    """Return the expression of a query's column; a column that `*` passes on is itself.
+
+    >>> from sqlglot import parse_one
+    >>> selected(parse_one("SELECT *, a AS b"), "b").sql(), selected(parse_one("SELECT *, a AS b"), "c").sql()
+    ('a', '"c"')
+    """
+    star = False
+    for column in select.expressions:
+        if column.is_star:
+            if type(column) is not exp.Star or any(column.args.values()):
+                return None
+            star = True
+        elif column.alias_or_name == name:
+            expression: exp.Expr = column.unalias()
+            return expression
+    return exp.column(name, quoted=True) if star else None
+
+
+def is_stored(query: exp.Expr, name: str) -> bool:
+    """Whether a column of a query is a column of a table, with the same values and type.
+
+    >>> from sqlglot import parse_one
+    >>> query = parse_one("SELECT q.x AS y, q.z FROM (SELECT *, x + 1 AS z FROM people) AS q")
+    >>> is_stored(query, "y"), is_stored(query, "z")
+    (True, False)
+    """
+    column = selected(query, name) if isinstance(query, exp.Select) else None
+    if not isinstance(query, exp.Select) or not isinstance(column, exp.Column):
+        return False
+    source = source_of(query, column)
+    return isinstance(source, exp.Table) or (source is not None and is_stored(source.this, column.name))

@@ -1,4 +1,4 @@
-"""PostgreSQL: declared tables asked where they are; the server computes, and only what the tree selects comes here."""
+"""PostgreSQL pushdown: the server computes queries on declared tables; only what a tree selects is returned."""
 
 from __future__ import annotations
 
@@ -19,20 +19,12 @@ from incrowd.core.schema import Column
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.core.words import counted
 from incrowd.engines.columns import quote
-from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_outage, is_postgres, run
-from incrowd.engines.readers.postgres import TableDescription, look_at
-from incrowd.engines.readers.selection import RowSelection
+from incrowd.engines.postgres import Address, address_of, answers, is_outage, is_postgres, run, transact
+from incrowd.engines.readers.databases import RowSelection
+from incrowd.engines.readers.postgres import TableDescription, describe_table
+from incrowd.engines.sql import engine
 from incrowd.engines.sql.dialects import in_postgres, replace_tables
-from incrowd.engines.sql.engine import (
-    FAILED,
-    SLOW,
-    Limits,
-    SampledTable,
-    StoredTable,
-    TextLimit,
-    asked_tables,
-    longest_text,
-)
+from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, tables_read
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
@@ -54,7 +46,7 @@ _SESSION = (
     "SET LOCAL enable_nestloop = off",  # joins are by equal values: pairs that do not meet cost nothing
 )
 _TEXTS = 256
-"""How many trees are remembered as they are written for the server."""
+"""How many rewritten trees are cached."""
 _WHOLE = ("int2", "int4", "int8")
 _STORED = {
     Type.INTEGER: _WHOLE,
@@ -63,7 +55,7 @@ _STORED = {
     Type.DATE: ("date",),
     Type.BOOLEAN: ("bool",),
 }
-"""What may be stored in a column of each type, so that nothing needs interpreting."""
+"""The stored types that need no interpretation, by declared type."""
 _CAST = {
     Type.INTEGER: "BIGINT",
     Type.DECIMAL: "DOUBLE PRECISION",
@@ -87,137 +79,122 @@ class ServerRows:
     """Rows that stay on a server: described, not read."""
 
     server: Address
-    look: TableDescription
+    description: TableDescription
+    rows = None  # their number may change
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, in the order of the source."""
-        return tuple(self.look.kinds)
-
-    @property
-    def rows(self) -> None:
-        """Only reading them would tell how many there are, and they may change."""
-        return
+        return tuple(self.description.kinds)
 
     @property
     def address(self) -> str:
-        """Where the rows are, the same for every way to write it and without secrets."""
-        return self.look.place
+        return self.description.place
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The table or query."""
-        return {"format": "postgresql", **self.look.settings}
+        return {"format": "postgresql", **self.description.settings}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That nothing is copied."""
-        return ("questions are computed by the server", *self.look.notes)
+        return ("the server computes queries", *self.description.notes)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Refuse: rows on a server stay there."""
-        del columns
-        raise InvalidParameter("rows in the database stay there: only questions are computed. Leave pushdown out.")
+        raise InvalidParameter("with pushdown, rows stay in the database, which computes queries only. Leave it out.")
 
     def digest(self) -> bytes:
-        """Return 32 bytes that tell this content from any other, whatever the order of the rows; never shown."""
+        """Return 32 bytes that identify this content, independently of the order of the rows; they stay secret."""
         words = ", ".join(
             f"SUM(CAST(CAST('x' || SUBSTR(MD5(CAST(asked AS TEXT)), {start}, 8) AS BIT(32)) AS BIGINT))"
             for start in (1, 9, 17, 25)
         )
-        source = self.look.rows if "query" in self.look.settings else f"{self.look.rows} AS asked"
+        about = self.description
+        source = about.rows if "query" in about.settings else f"{about.rows} AS asked"
+        sums = _answer(self.server, f"SELECT COUNT(*), {words} FROM {source}", *_SESSION)  # noqa: S608 - quoted
+        return hashlib.sha256(repr((sorted(about.kinds.items()), sums)).encode()).digest()
 
-        def work() -> list[tuple[object, ...]]:
-            with connect(self.server) as connection:
-                run(connection, *_SESSION)
-                return answers(connection, f"SELECT COUNT(*), {words} FROM {source}")  # noqa: S608 - quoted
 
-        found = explained(work, lambda words: SourceUnreadable(f"{self.server.shown} {words} Nothing was charged."))
-        return hashlib.sha256(repr((sorted(self.look.kinds.items()), found)).encode()).digest()
+def _answer(server: Address, query: str, *session: str) -> list[tuple[object, ...]]:
+    """Return the rows of a query about a source, before anything is charged."""
+
+    def trouble(words: str) -> IncrowdError:
+        return SourceUnreadable(f"{server.public} {words} Nothing was charged.")
+
+    return transact(server, session, lambda connection: answers(connection, query), trouble)
 
 
 @dataclass(frozen=True, eq=False)
-class PostgresWarehouse:
-    """Tables of one database that can be asked from many threads: a question is one transaction that only reads."""
+class PostgresWarehouse(QueryTables):
+    """Tables of one database that answer queries from many threads; each query is one read-only transaction."""
 
     server: Address
     tables: Mapping[str, StoredTable]
     places: Mapping[str, exp.Subquery]
     limits: Limits
     admitted: Mapping[str, PersonFilter] = field(default_factory=dict)
-    """Tables of which only the rows of some people are seen."""
+    """The people whose rows are visible, by table."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
-        """Refuse samples, and what the server would compute in its own way, or not for every row."""
+        """Refuse samples, and what the server would compute differently, or not for every row."""
         if sampled:
             raise QuestionRefused(
-                "a secret sample is not drawn inside PostgreSQL: leave the rate out, or let the owner of the data "
-                "leave pushdown out."
+                "a secret sample is not drawn inside PostgreSQL: leave the rate out, or ask the data holder to leave "
+                "pushdown out."
             )
         self.text(query)
 
     @cached_property
     def text(self) -> Callable[[exp.Query], str]:
-        """What a tree is to the server; the same tree is rewritten once."""
+        """Returns a tree as text for the server; the same tree is rewritten once."""
         return lru_cache(_TEXTS)(self._text)
 
     def admitting(self, admitted: Mapping[str, PersonFilter]) -> PostgresWarehouse:
-        """Return the same tables, of which some show the rows of admitted people alone."""
         return replace(self, admitted=dict(admitted))
 
     def load(self, queries: Sequence[exp.Query]) -> None:
-        """Let the server compute every value of the views that these queries read, and keep nothing of it.
+        """Let the server compute every value of the views that these queries read, and discard the result.
 
-        A view may fail at a value, such as one that it cannot cast.  A question skips what its condition excludes; so
-        without this, whether it fails would tell of rows, and it would fail after the charge.
+        A view may fail at a value, such as one that it cannot cast.  A query skips what its condition excludes.  So
+        without this pass its failure would reveal something about rows, and would happen after the charge.
         """
-        for name in {name for query in queries for name in asked_tables(query, self.tables)}:
-            if _server_rows(self.tables[name]).look.computed:
+        for name in {name for query in queries for name in tables_read(query, self.tables)}:
+            if _server_rows(self.tables[name]).description.computed:
                 self._compute(self.places[name].copy())
 
     def _compute(self, rows: exp.Subquery) -> None:
         text = f"SELECT SUM(LENGTH(CAST(r AS TEXT))) FROM {rows.sql(dialect='postgres')} AS r"  # noqa: S608 - our own tree
         limit = f"SET LOCAL statement_timeout = {max(1, int(self.limits.seconds * 1000))}"
 
-        def work() -> list[tuple[object, ...]]:
-            with connect(self.server) as connection:
-                run(connection, *_SESSION, limit)
-                return answers(connection, text)
-
         def trouble(words: str) -> IncrowdError:
             problem = f"the database {words} Nothing was charged."
             return QuestionFailed(problem) if is_outage(words) else SourceUnreadable(problem)
 
-        explained(work, trouble)
+        transact(self.server, (*_SESSION, limit), lambda connection: answers(connection, text), trouble)
 
     def check(self) -> None:
-        """Do nothing: rows on a server may change, and are asked as they are."""
+        """Do nothing: rows on a server may change between queries."""
 
-    def collect(self, query: exp.Query, drawn: SampledTable | None = None) -> pa.Table:
-        """Run a query over the tables and return its rows; whatever goes wrong below is told in words without data."""
-        return self.collect_together([query], drawn)[0]
-
-    def collect_together(self, queries: Sequence[exp.Query], drawn: SampledTable | None = None) -> tuple[pa.Table, ...]:
-        """Run queries in one transaction, so that all of them see the same rows whoever writes meanwhile."""
+    def collect_together(
+        self, queries: Sequence[exp.Query], sample: SampledTable | None = None
+    ) -> tuple[pa.Table, ...]:
+        """Run queries in one transaction, so that all of them see the same rows while others write."""
         for query in queries:
-            self.require(query, sampled=drawn is not None)
+            self.require(query, sampled=sample is not None)
         texts, begun = [self.text(query) for query in queries], time.monotonic()
 
-        def work() -> tuple[pa.Table, ...]:
-            with connect(self.server) as connection:
-                run(connection, *_SESSION)
-                asked = zip(queries, texts, strict=True)
-                return tuple(self._fetch(connection, query, text, begun) for query, text in asked)
+        def work(connection: Any) -> tuple[pa.Table, ...]:
+            pairs = zip(queries, texts, strict=True)
+            return tuple(self._fetch(connection, query, text, begun) for query, text in pairs)
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
-                return QuestionStopped(SLOW)
-            return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(FAILED)
+                return QuestionStopped(engine.SLOW)
+            return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(engine.FAILED)
 
-        return explained(work, trouble)
+        return transact(self.server, _SESSION, work, trouble)
 
     def _fetch(self, connection: Any, query: exp.Query, text: str, begun: float) -> pa.Table:
-        """Run one text in what is left of the time, over the rows of admitted people where there is a gate."""
+        """Run one text in the remaining time, over the rows of admitted people where that is required."""
         left = self.limits.seconds - (time.monotonic() - begun)
         run(connection, f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
         return _fetched(connection, text, [self._people(connection, name) for name in self._gated(query)])
@@ -229,48 +206,44 @@ class PostgresWarehouse:
         return in_postgres(replace_tables(query, places)).sql(dialect="postgres")
 
     def _gated(self, query: exp.Query) -> list[str]:
-        return [name for name in asked_tables(query, self.tables) if name in self.admitted]
+        return [name for name in tables_read(query, self.tables) if name in self.admitted]
 
     def _people(self, connection: Any, name: str) -> str:
-        """Return the ids of a table that are admitted, as a list in JSON: in the state that the question will see."""
-        whose, rows = self.admitted[name], self.places[name].sql(dialect="postgres")
-        person = quote(whose.person.name)
-        found = _fetched(connection, f"SELECT DISTINCT {person} FROM {rows} AS r WHERE {person} IS NOT NULL", ())  # noqa: S608 - our own tree
-        ids = found.column(0).combine_chunks()
-        return json.dumps([str(each) for each in ids.filter(pa.array(whose.of(ids))).to_pylist()], ensure_ascii=False)
+        """Return the admitted ids of a table as a list in JSON, from the state of the table that the query will see."""
+        admitted, rows = self.admitted[name], self.places[name].sql(dialect="postgres")
+        person = quote(admitted.person.name)
+        people = _fetched(connection, f"SELECT DISTINCT {person} FROM {rows} AS r WHERE {person} IS NOT NULL", ())  # noqa: S608 - our own tree
+        ids = people.column(0).combine_chunks()
+        return json.dumps(list(map(str, ids.filter(pa.array(admitted.of(ids))).to_pylist())), ensure_ascii=False)
 
 
 def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
-    """Describe a table that is to be asked where it is."""
+    """Describe a table on whose server queries will run."""
     if not isinstance(source, str) or not is_postgres(source):
         raise InvalidParameter(
-            "with pushdown all tables are of one PostgreSQL database, and one of them is not: move it there, or leave "
+            "with pushdown all tables are in one PostgreSQL database, and one of them is not: move it there, or leave "
             "pushdown out."
         )
     address = address_of(source)
-    server, look = Address(address.uri), look_at(address, RowSelection(options.table or address.part, options.query))
+    server, selection = Address(address.uri), RowSelection(options.table or address.part, options.query)
+    description = describe_table(address, selection)
     _require_unicode(server)
-    return ServerRows(server, look)
+    return ServerRows(server, description)
 
 
 def _require_unicode(server: Address) -> None:
-    """Raise unless all text in the database is Unicode: else a row could hold some that cannot be sent."""
-
-    def work() -> list[tuple[object, ...]]:
-        with connect(server) as connection:
-            return answers(connection, "SELECT current_setting('server_encoding')")
-
-    ((encoding,),) = explained(work, lambda words: SourceUnreadable(f"{server.shown} {words} Nothing was charged."))
+    """Raise unless all text in the database is Unicode: otherwise a row could hold text that cannot be sent."""
+    ((encoding,),) = _answer(server, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise InvalidParameter(f"pushdown needs a database in UTF8, and this one is in {encoding}: leave pushdown out.")
 
 
 @contextmanager
 def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None = None) -> Iterator[PostgresWarehouse]:
-    """Make ready to ask tables of one database that `open_server_rows` described."""
+    """Prepare queries on tables of one database that `open_server_rows` described."""
     servers = {_server_rows(stored).server for stored in tables.values()}
     if len(servers) != 1:
-        raise InvalidParameter("with pushdown all tables are of one database, at the same address.")
+        raise InvalidParameter("with pushdown all tables are in one database, at the same address.")
     limits = limits or Limits()
     places = {name: _declared(stored) for name, stored in tables.items()}
     if limits.timed:
@@ -279,18 +252,18 @@ def postgres_warehouse(tables: Mapping[str, StoredTable], limits: Limits | None 
 
 
 def _require_refusing(tables: Mapping[str, StoredTable]) -> None:
-    """Raise unless a source in which somebody has more rows than take part is refused by declaration.
+    """Raise unless the policy refuses sources in which a person has more rows than take part.
 
-    The database would number all rows of such a person for each question, so how long it takes would tell of them.  To
-    look for them here and to refuse what is found would tell as much; only the policy can say that a source is refused.
+    The database would number all rows of such a person for each query, so its duration would reveal them.  Searching
+    for such people here, and refusing the source then, would reveal as much; only a declaration does not.
     """
     for name, stored in tables.items():
         unit = stored.schema.unit
         if unit.column is not None and unit.more is not ExtraRowsRule.REFUSE:
             raise InvalidParameter(
-                f"with pushdown the database numbers the rows of each person in table {name} for each question, and "
-                "those who ask a server can measure how long that takes. Make a table or materialized view with at "
-                f"most {counted(unit.max_rows, 'row')} of each person and write more: refuse into the unit, or leave "
+                f"with pushdown the database numbers the rows of each person in table {name} for each query, and an "
+                "analyst can measure how long that takes. Create a table or materialized view with at most "
+                f"{counted(unit.max_rows, 'row')} of each person and write more: refuse into the unit, or leave "
                 "pushdown out: then rows are numbered once."
             )
 
@@ -303,24 +276,24 @@ def _server_rows(stored: StoredTable) -> ServerRows:
 
 def _declared(stored: StoredTable) -> exp.Subquery:
     """Return the declared columns in their declared types."""
-    look = _server_rows(stored).look
-    wanted = ", ".join(
-        _selected(column, look.kinds[column.name], longest_text(column, stored.schema))
+    about = _server_rows(stored).description
+    columns = ", ".join(
+        _selected(column, about.kinds[column.name], engine.longest_text(column, stored.schema))
         for column in stored.schema.columns
     )
-    query = parse_one(f"SELECT {wanted} FROM {look.rows}", dialect="postgres")  # noqa: S608 - quoted, or the owner's own
+    query = parse_one(f"SELECT {columns} FROM {about.rows}", dialect="postgres")  # noqa: S608 - quoted, or the holder's own
     return exp.Subquery(this=query)
 
 
 def _semi_join(rows: exp.Subquery, person: Column, number: int) -> exp.Subquery:
-    """Return the rows of people whose ids are in a list that is sent beside the text, never in it."""
+    """Return the rows of people whose ids are in a list, which is a parameter and not part of the text."""
     values = exp.cast(exp.Parameter(this=exp.Literal.number(number)), "JSON")
     listed = exp.Anonymous(this="JSON_ARRAY_ELEMENTS_TEXT", expressions=[values])
     admitted = exp.select(exp.cast(exp.column("value"), _CAST[person.type])).from_(
         exp.alias_(listed, "value", table=True)
     )
-    whose = next(each for each in rows.this.selects if each.alias_or_name == person.name).unalias()
-    return exp.Subquery(this=rows.this.copy().where(exp.In(this=whose.copy(), query=exp.Subquery(this=admitted))))
+    ids = next(item for item in rows.this.selects if item.alias_or_name == person.name).unalias()
+    return exp.Subquery(this=rows.this.copy().where(exp.In(this=ids.copy(), query=exp.Subquery(this=admitted))))
 
 
 def _fetched(connection: Any, text: str, parameters: Sequence[str]) -> pa.Table:
@@ -329,7 +302,7 @@ def _fetched(connection: Any, text: str, parameters: Sequence[str]) -> pa.Table:
         return cursor.fetch_arrow_table()
 
 
-def _selected(column: Column, kind: str, limit: TextLimit | None) -> str:
+def _selected(column: Column, kind: str, limit: engine.TextLimit | None) -> str:
     if kind not in _STORED[column.type]:
         raise InvalidParameter(
             f"column {column.name} is declared as {column.type} and stored as {kind}, so its values would have to be "

@@ -1,4 +1,4 @@
-"""Files that hold the released values and nothing else: Parquet and CSV; the same values give the same bytes."""
+"""Parquet and CSV files that hold only the released values; the same values give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from pyarrow import parquet as pq
 from pyarrow import types
 
 from incrowd.core.spreadsheet import guard
+from incrowd.engines.columns import DELIMITERS
 from incrowd.errors import InvalidParameter
 
 Released: TypeAlias = "pa.Table | pa.RecordBatchReader"
-"""What can be written: a table, or a stream of batches with its schema."""
+"""Released rows: a table, or a stream of batches with its schema."""
 
 
 def pieces(data: Released, rows: int) -> Iterator[pa.Table]:
-    """Cut into pieces of exactly that many rows (the last one has what is left).
+    """Cut into pieces of exactly `rows` rows; the last one may be shorter.
 
-    How the data was cut before makes no difference: the same values give the same pieces.
+    The same values give the same pieces, however the data was cut before.
 
     >>> table = pa.table({"sex": ["F", "M", "F"]})
     >>> [piece.num_rows for piece in pieces(table, 2)]
@@ -46,8 +47,8 @@ def pieces(data: Released, rows: int) -> Iterator[pa.Table]:
 def rebuild(table: pa.Table) -> pa.Table:
     """Return the same values without metadata, in one chunk, with dictionaries that hold the used values, sorted.
 
-    A dictionary keeps the values of rows that were filtered away, and the order in which they first appeared: Parquet
-    files would show both.
+    A dictionary still holds the values of rows that were filtered out, and the order of their first appearance:
+    Parquet files would reveal both.
 
     >>> sexes = pa.array(["M", "secret", "F"]).dictionary_encode()
     >>> rebuild(pa.table({"sex": sexes.take(pa.array([0, 2]))}))["sex"].chunk(0).dictionary.to_pylist()
@@ -81,12 +82,12 @@ def _array(column: pa.ChunkedArray) -> pa.Array:
     if values.null_count:
         return _one(column.cast(column.type.value_type)).cast(pa.string()).dictionary_encode()
     used = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(values)) > 0
-    kept = np.flatnonzero(used)
-    kept = kept[pc.sort_indices(values.take(pa.array(kept))).to_numpy()]
+    order = np.flatnonzero(used)
+    order = order[pc.sort_indices(values.take(pa.array(order))).to_numpy()]
     places = np.zeros(len(values), dtype=np.int32)
-    places[kept] = np.arange(len(kept), dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
     codes = pa.array(places).take(coded.indices) if len(values) else coded.indices.cast(pa.int32())
-    return pa.DictionaryArray.from_arrays(codes, values.take(pa.array(kept)))
+    return pa.DictionaryArray.from_arrays(codes, values.take(pa.array(order)))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -98,10 +99,10 @@ ROW_GROUP = 1 << 20
 
 
 def write_parquet(data: Released, path: Path) -> None:
-    """Write the data; row groups, dictionaries and statistics are made anew from its values.
+    """Write the data; row groups, dictionaries and statistics are computed from its values.
 
-    No metadata of other programs, no stored Arrow schema, no time and no path gets into the file.  Values in a
-    dictionary are sorted, so that the order of codes tells nothing about the order of the input.
+    The file holds no metadata of other programs, no Arrow schema, no time and no path.  Values in a dictionary are
+    sorted, so that the order of codes reveals nothing about the order of the input.
 
     >>> from tempfile import TemporaryDirectory
     >>> import pyarrow as pa
@@ -123,18 +124,17 @@ _ROWS = 1 << 16
 class CsvStyle:
     """How a CSV file is written.
 
-    Spreadsheet programs run a cell that begins with = + - or @ as a formula, which somebody may have planted in the
-    data.  `formulas` decides: `keep` (the default) leaves every value as it was released, which is what programs that
-    read data need; `guard` puts an apostrophe before such text, for files meant to be opened in a spreadsheet.  Names
-    of columns are the policy's own, and stay.
+    Spreadsheet programs run a cell that begins with = + - or @ as a formula, which an attacker may have planted in the
+    data.  `formulas: keep` (the default) writes every value as it was released, for programs that read data; `guard`
+    puts an apostrophe before such text, for files that people open in a spreadsheet.  Names of columns come from the
+    policy, and are unchanged.
     """
 
     delimiter: str = ","
     formulas: str = "keep"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
-        if self.delimiter not in {",", ";", "\t", "|"}:
+        if self.delimiter not in DELIMITERS:
             raise InvalidParameter("delimiter must be a comma, a semicolon, a tab or a bar.")
         if self.formulas not in {"keep", "guard"}:
             raise InvalidParameter("formulas must be keep or guard.")
@@ -146,8 +146,8 @@ COMMAS = CsvStyle()
 def write_csv(data: Released, path: Path, style: CsvStyle = COMMAS) -> None:
     r"""Write a header and one line a row, ended by \n.
 
-    A missing value is an empty field and an empty text is a quoted one; in a file of a single column, where an empty
-    line would be no row at all, both are quoted.
+    A missing value is an empty field, and an empty text is a quoted one.  In a file of a single column, where an empty
+    line would not be a row, both are quoted.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

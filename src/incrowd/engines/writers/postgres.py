@@ -1,4 +1,4 @@
-"""A table in PostgreSQL: loaded, read back and compared in one transaction; it appears whole, or not at all."""
+"""A table in PostgreSQL: loaded, read back and compared in one transaction; it appears completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.engines.columns import quote
-from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run
+from incrowd.engines.postgres import Address, address_of, answers, connect, explained, is_postgres, run, transact
 from incrowd.engines.writers.files import bare, pieces
 from incrowd.errors import GuaranteeBroken, IncrowdError, InvalidParameter, OutputUnavailable
 
@@ -20,13 +20,13 @@ SELECT coalesce({schema}, current_schema()), to_regclass({name}) IS NOT NULL,
 has_schema_privilege(coalesce({schema}, current_schema()), 'CREATE')
 """
 Rows = Callable[[], pa.RecordBatchReader]
-"""Starts the rows of a release from the first, however often it is called."""
+"""Returns the rows of a release from the first, each time it is called."""
 
 
 def check_table(table: str, columns: Sequence[str] = ()) -> None:
-    """Raise, before anything is charged, if a table cannot be made there: nothing is ever overwritten.
+    """Raise, before anything is charged, if a table cannot be created there: nothing is ever overwritten.
 
-    With `columns` a table of these names is made on trial, in a transaction that is undone.
+    With `columns` a table of these names is created on trial, in a transaction that is rolled back.
 
     >>> check_table("clinic.sqlite::visits")
     Traceback (most recent call last):
@@ -35,21 +35,20 @@ def check_table(table: str, columns: Sequence[str] = ()) -> None:
     """
     address, name = _named(table)
 
-    def work() -> None:
-        with connect(address) as connection:
-            place = _free(connection, address, name)
-            if columns:
-                _try(connection, address, place, columns)
+    def work(connection: Any) -> None:
+        place = _free(connection, address, name)
+        if columns:
+            _try(connection, address, place, columns)
 
-    explained(work, partial(_unavailable, address))
+    transact(address, (), work, partial(_unavailable, address))
 
 
 @contextmanager
 def load_table(rows: Rows, table: str, note: str) -> Iterator[None]:
-    """Load rows into a new table that appears when the block has been left without an error.
+    """Load rows into a new table that appears when the block ends without an error.
 
-    The table is made, filled by COPY, read back row by row and held against `rows`, all in one transaction: nobody
-    else sees it before the commit, and whatever fails undoes it.  `note` becomes the table's comment.
+    The table is created, filled by COPY, read back row by row and compared with `rows`, all in one transaction: nobody
+    else sees it before the commit, and any failure undoes it.  `note` becomes the table's comment.
     """
     address, name = _named(table)
     trouble = partial(_unavailable, address)
@@ -67,7 +66,7 @@ def _try(connection: Any, address: Address, place: tuple[str, str], columns: Seq
         made = cursor.adbc_execute_schema(f"SELECT * FROM {full}").names  # noqa: S608 - quoted
     for name, cut in zip(columns, made, strict=True):
         if name != cut:
-            raise OutputUnavailable(f"{address.shown} would cut the name of column {name} short. Choose a shorter one.")
+            raise OutputUnavailable(f"{address.public} would shorten the name of column {name}. Choose a shorter one.")
 
 
 def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> None:
@@ -78,32 +77,33 @@ def _fill(connection: Any, place: tuple[str, str], rows: Rows, note: str) -> Non
         cursor.execute(f"SELECT * FROM {full} ORDER BY ctid")  # noqa: S608 - quoted
         if not _same(_plain(rows()), cursor.fetch_record_batch()):
             raise GuaranteeBroken(
-                "the rows in the database are not the rows that were released. This is a fault in the software: please "
-                "report it."
+                "the rows in the database are not the released rows. This is a fault in the software: please report it."
             )
     run(connection, f"COMMENT ON TABLE {full} IS {_text(note)}")
 
 
 def _free(connection: Any, address: Address, name: tuple[str | None, str]) -> tuple[str, str]:
-    """Return schema and table if a table can be made there."""
+    """Return schema and table if a table can be created there."""
     schema, table = name
     full = ".".join(quote(part) for part in name if part is not None)
-    question = _TAKEN.format(schema="NULL" if schema is None else _text(schema), name=_text(full))
-    ((found, taken, allowed),) = answers(connection, question)
-    if found is None:
-        raise OutputUnavailable(f"{address.shown} has no schema to make a table in. Name one: ::SCHEMA.TABLE.")
+    query = _TAKEN.format(schema="NULL" if schema is None else _text(schema), name=_text(full))
+    ((existing, taken, allowed),) = answers(connection, query)
+    if existing is None:
+        raise OutputUnavailable(f"{address.public} has no schema for a table. Name one: ::SCHEMA.TABLE.")
     if taken:
-        raise OutputUnavailable(f"{address.shown} has a table {table}, and nothing is overwritten. Choose a new name.")
+        raise OutputUnavailable(f"{address.public} has a table {table}, and nothing is overwritten. Choose a new name.")
     if not allowed:
-        raise OutputUnavailable(f"{address.shown} does not let this user make tables in {found}. Ask for the right.")
-    return str(found), table
+        raise OutputUnavailable(
+            f"{address.public} does not let this user create tables in {existing}. Ask for the right."
+        )
+    return str(existing), table
 
 
-def _same(expected: pa.RecordBatchReader, found: pa.RecordBatchReader) -> bool:
-    """Return whether two streams hold the same rows in the same order, a piece at a time."""
-    if found.schema.names != expected.schema.names:
+def _same(expected: pa.RecordBatchReader, stored: pa.RecordBatchReader) -> bool:
+    """Whether two streams hold the same rows in the same order, compared piece by piece."""
+    if stored.schema.names != expected.schema.names:
         return False
-    theirs = pieces(found, _PIECE)
+    theirs = pieces(stored, _PIECE)
     for piece in pieces(expected, _PIECE):
         other = next(theirs, None)
         if other is None or other.num_rows != piece.num_rows or not _cast(other, piece.schema).equals(piece):
@@ -117,10 +117,12 @@ def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _plain(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return the rows with values in place of dictionary codes."""
-    types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in bare(rows.schema)]
+    """Return the rows with values instead of dictionary codes."""
+    types = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in bare(rows.schema).types]
     schema = pa.schema(list(zip(rows.schema.names, types, strict=True)))
-    batches = (pa.RecordBatch.from_arrays([_decoded(each) for each in batch.columns], schema=schema) for batch in rows)
+    batches = (
+        pa.RecordBatch.from_arrays([_decoded(array) for array in batch.columns], schema=schema) for batch in rows
+    )
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
@@ -133,7 +135,7 @@ def _named(table: str) -> tuple[Address, tuple[str | None, str]]:
         raise InvalidParameter("a table is written to PostgreSQL: postgresql://USER@HOST/DATABASE::TABLE.")
     address = address_of(table)
     if not address.part:
-        raise InvalidParameter(f"the address names no table. Write {address.shown}::TABLE, or ::SCHEMA.TABLE.")
+        raise InvalidParameter(f"the address names no table. Write {address.public}::TABLE, or ::SCHEMA.TABLE.")
     schema, _, name = address.part.rpartition(".")
     return address, (schema or None, name)
 
@@ -144,11 +146,11 @@ def _text(value: str) -> str:
 
 
 def _unavailable(address: Address, words: str) -> IncrowdError:
-    return OutputUnavailable(f"{address.shown} {words} No table appeared.")
+    return OutputUnavailable(f"{address.public} {words} No table appeared.")
 
 
 def _uncommitted(address: Address, words: str) -> IncrowdError:
     return OutputUnavailable(
-        f"{address.shown} {words} The folder of the release has appeared and is whole; look whether the table has, and "
-        "if not, load the data file into it."
+        f"{address.public} {words} The folder of the release is complete. Check whether the table appeared; if not, "
+        "load the data file into it."
     )

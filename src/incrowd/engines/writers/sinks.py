@@ -1,4 +1,4 @@
-"""Sinks: written beside, checked, then renamed; a reader never sees half a release."""
+"""Sinks: a release is written beside its place, checked, then renamed; nobody sees half of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a release goes: `public` is what may be passed on, `internal` is what stays with the data holder."""
+    """The folders of a release: `public` may be passed on, `internal` stays with the data holder."""
 
     public: Path
     internal: Path | None = None
@@ -31,7 +31,7 @@ class Folders:
 def write_table(data: Released, path: Path, titles: Mapping[str, str] = MappingProxyType({})) -> None:
     """Write a table, or a stream of batches, in the format that the file's name ends with.
 
-    A name such as data.spreadsheet.csv asks for text that no spreadsheet program runs as a formula.  Files of Stata,
+    In a file with a name such as data.spreadsheet.csv, no text is a formula for a spreadsheet program.  Files of Stata,
     SPSS and SAS also hold `titles` of columns.
 
     >>> write_table(None, Path("data.xlsx"))
@@ -39,8 +39,8 @@ def write_table(data: Released, path: Path, titles: Mapping[str, str] = MappingP
     ...
     incrowd.errors.InvalidParameter: data.xlsx: releases are written as .parquet, .csv, .tsv, .dta, .sav or .xpt....
     """
+    from incrowd.engines.statistics_files import WRITERS, write_statistics
     from incrowd.engines.writers.files import CsvStyle, write_csv, write_parquet
-    from incrowd.engines.writers.statistics import WRITERS, write_statistics
 
     if path.suffix == ".parquet":
         write_parquet(data, path)
@@ -63,8 +63,8 @@ def check_free(target: Folders) -> None:
     public, internal = _places(target)
     if internal and (internal.is_relative_to(public) or public.is_relative_to(internal)):
         raise InvalidParameter(
-            "the internal folder and the public one lie one in the other, and people pass on whole folders. "
-            "Keep them apart."
+            "one of the internal and the public folder lies in the other, and people pass on whole folders. Keep them "
+            "apart."
         )
     for place in filter(None, (public, internal)):
         _check_place(place)
@@ -72,12 +72,12 @@ def check_free(target: Folders) -> None:
 
 @contextlib.contextmanager
 def staged(target: Folders) -> Iterator[Folders]:
-    """Give two fresh private folders to fill, and make all of it appear at once when the block is left.
+    """Yield two new private folders to fill, and publish both when the block ends.
 
-    They lie beside the target on the same disk.  On leaving without an error everything is forced to the disk, and each
-    folder takes its place by a single rename, the internal one first.  Whatever goes wrong before (an error, Ctrl-C, a
-    full disk), nothing appears.  If the process is killed, what it leaves is hidden, readable by its owner only, and
-    removed by the next release to the same folder.
+    They lie beside the target on the same disk.  When the block ends without an error, everything is forced to the
+    disk, and each folder takes its place by a single rename, the internal one first.  After any failure before that (an
+    error, Ctrl-C, a full disk), nothing appears.  If the process is killed, what it leaves is hidden, readable by its
+    owner only, and removed by the next release to the same folder.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def _check_place(place: Path) -> None:
         raise OutputUnavailable(f"{place} is a file; a release is a folder. Choose another name.")
     if place.is_dir() and any(place.iterdir()):
         raise OutputUnavailable(f"{place} is not empty, and nothing is overwritten. Choose a new folder.")
-    above = next(each for each in place.parents if each.exists())
+    above = next(parent for parent in place.parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise OutputUnavailable(f"{above} cannot be written to. Choose another folder, or ask for the right to write.")
 
@@ -119,48 +119,43 @@ def _stage(target: Folders) -> Iterator[Folders]:
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(staging_folder(public)) / "public"
         stage.mkdir()
-        kept = None
+        private = None
         if internal is not None:
-            kept = stack.enter_context(staging_folder(internal)) / "internal"
-            kept.mkdir(mode=0o700)
-        yield Folders(stage, kept)
+            private = stack.enter_context(staging_folder(internal)) / "internal"
+            private.mkdir(mode=0o700)
+        yield Folders(stage, private)
 
 
 def _force(folder: Path) -> None:
     """Force the files of a folder, and the folders themselves, to the disk."""
-    for each in [*folder.rglob("*"), folder]:
-        force(each)
+    for path in [*folder.rglob("*"), folder]:
+        force(path)
 
 
 def _appear(stage: Folders, target: Folders) -> None:
     public, internal = _places(target)
     try:
-        if stage.internal is not None and internal is not None:
+        if stage.internal and internal:
             stage.internal.rename(internal)
         stage.public.rename(public)
     except BaseException:
-        if (
-            stage.public.exists()
-            and stage.internal is not None
-            and internal is not None
-            and not stage.internal.exists()
-        ):
+        if stage.public.exists() and stage.internal and internal and not stage.internal.exists():
             internal.rename(stage.internal)
         raise
     for parent in {place.parent for place in (public, internal) if place}:
-        with contextlib.suppress(OSError):  # it has appeared; what is left is how soon that outlives a power cut
+        with contextlib.suppress(OSError):  # the release is there; only its survival of a power cut is uncertain
             force(parent)
 
 
 @contextlib.contextmanager
 def staging_folder(place: Path) -> Iterator[Path]:
-    """Make a private hidden folder beside a place, and remove it, and what was made on the way, in the end."""
-    made = [each for each in place.parents if not each.exists()]
+    """Create a private hidden folder beside a place; remove it, and new parent folders, at the end."""
+    made = [parent for parent in place.parents if not parent.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
     _sweep(place)
     folder = place.with_name(f"{_prefix(place)}{secrets.token_hex(8)}")
     try:
-        with lock_at(_lock_of(folder)):  # before there is a folder that another process could take for left behind
+        with lock_at(_lock_of(folder)):  # before the folder exists, which another process could otherwise remove
             folder.mkdir(mode=0o700)
             try:
                 yield folder
@@ -168,9 +163,9 @@ def staging_folder(place: Path) -> Iterator[Path]:
                 shutil.rmtree(folder, ignore_errors=True)
     finally:
         _lock_of(folder).unlink(missing_ok=True)
-        for each in made:
+        for parent in made:
             with contextlib.suppress(OSError):
-                each.rmdir()
+                parent.rmdir()
 
 
 def _prefix(place: Path) -> str:
@@ -182,10 +177,10 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what killed processes left beside a place, for this or another one: folders that nobody has a lock on."""
+    """Remove what killed processes left beside a place, for any release: folders that no process has locked."""
     for folder in place.parent.glob(".*.incrowd-*"):
         if folder.is_dir():
-            with contextlib.suppress(OSError):  # Timeout is one: somebody is at work there
+            with contextlib.suppress(OSError):  # Timeout is one: a process is using the folder
                 with lock_at(_lock_of(folder)).acquire(timeout=0):
                     shutil.rmtree(folder, ignore_errors=True)
                 _lock_of(folder).unlink(missing_ok=True)

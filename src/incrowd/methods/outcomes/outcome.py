@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.drawing.card import SHOWN, grid
+from incrowd.drawing.card import FIRST_ROWS, grid
 from incrowd.errors import PackageMissing
 
 if TYPE_CHECKING:
@@ -131,5 +131,5 @@ class Outcome(ABC):
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        head = self.to_arrow().slice(0, SHOWN)
+        head = self.to_arrow().slice(0, FIRST_ROWS)
         return str(grid(head.column_names, [list(row.values()) for row in head.to_pylist()], len(self)))

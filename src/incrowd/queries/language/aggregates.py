@@ -11,11 +11,10 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
-from incrowd.queries.language.expressions.binder import binder, refusal, title
-from incrowd.queries.language.expressions.function import LARGEST, condition, sole
-from incrowd.queries.language.expressions.table import BY_NAME
+from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
+from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import case, cast, column, constant, copied, every, only_type, operand, present
+from incrowd.queries.language.trees import case, cast, changed, column, constant, every, only_type, operand, present
 from incrowd.queries.question import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
@@ -49,10 +48,10 @@ def qualify(node: exp.Expr, scope: Scope) -> exp.Expr:
     def change(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, exp.Column) or isinstance(part.this, exp.Star):
             return part
-        source, found = scope.find(part)
-        return column(found.name, source)
+        source, field = scope.find(part)
+        return column(field.name, source)
 
-    return copied(node).transform(change, copy=False)
+    return changed(node, change)
 
 
 def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
@@ -74,38 +73,36 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
         if node == key:
             return exp.column(f"k{place}")
     if isinstance(node, exp.Column):
-        raise QuestionRefused(
-            f"{node.name!r} is a value of single rows, which never leave: put it after GROUP BY, or into COUNT or AVG."
-        )
+        raise QuestionRefused(f"{node.name!r} is a value of single rows: put it after GROUP BY, or into COUNT or AVG.")
     if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in BY_NAME):
         raise refusal(node)
-    found = node.copy()
+    made = node.copy()
     for part, value in node.args.items():
         if isinstance(value, exp.Expr):
-            found.set(part, _again(node, value, keys, aggregate))
+            made.set(part, _again(node, value, keys, aggregate))
         elif isinstance(value, list):
-            found.set(part, [split(v, keys, aggregate) if isinstance(v, exp.Expr) else v for v in value])
-    return found
+            made.set(part, [split(v, keys, aggregate) if isinstance(v, exp.Expr) else v for v in value])
+    return made
 
 
 def _mark(node: exp.Grouping, keys: Sequence[exp.Expr]) -> exp.Expr:
     """Return GROUPING(key) as g1, g2, …: 1 in a total over all values of the key, else 0."""
-    asked = [part.unnest() for part in node.expressions]
-    if len(asked) != 1 or asked[0] not in list(keys):
+    parts = [part.unnest() for part in node.expressions]
+    if len(parts) != 1 or parts[0] not in list(keys):
         raise QuestionRefused("GROUPING(x) is asked of one expression after GROUP BY at a time.")
-    return exp.column(f"g{list(keys).index(asked[0]) + 1}")
+    return exp.column(f"g{list(keys).index(parts[0]) + 1}")
 
 
 def _beside(window: exp.Window, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
     """Return a window whose function, parts and order are over keys and aggregates."""
-    found = window.copy()
-    for holder in filter(None, (found.this, found.args.get("order"))):
+    made = window.copy()
+    for holder in filter(None, (made.this, made.args.get("order"))):
         for name, value in list(holder.args.items()):
             parts = value if isinstance(value, list) else [value]
             new = [_inside(part, keys, aggregate) if isinstance(part, exp.Expr) else part for part in parts]
             holder.set(name, new if isinstance(value, list) else new[0])
-    found.set("partition_by", [split(part, keys, aggregate) for part in window.args.get("partition_by") or ()])
-    return found
+    made.set("partition_by", [split(part, keys, aggregate) for part in window.args.get("partition_by") or ()])
+    return made
 
 
 def _inside(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
@@ -117,17 +114,14 @@ def _inside(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.E
 
 
 def _again(
-    parent: exp.Expr,
-    child: exp.Expr,
-    keys: Sequence[exp.Expr],
-    aggregate: Callable[[exp.Expr], str],
+    parent: exp.Expr, child: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]
 ) -> exp.Expr:
-    found = split(child, keys, aggregate)
-    plain = isinstance(found, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)
+    made = split(child, keys, aggregate)
+    plain = isinstance(made, exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Boolean | exp.Null)
     loose = isinstance(parent, exp.Binary | exp.Unary | exp.Predicate) and (
-        not plain or isinstance(found, exp.Connector)
+        not plain or isinstance(made, exp.Connector)
     )
-    return exp.Paren(this=found) if loose else found
+    return exp.Paren(this=made) if loose else made
 
 
 AGGREGATES = (
@@ -187,10 +181,7 @@ def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     if kind is AggregateKind.MODE:
         return AggregateCall(kind, _choice(value))
     if kind is not AggregateKind.QUANTILE and not value.extent.numeric:
-        raise InvalidParameter(
-            f"{title(node)} works on numbers, not on {only_type(value.extent)}: "
-            "count conditions by COUNT(*) FILTER (WHERE …)."
-        )
+        raise InvalidParameter(f"{title(node)} works on numbers, not on {only_type(value.extent)}: use COUNT(*).")
     return AggregateCall(kind, value, _PLACES.get(type(node)))
 
 
@@ -227,10 +218,7 @@ def _different(what: exp.Distinct, scope: Scope, conditions: list[exp.Expr]) -> 
             AggregateKind.DISTINCT, BoundTree(case((test, value.tree)), replace(value.extent, optional=True))
         )
     if scope.find(inner)[0] in scope.optional:
-        raise QuestionRefused(
-            "after LEFT JOIN, COUNT(DISTINCT …) counts the people of the first table: name its column, or use JOIN "
-            "to count those who are in both."
-        )
+        raise QuestionRefused("after LEFT JOIN, COUNT(DISTINCT …) counts people of the first table: or use JOIN.")
     test = every(conditions)
     flag = None if test is None else BoundTree(case((test, constant(1))), whole(1, 1, optional=True))
     return AggregateCall(AggregateKind.PEOPLE, flag)
@@ -251,9 +239,9 @@ def _of_people(node: exp.Expr, scope: Scope, conditions: list[exp.Expr]) -> tupl
 
 def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
     """Return a count of the rows in which a value is there and conditions hold."""
-    if not conditions and value.extent.optional and value.extent.numeric and _bounded(value.extent):
+    if not conditions and value.optional and value.extent.numeric and _bounded(value.extent):
         return AggregateCall(AggregateKind.COUNT, value)  # the column that SUM and AVG of the same expression are about
-    tests = [*conditions, *([present(value.tree)] if value.extent.optional else [])]
+    tests = [*conditions, *([present(value.tree)] if value.optional else [])]
     if not tests:
         return AggregateCall(AggregateKind.ROWS)
     tree = operand(tests[0])
@@ -268,15 +256,9 @@ def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTr
     value = binder(scope.resolve)(node.this)
     extent = value.extent
     if (extent.numeric or extent.type is Type.DATE) and not _bounded(extent):
-        raise QuestionRefused(
-            f"{title(node)} needs numbers with bounds within ±10^15, or one row could move it without limit: "
-            f"write {title(node)}(CLAMP(x, low, high)), or let the owner of the data declare bounds."
-        )
+        raise QuestionRefused(f"{title(node)} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if not isinstance(node, exp.Mode) and extent.type in (Type.TEXT, Type.BOOLEAN):
-        raise InvalidParameter(
-            f"{title(node)} works on numbers and dates, not on {only_type(extent)}: "
-            "use MODE(x), or COUNT(*) FILTER (WHERE …)."
-        )
+        raise InvalidParameter(f"{title(node)} works on numbers and dates, not on {only_type(extent)}: use COUNT(*).")
     if filter_ is None:
         return value
     return BoundTree(case((filter_, value.tree)), replace(extent, optional=True))
@@ -289,27 +271,24 @@ def _bounded(extent: ExpressionDomain) -> bool:
 def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
-    if members is None or value.extent.type is Type.DECIMAL:
-        raise QuestionRefused(
-            "MODE needs values that can be listed from the declarations: use a column with categories, "
-            "or coarser values such as FLOOR(x / 10)."
-        )
-    if value.extent.type is Type.TEXT:
+    if members is None or value.type is Type.DECIMAL:
+        raise QuestionRefused("MODE needs declared values: use categories, or coarser values such as FLOOR(x / 10).")
+    if value.type is Type.TEXT:
         return value
-    if value.extent.type is Type.BOOLEAN:
+    if value.type is Type.BOOLEAN:
         gone = exp.Not(this=exp.Paren(this=value.tree.copy()))
         tree = case((value.tree, constant("true")), (gone, constant("false")))
         written = tuple(str(member).lower() for member in members)
     else:
         tree, written = cast(value.tree, Type.TEXT), tuple(str(member) for member in members)
-    return BoundTree(tree, ExpressionDomain(Type.TEXT, values=written, optional=value.extent.optional))
+    return BoundTree(tree, ExpressionDomain(Type.TEXT, values=written, optional=value.optional))
 
 
 def _place(node: exp.Expr, scope: Scope) -> Fraction:
-    wanted = node.args.get("quantile") or node.args.get("expression")
-    if wanted is None:
+    quantile = node.args.get("quantile") or node.args.get("expression")
+    if quantile is None:
         raise InvalidParameter("write QUANTILE(x, 0.9): the quantile is missing.")
-    written = sole(binder(scope.resolve)(wanted), "the quantile")
+    written = sole(binder(scope.resolve)(quantile), "the quantile")
     if isinstance(written, bool) or not isinstance(written, int | float) or not 0 <= written <= 1:
         raise InvalidParameter("a quantile is a number from 0 to 1.")
     return Fraction(str(written))
@@ -324,6 +303,4 @@ def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
         return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
-    return QuestionRefused(
-        f"{title(inner)} is not among the aggregates that noise can hide a row in. There are {AGGREGATES}."
-    )
+    return QuestionRefused(f"{title(inner)} is not an aggregate that noise can protect. There are {AGGREGATES}.")

@@ -1,4 +1,4 @@
-"""Extent: the public set in which the values of an expression lie, known before a row is read."""
+"""Domain: the public set in which the values of an expression lie, known before a row is read."""
 
 from __future__ import annotations
 
@@ -85,6 +85,37 @@ class BoundTree:
     tree: exp.Expr
     extent: ExpressionDomain
 
+    @property
+    def type(self) -> Type:
+        """The type of its values."""
+        return self.extent.type
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Both ends of the range of its values."""
+        return self.extent.ends
+
+    @property
+    def optional(self) -> bool:
+        """Whether its value can be missing."""
+        return self.extent.optional
+
+    @property
+    def values(self) -> tuple[Constant, ...] | None:
+        """The values that it can have, where they are listed."""
+        return self.extent.values
+
+    @classmethod
+    def of(
+        cls,
+        tree: exp.Expr,
+        extent: ExpressionDomain,
+        parts: Sequence[BoundTree],
+        compute: Callable[..., Constant | None],
+    ) -> BoundTree:
+        """Return a function of parts: of values that can be listed, its values are computed from theirs."""
+        return cls(tree, listed(extent, parts, compute))
+
 
 def day(number: int) -> date:
     """Return the date that many days after 1970-01-01.
@@ -105,7 +136,7 @@ def days(when: date) -> int:
 
 
 def whole(low: int | None, high: int | None, *, optional: bool = False) -> ExpressionDomain:
-    """Return the extent of whole numbers between two ends.
+    """Return the domain of whole numbers between two ends.
 
     >>> whole(None, 5).bounded
     False
@@ -115,7 +146,7 @@ def whole(low: int | None, high: int | None, *, optional: bool = False) -> Expre
 
 
 def decimals(low: Fraction, high: Fraction, *, optional: bool) -> ExpressionDomain:
-    """Return the extent of decimals between two ends, each taken as its nearest double.
+    """Return the domain of decimals between two ends, each taken as its nearest double.
 
     An operation of doubles returns the double nearest to the exact result, and rounding to the nearest is monotone.
     So if the arguments lie between doubles, the result lies between the rounded ends of the exact range: the range
@@ -128,7 +159,7 @@ def decimals(low: Fraction, high: Fraction, *, optional: bool) -> ExpressionDoma
 
 
 def truth(*, optional: bool) -> ExpressionDomain:
-    """Return the extent of a condition.
+    """Return the domain of a condition.
 
     >>> truth(optional=False).members()
     (False, True)
@@ -137,7 +168,7 @@ def truth(*, optional: bool) -> ExpressionDomain:
 
 
 def calendar(*, optional: bool) -> ExpressionDomain:
-    """Return the extent of any date of the calendar, from year 1 to 9999.
+    """Return the domain of any date of the calendar, from year 1 to 9999.
 
     >>> day(int(calendar(optional=True).ends[1]))
     datetime.date(9999, 12, 31)
@@ -146,7 +177,7 @@ def calendar(*, optional: bool) -> ExpressionDomain:
 
 
 def texts(longest: int | None, *, optional: bool) -> ExpressionDomain:
-    """Return the extent of any text up to a length.
+    """Return the domain of any text up to a length.
 
     >>> texts(5, optional=True).members() is None
     True
@@ -155,7 +186,7 @@ def texts(longest: int | None, *, optional: bool) -> ExpressionDomain:
 
 
 def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> ExpressionDomain:
-    """Return the extent of a list of values.
+    """Return the domain of a list of values.
 
     >>> among(Type.TEXT, ("b", "a"), optional=False).values
     ('a', 'b')
@@ -172,18 +203,18 @@ def among(kind: Type, values: Sequence[Constant], *, optional: bool) -> Expressi
 
 
 def listed(
-    extent: ExpressionDomain, parts: Sequence[BoundTree], twin: Callable[..., Constant | None]
+    extent: ExpressionDomain, parts: Sequence[BoundTree], compute: Callable[..., Constant | None]
 ) -> ExpressionDomain:
-    """Return the extent narrowed to the values that a function takes on the listed values of its arguments.
+    """Return the domain narrowed to the values that a function takes on the listed values of its arguments.
 
-    The twin computes in Python what the engine computes from arguments that are all present.  Should the two differ
+    `compute` does in Python what the engine does from arguments that are all present.  Should the two differ
     on some value, that value is met by no declared group: an answer loses rows by it, nobody's privacy.
     """
     members = [part.extent.members() for part in parts]
-    found = [values for values in members if values is not None]
-    if len(found) < len(members) or math.prod(len(values) for values in found) > LISTED:
+    choices = [values for values in members if values is not None]
+    if len(choices) < len(members) or math.prod(len(values) for values in choices) > LISTED:
         return extent
-    results = [twin(*arguments) for arguments in itertools.product(*found)]
+    results = [compute(*arguments) for arguments in itertools.product(*choices)]
     values = [value for value in results if value is not None]
     if not values:
         return replace(extent, optional=True)
@@ -191,7 +222,7 @@ def listed(
 
 
 def hull(extents: Sequence[ExpressionDomain], *, optional: bool) -> ExpressionDomain:
-    """Return the least extent that holds several of one kind; whole numbers and decimals together are decimals.
+    """Return the least domain that holds several of one kind; whole numbers and decimals together are decimals.
 
     >>> hull([whole(1, 2), whole(5, 9)], optional=False).ends
     (Fraction(1, 1), Fraction(9, 1))
@@ -199,9 +230,9 @@ def hull(extents: Sequence[ExpressionDomain], *, optional: bool) -> ExpressionDo
     kinds = {extent.type for extent in extents}
     kind = next(iter(kinds)) if len(kinds) == 1 else Type.DECIMAL
     members = [extent.members() for extent in extents]
-    known = [values for values in members if values is not None]
-    if len(known) == len(members) and sum(len(values) for values in known) <= LISTED:
-        values = [float(value) if kind is Type.DECIMAL else value for value in itertools.chain(*known)]  # type: ignore[arg-type]
+    lists = [values for values in members if values is not None]
+    if len(lists) == len(members) and sum(len(values) for values in lists) <= LISTED:
+        values = [float(value) if kind is Type.DECIMAL else value for value in itertools.chain(*lists)]  # type: ignore[arg-type]
         return among(kind, values, optional=optional)
     lows, highs = [extent.low for extent in extents], [extent.high for extent in extents]
     lengths = [extent.longest for extent in extents]

@@ -1,4 +1,4 @@
-"""Interpretation: what SQL asks, one question or several whose answers meet, and what is made of these."""
+"""Interpretation: what SQL asks, one query or several whose answers meet, and what is made of these."""
 
 from __future__ import annotations
 
@@ -10,89 +10,71 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.language.expressions.binder import refusal
-from incrowd.queries.language.joined_answers import Names, join_sheets, named
+from incrowd.queries import operations as ops
+from incrowd.queries.language.expressions.table import refusal
+from incrowd.queries.language.joined_answers import Names, apart, join_sheets, named
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.outer import (
-    AnswerSheet,
-    gathers,
-    is_answer,
-    output_types,
-    shown_columns,
-    sources,
-    subquery_of,
-)
+from incrowd.queries.language.outer import AnswerSheet, gathers, is_answer, output_types, shown_columns, subquery_of
 from incrowd.queries.language.reading import branches, read_query
 from incrowd.queries.language.row_query import Context
-from incrowd.queries.language.shares import apart
-from incrowd.queries.language.understanding import MOST_GROUPS, count_groups, cut_of, dated, question_of, wanted_of
-from incrowd.queries.operations import (
-    Gather,
-    JoinedSheet,
-    Operation,
-    PartSheet,
-    RowSheet,
-    Sheet,
-    SheetColumn,
-    StackedSheet,
-    Take,
-    WorkedSheet,
-    column_name,
-    is_single,
+from incrowd.queries.language.trees import sources
+from incrowd.queries.language.understanding import (
+    MOST_GROUPS,
+    count_groups,
+    cut_of,
+    dated,
+    question_of,
+    understanding,
+    used_names,
 )
-from incrowd.queries.question import Combination, Interpreted, OutputColumn, Question
+from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Query
 
 MOST_PARTS = 30
 _DEEPEST = 40
-"""The most questions that one is made of, and how often one is built on another."""
+"""The most queries that one is made of, and how often one is built on another."""
 
 
 def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Interpreted:
-    """Return what a text asks of the tables of a catalog: one question, or several whose answers meet.
+    """Return what a text asks of the tables of a catalog: one query, or several whose answers meet.
 
     Preconditions: as those of `understand`.
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> count = "SELECT COUNT(*) AS n FROM births"
     >>> asked = interpret(f"{count} WHERE smokes UNION ALL {count}", Catalog((births,)))
     >>> [part.text for part in asked.parts]
     ['SELECT COUNT(*) AS n FROM births WHERE smokes', 'SELECT COUNT(*) AS n FROM births']
     """
-    if max_groups is not None and max_groups < 1:
-        raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
-    try:
+    with understanding(max_groups):
         text = dated(normal_text(sql), catalog)
         query = _aliased(read_query(text))
-        answers = _Answers(Context(catalog, wanted_of(query)))
+        answers = _Answers(Context(catalog, used_names(query)))
         if isinstance(query, exp.Select) and not answers.meet(query):
             return question_of(text, query, catalog, max_groups)
         return _combined(text, query, answers, max_groups)
-    except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """Which of the queries after FROM and JOIN are questions of their own; each is looked at once."""
+    """Which of the queries after FROM and JOIN are queries of their own; each is looked at once."""
 
     context: Context
-    known: dict[int, bool] = field(default_factory=dict)
+    cached: dict[int, bool] = field(default_factory=dict)
 
     def inside(self, query: exp.Select) -> list[exp.Expr | None]:
-        """Return the question that each source of a query is, None where it is something else."""
+        """Return the query that each source of a query is, None where it is something else."""
         return [
             inner if inner is not None and self._is_answer(inner) else None
             for inner in map(subquery_of, sources(query))
         ]
 
     def _is_answer(self, query: exp.Expr) -> bool:
-        if id(query) not in self.known:
-            self.known[id(query)] = is_answer(query, self.context)
-        return self.known[id(query)]
+        if id(query) not in self.cached:
+            self.cached[id(query)] = is_answer(query, self.context)
+        return self.cached[id(query)]
 
     def meet(self, query: exp.Expr) -> bool:
         """Return whether several answers meet in a query: below each other, joined, or inside of expressions."""
@@ -102,8 +84,8 @@ class _Answers:
             return False
         if any(True for _ in scalars(query)):
             return True
-        found = [inner for inner in self.inside(query) if inner is not None]
-        return bool(found) and (bool(query.args.get("joins")) or self.meet(found[0]))
+        inner_queries = [inner for inner in self.inside(query) if inner is not None]
+        return bool(inner_queries) and (bool(query.args.get("joins")) or self.meet(inner_queries[0]))
 
     def leaves(self, query: exp.Expr) -> Iterator[str]:
         """Yield the texts of the queries that read rows, as often as they occur."""
@@ -113,10 +95,10 @@ class _Answers:
             return
         for scalar in scalars(query):
             yield from self.leaves(subquery_of(scalar) or scalar)
-        found = [inner for inner in self.inside(query) if inner is not None]
-        for inner in found:
+        inner_queries = [inner for inner in self.inside(query) if inner is not None]
+        for inner in inner_queries:
             yield from self.leaves(inner)
-        if not found:
+        if not inner_queries:
             yield query.sql("duckdb")
 
 
@@ -150,7 +132,7 @@ def _aliased(query: exp.Select | exp.SetOperation) -> exp.Select | exp.SetOperat
 
 
 def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | None) -> Combination:
-    def ask(part: str) -> Question:
+    def ask(part: str) -> Query:
         tree = read_query(part)
         if not isinstance(tree, exp.Select):
             raise TypeError
@@ -162,34 +144,34 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     if _depth_of(sheet) > _DEEPEST:
         raise QuestionRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the question.")
     if len({part.datasets for part in parts}) > 1:
-        raise QuestionRefused("the answers that one question is made of are all about the same datasets: ask for each.")
+        raise QuestionRefused("a query combines answers about the same datasets only: ask for each.")
     if sum(count_groups(part.keys) or 0 for part in parts) > MOST_GROUPS:
         raise QuestionRefused(f"all answers together have at most {MOST_GROUPS:,} groups: group by coarser values.")
     return Combination(text, parts, sheet)
 
 
-def _depth_of(sheet: Sheet) -> int:
+def _depth_of(sheet: ops.Sheet) -> int:
     """Return how many sheets lie on each other at most."""
     match sheet:
-        case StackedSheet(sheets=sheets):
+        case ops.StackedSheet(sheets=sheets):
             return 1 + max(map(_depth_of, sheets))
-        case JoinedSheet(left=left, right=right):
+        case ops.JoinedSheet(left=left, right=right):
             return 1 + max(_depth_of(left), _depth_of(right))
-        case WorkedSheet(source=source):
+        case ops.WorkedSheet(source=source):
             return 1 + _depth_of(source)
     return 1
 
 
 @dataclass
 class _Combiner:
-    """What is known so far: the questions by their texts, and how often each query that reads rows occurs."""
+    """What is known so far: the queries by their texts, and how often each query that reads rows occurs."""
 
     answers: _Answers
-    ask: Callable[[str], Question]
+    ask: Callable[[str], Query]
     leaves: Counter[str]
-    parts: dict[str, Question] = field(default_factory=dict)
+    parts: dict[str, Query] = field(default_factory=dict)
 
-    def sheet(self, query: exp.Expr) -> Sheet:
+    def sheet(self, query: exp.Expr) -> ops.Sheet:
         """Return what a query makes of answers."""
         if not isinstance(query, exp.Select):
             return self._stacked(query)
@@ -200,92 +182,87 @@ class _Combiner:
         if not shared and not self.answers.meet(query):
             return self._part(query)
         if not all(inside):
-            raise QuestionRefused(
-                "answers are joined with each other, not with tables: put what they need into one question, such as "
-                "COUNT(*) FILTER (WHERE …)."
-            )
-        found = [self.sheet(inner) for inner in inside if inner is not None]
-        names, source = join_sheets(query, found, self._parts)
+            raise QuestionRefused("answers join answers, not tables: use one query, with COUNT(*) FILTER (WHERE …).")
+        sheets = [self.sheet(inner) for inner in inside if inner is not None]
+        names, source = join_sheets(query, sheets, self._parts)
         return self._worked(query, names, source, held)
 
     @property
-    def _parts(self) -> tuple[Question, ...]:
+    def _parts(self) -> tuple[Query, ...]:
         return tuple(self.parts.values())
 
-    def _part(self, query: exp.Select) -> PartSheet:
-        """Return the answer to a question of its own; the same is asked once."""
+    def _part(self, query: exp.Select) -> ops.PartSheet:
+        """Return the answer to a query of its own; the same is asked once."""
         text = normal_text(query.sql("duckdb"))
         if text not in self.parts:
             if len(self.parts) == MOST_PARTS:
-                raise QuestionRefused(f"a question is made of at most {MOST_PARTS} answers: ask them in a batch.")
+                raise QuestionRefused(f"a query is made of at most {MOST_PARTS} answers: ask them in a batch.")
             self.parts[text] = self.ask(text)
         question = self.parts[text]
         types = zip(question.outputs, output_types(question), strict=True)
-        columns = tuple(SheetColumn(each.name, kind) for each, kind in types)
-        return PartSheet(list(self.parts).index(text), columns, _determining(question))
+        columns = tuple(ops.SheetColumn(output.name, kind) for output, kind in types)
+        return ops.PartSheet(list(self.parts).index(text), columns, _determining(question))
 
-    def _stacked(self, query: exp.Expr) -> Sheet:
+    def _stacked(self, query: exp.Expr) -> ops.Sheet:
         """Return answers below each other, and their order and cut."""
         sheets = tuple(self.sheet(branch) for branch in branches(query))
         first = sheets[0].columns
-        if len({len(each.columns) for each in sheets}) > 1:
+        if len({len(column.columns) for column in sheets}) > 1:
             raise InvalidParameter("all sides of UNION ALL need the same number of columns.")
-        names = [each.name.casefold() for each in first]
+        names = [column.name.casefold() for column in first]
         if len(set(names)) < len(names):
-            raise InvalidParameter(
-                "the columns of an answer need different names: name them by AS in the first SELECT."
-            )
+            raise InvalidParameter("the columns of an answer need different names: use AS in the first SELECT.")
         columns = tuple(
-            SheetColumn(each.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
-            for at, each in enumerate(first)
+            ops.SheetColumn(column.name, _one_type([sheet.columns[at].type for sheet in sheets], at))
+            for at, column in enumerate(first)
         )
-        stacked = StackedSheet(sheets, columns)
+        stacked = ops.StackedSheet(sheets, columns)
         if not any(query.args.get(part) for part in ("order", "limit", "offset")):
             return stacked
         every = exp.Select(expressions=[exp.Star()], order=_ordered(query, columns))
         return self._worked(every, Names.of(stacked), stacked, [], cut_of(query))
 
-    def _computed(self, query: exp.Select, held: list[exp.Subquery]) -> Sheet:
+    def _computed(self, query: exp.Select, held: list[exp.Subquery]) -> ops.Sheet:
         """Return what is computed from numbers of rows and from other answers: the former are asked alone."""
-        if any(each.find_ancestor(exp.Where, exp.Group, exp.AggFunc) for each in held if each.parent_select is query):
+        if any(
+            subquery.find_ancestor(exp.Where, exp.Group, exp.AggFunc)
+            for subquery in held
+            if subquery.parent_select is query
+        ):
             raise refusal(held[0])
         if query.args.get("from_") is None:
-            return self._worked(query, Names(()), RowSheet(), held)
+            return self._worked(query, Names(()), ops.RowSheet(), held)
         both = apart(query, held, self.answers.context)
         source = self._part(both.inner)
         return self._worked(both.outer, Names.of(source), source, held, cut_of(query))
 
     def _worked(
-        self, query: exp.Select, names: Names, source: Sheet, held: list[exp.Subquery], cut: Take | None = None
-    ) -> Sheet:
+        self, query: exp.Select, names: Names, source: ops.Sheet, held: list[exp.Subquery], cut: ops.Take | None = None
+    ) -> ops.Sheet:
         """Return a SELECT over a sheet; each query in its expressions stands beside all rows."""
-        texts = list(dict.fromkeys(each.sql("duckdb") for each in held))
-        known = list(names.columns)
+        texts = list(dict.fromkeys(subquery.sql("duckdb") for subquery in held))
+        named_columns = list(names.columns)
         for place, text in enumerate(texts):
-            single = self.sheet(_query_of(next(each for each in held if each.sql("duckdb") == text)))
-            if len(single.columns) != 1 or not is_single(single, self._parts):
-                raise QuestionRefused(
-                    "a query inside an expression gives one number: leave its GROUP BY out, or JOIN it instead."
-                )
-            known.append((_scalar_name(place), single.columns[0].name))
-            source = JoinedSheet(source, single, (), padded=True)
+            single = self.sheet(_query_of(next(subquery for subquery in held if subquery.sql("duckdb") == text)))
+            if len(single.columns) != 1 or not ops.is_single(single, self._parts):
+                raise QuestionRefused("a query inside an expression gives one number: leave GROUP BY out, or JOIN it.")
+            named_columns.append((_scalar_name(place), single.columns[0].name))
+            source = ops.JoinedSheet(source, single, (), padded=True)
 
         def change(node: exp.Expr) -> exp.Expr:
             here = isinstance(node, exp.Subquery) and node.sql("duckdb") in texts
             return exp.column(_scalar_name(texts.index(node.sql("duckdb")))) if here else node
 
         if texts and gathers(query):
-            raise QuestionRefused(
-                "aggregates of answers are computed before another query is computed with: put them into FROM ( … )."
-            )
+            raise QuestionRefused("aggregates of answers do not mix with scalar queries: put them into FROM ( … ).")
         plain = names.plain(query).transform(change)
         if not isinstance(plain, exp.Select):
             raise TypeError
-        columns = {key: (name, exp.column(column_name(at))) for at, (key, name) in enumerate(known)}
-        types = {column_name(at): each.type or Type.DECIMAL for at, each in enumerate(source.columns)}
-        operations: list[Operation] = []
-        shown = shown_columns(AnswerSheet(dict(columns), types, operations), plain, cut or cut_of(query))
-        return WorkedSheet(source, tuple(operations), tuple(map(_bare, shown)))
+        columns = {key: (name, exp.column(ops.column_name(at))) for at, (key, name) in enumerate(named_columns)}
+        types = {ops.column_name(at): column.type or Type.DECIMAL for at, column in enumerate(source.columns)}
+        operations: list[ops.Operation] = []
+        outputs = shown_columns(AnswerSheet(dict(columns), types, operations), plain, cut or cut_of(query))
+        return ops.WorkedSheet(source, tuple(operations), tuple(map(_bare, outputs)))
 
 
 def _bare(output: OutputColumn) -> OutputColumn:
@@ -305,15 +282,15 @@ def _query_of(scalar: exp.Subquery) -> exp.Expr:
     return inner
 
 
-def _determining(question: Question) -> frozenset[int] | None:
+def _determining(question: Query) -> frozenset[int] | None:
     """Return the places of columns that no two rows of an answer share all values of, if it shows such columns."""
-    gathers = [each for each in question.operations if isinstance(each, Gather)]
+    gathers = [operation for operation in question.operations if isinstance(operation, ops.Gather)]
     if question.totals and not gathers:
         return None
     names = {key.name for key in (gathers[-1].keys if gathers else question.keys)}
-    inner = [each.expression.unnest() for each in question.outputs]
-    shown = {tree.name: at for at, tree in enumerate(inner) if isinstance(tree, exp.Column)}
-    return frozenset(shown[name] for name in names) if names <= shown.keys() else None
+    inner = [output.expression.unnest() for output in question.outputs]
+    places = {tree.name: at for at, tree in enumerate(inner) if isinstance(tree, exp.Column)}
+    return frozenset(places[name] for name in names) if names <= places.keys() else None
 
 
 _NUMBERS = (Type.INTEGER, Type.DECIMAL)
@@ -321,28 +298,25 @@ _NUMBERS = (Type.INTEGER, Type.DECIMAL)
 
 def _one_type(kinds: list[Type | None], at: int) -> Type | None:
     """Return the type that a column has on all sides of UNION ALL, or refuse different ones."""
-    known = {kind for kind in kinds if kind is not None}
-    if known and known <= set(_NUMBERS):
-        return Type.INTEGER if known == {Type.INTEGER} else Type.DECIMAL
-    if len(known) > 1:
-        raise InvalidParameter(
-            f"column {at + 1} has different types on the sides of UNION ALL: make them the same, such as by "
-            "CAST(x AS TEXT)."
-        )
-    return next(iter(known), None)
+    types = {kind for kind in kinds if kind is not None}
+    if types and types <= set(_NUMBERS):
+        return Type.INTEGER if types == {Type.INTEGER} else Type.DECIMAL
+    if len(types) > 1:
+        raise InvalidParameter(f"column {at + 1} has different types in UNION ALL: use CAST(x AS TEXT).")
+    return next(iter(types), None)
 
 
-def _ordered(query: exp.Expr, columns: tuple[SheetColumn, ...]) -> exp.Expr | None:
+def _ordered(query: exp.Expr, columns: tuple[ops.SheetColumn, ...]) -> exp.Expr | None:
     """Return the order of answers below each other, in which a number is a place of a column."""
     order = query.args.get("order")
     if order is None:
         return None
-    found: exp.Expr = order.copy()
-    for term in found.expressions:
+    ordered: exp.Expr = order.copy()
+    for term in ordered.expressions:
         inner = term.this
         if isinstance(inner, exp.Literal) and not inner.is_string:
             place = int(inner.name) if inner.name.isdigit() else 0
             if not 1 <= place <= len(columns):
                 raise InvalidParameter(f"a number after ORDER BY points at one of the {len(columns)} columns.")
             term.set("this", exp.column(exp.to_identifier(columns[place - 1].name, quoted=True)))
-    return found
+    return ordered

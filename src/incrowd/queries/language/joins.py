@@ -1,19 +1,24 @@
-"""Joins: sources put beside each other, with a bound on how many rows one unit can then change."""
+"""Joins: sources put beside each other, with a bound on how many rows one unit can then change.
+
+x IN (SELECT …) is a join with the different values of x, one row each: it multiplies no rows, and whether a person is
+in a subquery that is grouped by person is decided by that person's own rows alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
-from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
-from incrowd.queries.language.trees import column, every, operation, subquery
-from incrowd.queries.question import PERSON
+from incrowd.queries.language.trees import changed, column, conjuncts, every, operation, sources, subquery
+from incrowd.queries.question import PERSON, Catalog
 
 MOST_PAIRS = 10_000
 """The most rows of one unit that a join may make."""
@@ -39,7 +44,7 @@ class JoinedRows:
 
     @property
     def person(self) -> exp.Column:
-        """The column that tells people apart, of the first private source."""
+        """The column that identifies people, of the first private source."""
         return column(PERSON, self.carrier)
 
 
@@ -56,22 +61,22 @@ def join_rows(
     either of its rows, so that too takes away m·n pairs at most.  After LEFT JOIN of another dataset it would turn
     pairs into rows without a partner, which are rows in addition: that is refused.
     """
-    found = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
+    joined = JoinedRows(subquery(first.query, "t1"), (), Scope((("t1", first),)), first)
     for place, (join, rows) in enumerate(others, 2):
-        join, used = _with_condition(join, found, (rows, f"t{place}"), where)  # noqa: PLW2901 (the join goes on)
-        found = replace(_beside(found, join, rows, f"t{place}"), used=(*found.used, *used))
-    return found
+        with_on, used = _with_condition(join, joined, (rows, f"t{place}"), where)
+        joined = replace(_beside(joined, with_on, rows, f"t{place}"), used=(*joined.used, *used))
+    return joined
 
 
 def _with_condition(
-    join: exp.Join, found: JoinedRows, what: tuple[RowQuery, str], where: Sequence[exp.Expr]
+    join: exp.Join, joined: JoinedRows, what: tuple[RowQuery, str], where: Sequence[exp.Expr]
 ) -> tuple[exp.Join, list[exp.Expr]]:
     """Return a join without ON under those conditions after WHERE that make its columns equal to those before it."""
     bare = not join.args.get("on") and not join.args.get("using") and not join.args.get("side")
     if not bare or join.args.get("kind") not in (None, "", "CROSS") or join.args.get("method"):
         return join, []
     rows, name = what
-    scope = Scope((*found.scope.sources, (name, rows)), found.scope.shared, found.scope.optional)
+    scope = Scope((*joined.scope.sources, (name, rows)), joined.scope.shared, joined.scope.optional)
     used = [part for part in where if _known_pair(part, scope, name)]
     moved: exp.Join = join.copy()
     moved.set("kind", None)
@@ -95,82 +100,72 @@ def same_unit(left: RowQuery, right: RowQuery) -> Unit:
     return left.unit
 
 
-def _beside(found: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> JoinedRows:
+def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> JoinedRows:
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-        raise QuestionRefused(
-            "tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table: use one of these."
-        )
+        raise QuestionRefused("tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table.")
     left = side == "LEFT"
-    if left and not found.rows.private:
-        if not rows.private or len(found.scope.sources) > 1:
+    if left and not joined.rows.private:
+        if not rows.private or len(joined.scope.sources) > 1:
             raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
         inner: exp.Join = join.copy()
         inner.set("side", None)
-        return replace(_beside(found, inner, rows, name), padded="t1")
+        return replace(_beside(joined, inner, rows, name), padded="t1")
     scope = Scope(
-        (*found.scope.sources, (name, rows)),
-        found.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
-        found.scope.optional | ({name} if left else frozenset()),
+        (*joined.scope.sources, (name, rows)),
+        joined.scope.shared | {str(item.name).casefold() for item in join.args.get("using") or ()},
+        joined.scope.optional | ({name} if left else frozenset()),
     )
-    on, pairs = _conditions(join, found, replace(scope, optional=found.scope.optional), name)
-    if found.rows.private and rows.private:
-        return _people(found, (join, on), (rows, name), scope)
-    if not found.rows.private and not rows.private:
+    on, pairs = _conditions(join, joined, replace(scope, optional=joined.scope.optional), name)
+    if joined.rows.private and rows.private:
+        return _people(joined, (join, on), (rows, name), scope)
+    if not joined.rows.private and not rows.private:
         raise QuestionRefused("start with the private table, then join the public ones to it.")
-    public = rows if found.rows.private else found.rows
-    keys = [(right if found.rows.private else left_).name for left_, right in pairs]
+    public = rows if joined.rows.private else joined.rows
+    keys = [(right if joined.rows.private else left_).name for left_, right in pairs]
     limited, many = _limited(public, keys)
-    private = found.rows if found.rows.private else rows
+    private = joined.rows if joined.rows.private else rows
     total = replace(
-        private,
-        most=_multiplied(private.most, many),
-        tables=(*found.rows.tables, *rows.tables),
-        relation=None,
+        private, most=_multiplied(private.most, many), tables=(*joined.rows.tables, *rows.tables), relation=None
     )
-    first = found.source if found.rows.private else subquery(limited, "t1")
-    second = limited if found.rows.private else rows.query
-    carrier = found.carrier if found.rows.private else name
-    joins = (*found.joins, _join(second, name, on, side))
-    return JoinedRows(first, joins, scope, total, carrier, padded=found.padded)
+    first = joined.source if joined.rows.private else subquery(limited, "t1")
+    second = limited if joined.rows.private else rows.query
+    carrier = joined.carrier if joined.rows.private else name
+    joins = (*joined.joins, _join(second, name, on, side))
+    return JoinedRows(first, joins, scope, total, carrier, padded=joined.padded)
 
 
-def _people(found: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
+def _people(joined: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQuery, str], scope: Scope) -> JoinedRows:
     (join, on), (rows, name) = how, what
-    unit = same_unit(found.rows, rows)
+    unit = same_unit(joined.rows, rows)
     same = any(
         {side.name for side in (part.this, part.expression)} == {PERSON}
         for part in on.find_all(exp.EQ)
         if isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)
     )
     if unit.column is None or not same:
-        raise QuestionRefused(
-            "private tables are joined on the column that tells people apart: ON a.person = b.person, and more by AND."
-        )
-    if join.args.get("side") and len({*found.rows.datasets, *rows.datasets}) > 1:
-        raise QuestionRefused(
-            "LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS join tables of one dataset: somebody who leaves the second of "
-            "two datasets would change rows of the first, and not only take rows away. Use JOIN, or IN alone."
-        )
+        raise QuestionRefused("private tables are joined on the person ID column: ON a.person = b.person AND ….")
+    if join.args.get("side") and len({*joined.rows.datasets, *rows.datasets}) > 1:
+        raise QuestionRefused("LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS need one dataset: use JOIN, or IN.")
     total = replace(
-        found.rows,
-        most=_multiplied(found.rows.most, rows.most),
-        tables=(*found.rows.tables, *rows.tables),
-        datasets=(*found.rows.datasets, *rows.datasets),
+        joined.rows,
+        most=_multiplied(joined.rows.most, rows.most),
+        tables=(*joined.rows.tables, *rows.tables),
+        datasets=(*joined.rows.datasets, *rows.datasets),
     )
-    joins = (*found.joins, _join(rows.query, name, on, join.args.get("side") or ""))
-    return JoinedRows(found.source, joins, scope, total, found.carrier, padded=found.padded)
+    joins = (*joined.joins, _join(rows.query, name, on, join.args.get("side") or ""))
+    return JoinedRows(joined.source, joins, scope, total, joined.carrier, padded=joined.padded)
 
 
-def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
+def _conditions(join: exp.Join, joined: JoinedRows, scope: Scope, name: str) -> tuple[exp.Expr, list[Pair]]:
     """Return the condition of a join, bound, and the pairs of columns that it makes equal."""
     mean = binder(scope.resolve)
-    parts = list(_conjuncts(join.args.get("on")))
+    parts = [part.unnest() for part in conjuncts(join.args.get("on"))]
     for item in join.args.get("using") or ():
         lefts = [
             source
-            for source, rows in found.scope.sources
+            for source, rows in joined.scope.sources
             if any(f.name.casefold() == item.name.casefold() for f in rows.fields)
         ]
         if not lefts:
@@ -184,7 +179,7 @@ def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> t
         if pair is not None and all(scope.find(side)[1].person for side in pair):
             sources = [scope.find(side)[0] for side in pair]
             if len({scope.find(side)[1].extent.type for side in pair}) > 1:
-                raise InvalidParameter("the columns that tell people apart are of different types in these tables.")
+                raise InvalidParameter("the person ID columns of these tables have different types.")
             trees.append(operation(exp.EQ, *(column(PERSON, source) for source in sources)))
         else:
             trees.append(condition(mean(part), "ON").tree)
@@ -198,13 +193,11 @@ def _conditions(join: exp.Join, found: JoinedRows, scope: Scope, name: str) -> t
 
 def _pair(part: exp.Expr, scope: Scope, name: str) -> Pair | None:
     """Return the column of the left side and that of the right side which a condition makes equal."""
-    if (
-        not isinstance(part, exp.EQ)
-        or not isinstance(part.this, exp.Column)
-        or not isinstance(part.expression, exp.Column)
-    ):
-        return None
-    sides = {scope.find(side)[0] == name: side for side in (part.this, part.expression)}
+    match part:
+        case exp.EQ(this=exp.Column() as left, expression=exp.Column() as right):
+            sides = {scope.find(side)[0] == name: side for side in (left, right)}
+        case _:
+            return None
     return (sides[False], sides[True]) if len(sides) == 2 else None
 
 
@@ -216,49 +209,187 @@ def _check_alike(pair: Pair, scope: Scope) -> None:
     """
     kinds = {scope.find(side)[1].extent.type for side in pair}
     if len(kinds) > 1:
-        raise InvalidParameter(
-            f"tables are joined on columns of one type, and {pair[0].name!r} and {pair[1].name!r} are of two: "
-            "CAST that of the private table in a subquery, or let the owner of the data declare them alike."
-        )
-
-
-def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    if node is None:
-        return []
-    if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
-    return [node]
+        raise InvalidParameter(f"{pair[0].name!r} and {pair[1].name!r} have different types: use CAST.")
 
 
 def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
     """Return a public table with at most as many rows for each value joined on as were counted, and that number."""
     if rows.relation is None:
         raise QuestionRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")
-    wanted = frozenset(key.casefold() for key in keys)
-    known = [
-        many for columns, many in rows.relation.most.items() if frozenset(name.casefold() for name in columns) <= wanted
+    key_names = frozenset(key.casefold() for key in keys)
+    counts = [
+        many
+        for columns, many in rows.relation.most.items()
+        if frozenset(name.casefold() for name in columns) <= key_names
     ]
-    if not known:
-        raise QuestionRefused(
-            f"nothing is known about how many rows of {rows.relation.name!r} share the values it is joined on: "
-            "join on its key, or let the owner of the data declare it."
-        )
-    many = min(known)
+    if not counts:
+        raise QuestionRefused(f"rows of {rows.relation.name!r} per joined value are not bounded: join on its key.")
+    many = min(counts)
     names = [item.name for item in rows.fields]
-    by = [item for item in names if item.casefold() in wanted]
+    by = [item for item in names if item.casefold() in key_names]
     return first_rows(rows.query, by, [column(item) for item in names], many), many
 
 
 def _multiplied(most: int, many: int) -> int:
     if many > 1 and most * many > MOST_PAIRS:
         raise QuestionRefused(
-            f"joined so, one person could make {most * many:,} rows, and noise would have to hide them all: "
-            f"join fewer tables, or GROUP BY the person in subqueries first; at most {MOST_PAIRS:,} are joined."
+            f"a person could have {most * many:,} joined rows, above {MOST_PAIRS:,}: GROUP BY the person."
         )
     return most * many
 
 
 def _join(query: exp.Query, name: str, on: exp.Expr, side: str) -> exp.Join:
     return exp.Join(this=subquery(query, name), on=on.copy(), side=side or None)
+
+
+_OWN = re.compile(r"(in|there)#\d+")
+_REFUSED = (
+    "x IN (SELECT …) and EXISTS ask whether the same person has rows in another table: WHERE person IN (SELECT person "
+    "FROM … WHERE …), without LIMIT; of a public table, WHERE x IN (SELECT x FROM …). Otherwise JOIN the other table."
+)
+
+
+def is_own(name: str) -> bool:
+    """Return whether a column is one that memberships made, and no star stands for.
+
+    >>> is_own("in#1"), is_own("age")
+    (True, False)
+    """
+    return _OWN.fullmatch(name) is not None
+
+
+def open_exists(tree: exp.Expr) -> exp.Expr:
+    """Return a tree in which EXISTS (SELECT … WHERE a.x = b.x AND …) is b.x IN (SELECT a.x … WHERE …).
+
+    >>> from sqlglot import parse_one
+    >>> open_exists(parse_one("SELECT 1 FROM b WHERE EXISTS (SELECT 1 FROM a WHERE a.x = b.x AND a.y > 1)")).sql()
+    'SELECT 1 FROM b WHERE b.x IN (SELECT a.x FROM a WHERE a.y > 1)'
+    """
+
+    def change(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Exists):
+            return node
+        inner = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
+        if not isinstance(inner, exp.Select) or inner.args.get("where") is None or _odd(inner, "group"):
+            raise QuestionRefused(_REFUSED)
+        if inner.args.get("group") is None and any(item.find(exp.AggFunc) for item in inner.expressions):
+            raise QuestionRefused(_REFUSED)  # an aggregate of nothing is a row, too: EXISTS would always hold
+        parts = list(conjuncts(inner.args["where"].this))
+        pairs = [pair for part in parts if (pair := _correlated(part, inner)) is not None]
+        if len(pairs) != 1:
+            raise QuestionRefused(_REFUSED)
+        own, outer, equal = pairs[0]
+        rest = [part for part in parts if part is not equal]
+        query = inner.copy()
+        query.set("expressions", [own.copy()])
+        query.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+        return exp.In(this=outer.copy(), query=exp.Subquery(this=query))
+
+    return changed(tree, change)
+
+
+def _correlated(part: exp.Expr, inner: exp.Select) -> tuple[exp.Column, exp.Column, exp.Expr] | None:
+    """Return the columns of both queries that a condition makes equal, the inner one first."""
+    if not isinstance(part, exp.EQ) or not all(isinstance(side, exp.Column) for side in part.iter_expressions()):
+        return None
+    names = {source.alias_or_name for source in sources(inner)}
+    columns = [side for side in part.iter_expressions() if isinstance(side, exp.Column)]
+    sides = {not side.table or side.table in names: side for side in columns}
+    return (sides[True], sides[False], part) if len(sides) == 2 else None
+
+
+@dataclass(frozen=True)
+class _Membership:
+    """One IN (SELECT …): its place among the sources, and its number."""
+
+    node: exp.In
+    source: str
+    number: int
+
+    @property
+    def flag(self) -> exp.Expr:
+        """The condition that there is a partner."""
+        there = exp.Column(this=_quoted(f"there#{self.number}"), table=exp.to_identifier(self.source))
+        return exp.Not(this=exp.Is(this=there, expression=exp.Null()))
+
+    def join(self, catalog: Catalog, side: str | None) -> exp.Join:
+        """Return the join with the different values of the subquery."""
+        inner = self.node.args["query"].unnest()
+        if not isinstance(inner, exp.Select) or not isinstance(self.node.this, exp.Column) or _odd(inner, "group"):
+            raise QuestionRefused(_REFUSED)
+        value = inner.expressions[0].unalias() if len(inner.expressions) == 1 else None
+        if not isinstance(value, exp.Column) or isinstance(value.this, exp.Star):
+            raise QuestionRefused(_REFUSED)
+        query = inner.copy()
+        query.set("distinct", None)
+        called = exp.Alias(this=value.copy(), alias=_quoted(f"in#{self.number}"))
+        if any(catalog[table.name].private for table in inner.find_all(exp.Table)):
+            group = inner.args.get("group")
+            if group is not None and group.expressions != [value]:
+                raise QuestionRefused(_REFUSED)
+            counted = exp.Alias(this=exp.Count(this=exp.Star()), alias=_quoted(f"there#{self.number}"))
+            query.set("expressions", [called, counted])
+            query.set("group", exp.Group(expressions=[value.copy()]))
+        elif side is not None or inner.args.get("group") is not None:
+            raise QuestionRefused("x IN (SELECT … FROM a public table) stands in WHERE, joined by AND: else JOIN it.")
+        else:
+            query.set("expressions", [called])
+            query.set("distinct", exp.Distinct())
+        alias = exp.TableAlias(this=exp.to_identifier(self.source))
+        right = exp.Column(this=_quoted(f"in#{self.number}"), table=exp.to_identifier(self.source))
+        equal = exp.EQ(this=self.node.this.copy(), expression=right)
+        return exp.Join(this=exp.Subquery(this=query, alias=alias), on=equal, side=side)
+
+
+def _odd(query: exp.Select, *more: str) -> bool:
+    """Return whether a query has a clause that memberships do not have; HAVING goes with GROUP BY."""
+    allowed = ("expressions", "from_", "joins", "where", "having", "distinct", *more)
+    bare = query.args.get("having") is not None and query.args.get("group") is None
+    return bare or any(value for name, value in query.args.items() if name not in allowed)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
+
+
+def join_memberships(query: exp.Select, catalog: Catalog) -> exp.Select:
+    """Return a query in which x IN (SELECT …) is a join: of those who are in it, or a mark beside all others."""
+    texts: dict[str, exp.In] = {}
+    uses: dict[str, int] = {}
+    for node in _own(query):
+        text = node.sql("duckdb")
+        texts[text], uses[text] = node, uses.get(text, 0) + 1
+    if not texts:
+        return query
+    made: exp.Select = query.copy()
+    many = len(sources(query))
+    where = made.args.get("where")
+    parts = list(conjuncts(where and where.this))
+    plain = [part.unnest().sql("duckdb") for part in parts]
+    memberships = {text: _Membership(node, f"t{many + at}", at) for at, (text, node) in enumerate(texts.items(), 1)}
+    sure = {text for text in memberships if uses[text] == 1 and text in plain}
+    rest = [part for part, text in zip(parts, plain, strict=True) if text not in sure]
+    if where is not None:
+        made.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)
+    for node in list(_own(made)):
+        node.replace(memberships[node.sql("duckdb")].flag)
+    joins = [membership.join(catalog, None if text in sure else "LEFT") for text, membership in memberships.items()]
+    made.set("joins", [*(made.args.get("joins") or ()), *joins])
+    return made
+
+
+def _own(query: exp.Select) -> Iterator[exp.In]:
+    """Yield the memberships of a query that stand outside of its sources and of each other."""
+    stack: list[exp.Expr] = [
+        part
+        for name, value in query.args.items()
+        if name not in ("from_", "joins")
+        for part in (value if isinstance(value, list) else [value])
+        if isinstance(part, exp.Expr)
+    ]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            yield node
+        elif not isinstance(node, exp.Query):
+            stack.extend(node.iter_expressions())

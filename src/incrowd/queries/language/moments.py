@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.queries.language.domain import ExpressionDomain
-from incrowd.queries.language.expressions.binder import binder, title
-from incrowd.queries.language.expressions.function import number
+from incrowd.queries.language.expressions.function import number, title
+from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import copied
+from incrowd.queries.language.trees import changed
 
 _PAIRS = (
     exp.CovarPop, exp.CovarSamp, exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx,
@@ -41,10 +41,9 @@ def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
         inner = part.this if isinstance(part, exp.Filter) else part
         if not isinstance(inner, _KNOWN):
             return part
-        return exp.Paren(this=found) if isinstance(found := _simple(inner, filter_, scope), exp.Binary) else found
+        return exp.Paren(this=made) if isinstance(made := _simple(inner, filter_, scope), exp.Binary) else made
 
-    changed: exp.Expr = copied(node).transform(change, copy=False)
-    return changed
+    return changed(node, change)
 
 
 def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
@@ -60,8 +59,8 @@ def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
         return _Pair(side, side, filter_).shape(node)
     many = _filtered(exp.Count(this=node.this.copy()), filter_)
     spread = _filtered(exp.Variance(this=node.this.copy()), filter_)
-    found = _times(spread, _over(_minus(many, _literal(1)), _at_least(many, 1)))
-    return exp.Sqrt(this=found) if isinstance(node, exp.StddevPop) else found
+    variance = _times(spread, _over(_minus(many, _literal(1)), _at_least(many, 1)))
+    return exp.Sqrt(this=variance) if isinstance(node, exp.StddevPop) else variance
 
 
 @dataclass(frozen=True)
@@ -147,10 +146,10 @@ class _Pair:
 
         Both are held within what they can be of so many numbers.
         """
-        least, found = (2, self._skewness) if isinstance(node, exp.Skewness) else (3, self._kurtosis)
+        least, moment = (2, self._skewness) if isinstance(node, exp.Skewness) else (3, self._kurtosis)
         enough = exp.GT(this=self._rows, expression=_literal(least))
-        known = exp.GT(this=_grouped(self._spread(self.x)), expression=_literal(0))
-        return exp.Case(ifs=[exp.If(this=exp.And(this=enough, expression=known), true=found)])
+        spread = exp.GT(this=_grouped(self._spread(self.x)), expression=_literal(0))
+        return exp.Case(ifs=[exp.If(this=exp.And(this=enough, expression=spread), true=moment)])
 
     @property
     def _skewness(self) -> exp.Expr:
@@ -171,14 +170,14 @@ class _Pair:
         ratio = _over(exp.Add(this=_grouped(high), expression=_grouped(low)), _times(spread, spread))
         less, more = _minus(n, _literal(1)), exp.Add(this=n.copy(), expression=_literal(1))
         wide = _minus(_times(more, ratio), _times(_literal(3), less))
-        found = _over(_times(less, wide), _times(_minus(n, _literal(2)), _minus(n, _literal(3))))
-        return _held(found, _over(_times(_literal(-2), less), _minus(n, _literal(3))), n)
+        kurtosis = _over(_times(less, wide), _times(_minus(n, _literal(2)), _minus(n, _literal(3))))
+        return _held(kurtosis, _over(_times(_literal(-2), less), _minus(n, _literal(3))), n)
 
     @property
     def _slope(self) -> exp.Expr:
         spread = self._spread(self.x)
-        known = exp.GT(this=exp.Paren(this=spread.copy()), expression=_literal(0))
-        return exp.Case(ifs=[exp.If(this=known, true=_over(self._joint, spread))])
+        positive = exp.GT(this=exp.Paren(this=spread.copy()), expression=_literal(0))
+        return exp.Case(ifs=[exp.If(this=positive, true=_over(self._joint, spread))])
 
     def _mean(self, side: _Side) -> exp.Expr:
         mean = _over(self._sum(side.moved), self._rows)
@@ -215,10 +214,10 @@ def _times(left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _product(first: exp.Expr, *others: exp.Expr) -> exp.Expr:
-    found = first
+    product = first
     for other in others:
-        found = _times(found, other)
-    return found
+        product = _times(product, other)
+    return product
 
 
 def _held(node: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:

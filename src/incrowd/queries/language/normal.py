@@ -1,8 +1,8 @@
-"""Normal form: one text for all ways to write a question, so that a repeated question is known as one.
+"""Normal form: one text for all ways to write a query, so that a repeated query is known as one.
 
 White space, comments, the case of names and keywords, brackets that change nothing, the names given to tables and
 subqueries, the order of conditions joined by AND or OR and of values after IN are all arbitrary.  What is understood
-later is read from the normal text alone: two questions with the same text cannot differ in meaning.
+later is read from the normal text alone: two queries with the same text cannot differ in meaning.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.language.memberships import open_exists
+from incrowd.queries.language.expressions.table import function_of
+from incrowd.queries.language.joins import open_exists
 from incrowd.queries.language.reading import branches, check_size, read_query
+from incrowd.queries.language.trees import changed, sources
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
@@ -34,7 +36,7 @@ _RANKS: tuple[tuple[int, tuple[type[exp.Expr], ...]], ...] = (
 
 
 def normal_text(sql: str) -> str:
-    """Return the normal form of a question.
+    """Return the normal form of a query.
 
     Preconditions: any text; what is not one query of bounded size is refused.
 
@@ -46,6 +48,9 @@ def normal_text(sql: str) -> str:
     for node in tree.walk():
         node.pop_comments()
         kinds.add(type(node))
+        function = function_of(node)
+        if function is not None:  # DuckDB's dialect would drop the 1 of CEIL(x, 1) without a word
+            function.check(node)
     _fold_names(tree)
     if exp.With in kinds:
         tree = _inlined(tree, {})
@@ -71,18 +76,15 @@ def _written(tree: exp.Expr) -> str:
     try:
         return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError:
-        raise QuestionRefused(
-            "this question has a part that DuckDB's dialect has no words for: write dates by STRFTIME(d, '%Y-%m'), and "
-            "keep to the functions of the language."
-        ) from None
+        raise QuestionRefused("DuckDB's dialect lacks a part of this query: write dates by STRFTIME.") from None
 
 
 def _fold_names(tree: exp.Expr) -> None:
     """Write every name in small letters; only the name of a column of the answer keeps the case that quotes gave it."""
     outermost = branches(tree)[0].expressions
-    kept = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
+    cased = {id(item.args["alias"]) for item in outermost if isinstance(item, exp.Alias)}
     for name in tree.find_all(exp.Identifier):
-        if not (id(name) in kept and name.args.get("quoted")):
+        if not (id(name) in cased and name.args.get("quoted")):
             name.set("this", str(name.this).lower())
         plain = _SIMPLE.fullmatch(str(name.this)) is not None and str(name.this).upper() not in _words()
         name.set("quoted", not plain)
@@ -93,7 +95,7 @@ def _words() -> frozenset[str]:
     return frozenset(word for words in DuckDB.Tokenizer.KEYWORDS for word in words.upper().split())
 
 
-def _inlined(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
+def _inlined(node: exp.Expr, named_queries: Mapping[str, exp.Expr]) -> exp.Expr:
     """Return the tree with every named query put where its name stands."""
     with_ = node.args.get("with_")
     if with_ is not None:
@@ -102,16 +104,16 @@ def _inlined(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
         for named in with_.expressions:
             if named.args["alias"].args.get("columns"):
                 raise QuestionRefused("name the columns of WITH inside of it, by AS.")
-            known = {**known, named.alias: _inlined(named.this, known)}
-            check_size(known[named.alias])
+            named_queries = {**named_queries, named.alias: _inlined(named.this, named_queries)}
+            check_size(named_queries[named.alias])
         node.set("with_", None)
-    if isinstance(node, exp.Table) and not node.args.get("db") and node.name in known:
+    if isinstance(node, exp.Table) and not node.args.get("db") and node.name in named_queries:
         if any(value for part, value in node.args.items() if part not in ("this", "alias")):
             raise QuestionRefused("a query named by WITH stands alone in FROM: leave out what follows its name.")
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
-        return exp.Subquery(this=known[node.name].copy(), alias=alias.copy())
+        return exp.Subquery(this=named_queries[node.name].copy(), alias=alias.copy())
     for part in list(node.args):
-        _replace(node, part, lambda child: _inlined(child, known))
+        _replace(node, part, lambda child: _inlined(child, named_queries))
     return node
 
 
@@ -119,17 +121,15 @@ def _name_sources(select: exp.Select) -> None:
     """Call the sources of a query t1, t2, …; a single one needs no name, and JOIN means INNER JOIN."""
     for join in select.args.get("joins") or ():
         join.set("kind", None if join.args.get("kind") in ("INNER", "OUTER") else join.args.get("kind"))
-    sources = [join.this for join in select.args.get("joins") or ()]
-    if select.args.get("from_") is not None:
-        sources.insert(0, select.args["from_"].this)
-    names = [source.alias_or_name for source in sources]
+    named = sources(select)
+    names = [source.alias_or_name for source in named]
     if len(set(names)) < len(names):
         raise InvalidParameter("two sources after FROM have the same name: give them different ones by AS.")
     renamed = {name: f"t{place}" for place, name in enumerate(names, 1)}
-    for source, name in zip(sources, names, strict=True):
+    for source, name in zip(named, names, strict=True):
         if source.args.get("alias") is not None and source.args["alias"].args.get("columns"):
             raise QuestionRefused("columns are renamed inside a subquery, by AS, not after its name.")
-        alone = len(sources) == 1
+        alone = len(named) == 1
         source.set("alias", None if alone else exp.TableAlias(this=exp.to_identifier(renamed[name])))
     for column in _own_columns(select):
         if column.args.get("db") is not None:
@@ -137,7 +137,7 @@ def _name_sources(select: exp.Select) -> None:
         if column.table and column.table not in renamed:
             raise InvalidParameter(f"there is no table {column.table!r} after FROM; a subquery sees its own only.")
         if column.table:
-            column.set("table", None if len(sources) == 1 else exp.to_identifier(renamed[column.table]))
+            column.set("table", None if len(named) == 1 else exp.to_identifier(renamed[column.table]))
 
 
 def _own_columns(select: exp.Select) -> Iterator[exp.Column]:
@@ -166,9 +166,9 @@ def _resolve_positions(select: exp.Select) -> None:
 
 def _pointed_inside(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-        found: exp.Expr = node.copy()
-        found.set("expressions", [_pointed_inside(part, items) for part in node.expressions])
-        return found
+        made: exp.Expr = node.copy()
+        made.set("expressions", [_pointed_inside(part, items) for part in node.expressions])
+        return made
     return _pointed(node.unnest() if isinstance(node, exp.Paren) else node, items)
 
 
@@ -177,9 +177,7 @@ def _pointed(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         return node
     place = int(str(node.this)) if str(node.this).isdigit() else 0
     if not 1 <= place <= len(items):
-        raise InvalidParameter(
-            f"a number after GROUP BY or ORDER BY points at one of the {len(items)} columns of SELECT."
-        )
+        raise InvalidParameter(f"GROUP BY and ORDER BY take numbers from 1 to {len(items)}, or names.")
     return items[place - 1].copy()
 
 
@@ -216,14 +214,14 @@ def _open_quantiles(select: exp.Expr) -> None:
     for item in select.args["expressions"]:
         node = item.unalias()
         part = "quantile" if node.args.get("quantile") is not None else "expression"
-        wanted = node.args.get(part) if isinstance(node, _QUANTILES) else None
-        if not isinstance(wanted, exp.Array):
+        quantiles = node.args.get(part) if isinstance(node, _QUANTILES) else None
+        if not isinstance(quantiles, exp.Array):
             items.append(item)
             continue
-        known = all(each.is_number for each in wanted.expressions)
-        if not known or not 1 <= len(wanted.expressions) <= _MOST_QUANTILES:
+        numeric = all(quantile.is_number for quantile in quantiles.expressions)
+        if not numeric or not 1 <= len(quantiles.expressions) <= _MOST_QUANTILES:
             raise InvalidParameter(f"a list of quantiles holds 1 to {_MOST_QUANTILES} numbers, such as [0.25, 0.5].")
-        for place in wanted.expressions:
+        for place in quantiles.expressions:
             one = node.copy()
             one.set(part, place.copy())
             items.append(exp.alias_(one, f"{item.alias or 'quantile'}_{100 * float(place.name):g}", quoted=True))
@@ -248,8 +246,7 @@ def _written_dates(tree: exp.Expr) -> exp.Expr:
         written = "".join(_SIGNS.get(part[0], part[0]) for part in parts)
         return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(written))
 
-    changed: exp.Expr = tree.transform(change)
-    return changed
+    return changed(tree, change)
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:
@@ -264,8 +261,7 @@ def _within_group(tree: exp.Expr) -> exp.Expr:
             raise QuestionRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")
         return exp.PercentileCont(this=order.expressions[0].this.copy(), expression=inner.this.copy())
 
-    changed: exp.Expr = tree.transform(change, copy=False)
-    return changed
+    return changed(tree, change)
 
 
 def _arranged(node: exp.Expr) -> exp.Expr:

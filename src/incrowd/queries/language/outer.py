@@ -1,4 +1,4 @@
-"""Outer queries: SELECT over the answer to another question; they work on released numbers alone, and cost nothing."""
+"""Outer queries: SELECT over the answer to another query; they work on released numbers alone, and cost nothing."""
 
 from __future__ import annotations
 
@@ -9,43 +9,32 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.queries import operations as ops
 from incrowd.queries.language.aggregates import split
-from incrowd.queries.language.expressions.binder import title
-from incrowd.queries.language.memberships import join_memberships
-from incrowd.queries.language.outputs import kind_of, output, truth
+from incrowd.queries.language.expressions.function import title
+from incrowd.queries.language.joins import join_memberships
+from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
-from incrowd.queries.language.windows import WindowRegister, has_window
-from incrowd.queries.operations import (
-    Function,
-    Gather,
-    GatherKey,
-    Keep,
-    Operation,
-    Sort,
-    Take,
-    Total,
-    WindowColumn,
-    types_after,
-)
-from incrowd.queries.question import Aggregate, AggregateKind, OutputColumn, Question
+from incrowd.queries.language.trees import changed, sources, unwrapped
+from incrowd.queries.question import OutputColumn, Query
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
 )  # fmt: skip
-_TOTALS: dict[type[exp.Expr], Function] = {
-    exp.Count: Function.COUNT,
-    exp.Sum: Function.SUM,
-    exp.Avg: Function.AVG,
-    exp.Min: Function.MIN,
-    exp.Max: Function.MAX,
-    exp.Median: Function.MEDIAN,
+_TOTALS: dict[type[exp.Expr], ops.Function] = {
+    exp.Count: ops.Function.COUNT,
+    exp.Sum: ops.Function.SUM,
+    exp.Avg: ops.Function.AVG,
+    exp.Min: ops.Function.MIN,
+    exp.Max: ops.Function.MAX,
+    exp.Median: ops.Function.MEDIAN,
 }
-_NUMBERS = (Function.SUM, Function.AVG, Function.MEDIAN)
+_NUMBERS = (ops.Function.SUM, ops.Function.AVG, ops.Function.MEDIAN)
 
 
 def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
-    """Return the query in FROM if it is a question of its own: its groups are not people, so noise makes its answer.
+    """Return the query in FROM if it is a query of its own: its groups are not people, so noise makes its answer.
 
     A subquery that is grouped by person makes rows, and is none.
     """
@@ -54,23 +43,17 @@ def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
     if not isinstance(inner, exp.Select) or not is_answer(inner, context):
         return None
     if query.args.get("joins"):
-        raise QuestionRefused(
-            "answers are joined in a question that is asked alone, not in a batch: or put what they need into one "
-            "question, such as COUNT(*) FILTER (WHERE …)."
-        )
+        raise QuestionRefused("a batch does not join answers: ask this query alone, or use COUNT(*) FILTER (WHERE …).")
     return inner
 
 
 def subquery_of(source: exp.Expr) -> exp.Expr | None:
     """Return the query in brackets that a source after FROM is, if it is one."""
-    inner = source.this if isinstance(source, exp.Subquery) else None
-    while isinstance(inner, exp.Subquery) and not any(inner.args[part] for part in inner.args if part != "this"):
-        inner = inner.this
-    return inner
+    return unwrapped(source.this) if isinstance(source, exp.Subquery) else None
 
 
 def is_answer(query: exp.Expr, context: Context) -> bool:
-    """Return whether a query is a question: what it gives are numbers of groups, which are not people."""
+    """Return whether a query is a query: what it gives are numbers of groups, which are not people."""
     if isinstance(query, exp.Union):
         return all(is_answer(subquery_of(side) or side, context) for side in (query.this, query.expression))
     if not isinstance(query, exp.Select):
@@ -81,22 +64,16 @@ def is_answer(query: exp.Expr, context: Context) -> bool:
     group = query.args.get("group")
     if group is None:
         return any(_aggregates(item) for item in query.expressions)
-    found = sources_of(join_memberships(query, context.catalog), context)
+    joined = sources_of(join_memberships(query, context.catalog), context)
     plain = [node for node in group.expressions if isinstance(node, exp.Column)]
-    known = {item.name.casefold() for _, rows in found.scope.sources for item in rows.fields}
-    return not any(found.scope.find(node)[1].person for node in plain if node.name.casefold() in known)
-
-
-def sources(query: exp.Select) -> list[exp.Expr]:
-    """Return what stands after FROM and JOIN."""
-    first = query.args.get("from_")
-    return [*([] if first is None else [first.this]), *(join.this for join in query.args.get("joins") or ())]
+    field_names = {item.name.casefold() for _, rows in joined.scope.sources for item in rows.fields}
+    return not any(joined.scope.find(node)[1].person for node in plain if node.name.casefold() in field_names)
 
 
 def _aggregates(node: exp.Expr) -> bool:
     windows = {id(window.this) for window in node.find_all(exp.Window)}
-    found = (part for part in node.find_all(exp.AggFunc) if part.parent_select is node.parent_select)
-    return any(id(part) not in windows for part in found)
+    own = (part for part in node.find_all(exp.AggFunc) if part.parent_select is node.parent_select)
+    return any(id(part) not in windows for part in own)
 
 
 def gathers(query: exp.Select) -> bool:
@@ -105,10 +82,10 @@ def gathers(query: exp.Select) -> bool:
     return grouped or any(_aggregates(item) for item in query.expressions)
 
 
-def ending(order: tuple[exp.Ordered, ...], cut: Take) -> list[Operation]:
+def ending(order: tuple[exp.Ordered, ...], cut: ops.Take) -> list[ops.Operation]:
     """Return the operations of ORDER BY and LIMIT."""
-    sort: list[Operation] = [Sort(order)] if order else []
-    return sort if cut == Take(None) else [*sort, cut]
+    sort: list[ops.Operation] = [ops.Sort(order)] if order else []
+    return sort if cut == ops.Take(None) else [*sort, cut]
 
 
 @dataclass
@@ -117,7 +94,7 @@ class AnswerSheet:
 
     columns: dict[str, tuple[str, exp.Expr]]
     types: dict[str, Type]
-    operations: list[Operation]
+    operations: list[ops.Operation]
 
     def over(self, node: exp.Expr) -> exp.Expr:
         """Return an expression over columns of the answer as one over the names below them."""
@@ -125,60 +102,56 @@ class AnswerSheet:
         def change(part: exp.Expr) -> exp.Expr:
             if not isinstance(part, exp.Column):
                 return part
-            known = self.columns.get(part.name.casefold())
-            if isinstance(part.this, exp.Star) or known is None:
-                told = ", ".join(name for name, _ in self.columns.values())
-                raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {told}.")
-            return exp.Paren(this=known[1].copy())
+            column = self.columns.get(part.name.casefold())
+            if isinstance(part.this, exp.Star) or column is None:
+                names = ", ".join(name for name, _ in self.columns.values())
+                raise InvalidParameter(f"there is no column {part.name!r} in the answer. There are: {names}.")
+            return exp.Paren(this=column[1].copy())
 
-        changed: exp.Expr = node.copy().transform(change, copy=False)
-        return changed
+        return changed(node, change)
 
 
-def ask_answer(base: Question, query: exp.Select, cut: Take) -> Question:
-    """Return a question that asks `query` of the answer to another."""
+def ask_answer(base: Query, query: exp.Select, cut: ops.Take) -> Query:
+    """Return a query that asks `query` of the answer to another."""
     made = list(base.operations) or [
-        *([] if base.having is None else [Keep(base.having)]),
-        *ending(base.order, Take(base.limit, base.offset)),
+        *([] if base.having is None else [ops.Keep(base.having)]),
+        *ending(base.order, ops.Take(base.limit, base.offset)),
     ]
     columns: dict[str, tuple[str, exp.Expr]] = {
-        each.name.casefold(): (each.name, each.expression) for each in base.outputs
+        output.name.casefold(): (output.name, output.expression) for output in base.outputs
     }
     answer = AnswerSheet(columns, types_of(base), made)
     outputs = shown_columns(answer, query, cut)
-    names = {each.name for each in base.aggregates} - _gathered(answer.operations)
-    told = tuple(_bare(each, names) for each in outputs)
-    return replace(base, outputs=told, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations))
+    names = {aggregate.name for aggregate in base.aggregates} - _gathered(answer.operations)
+    bare_outputs = tuple(_bare(output, names) for output in outputs)
+    return replace(
+        base, outputs=bare_outputs, having=None, order=(), limit=None, offset=0, operations=tuple(answer.operations)
+    )
 
 
-def shown_columns(answer: AnswerSheet, query: exp.Select, cut: Take) -> tuple[OutputColumn, ...]:
+def shown_columns(answer: AnswerSheet, query: exp.Select, cut: ops.Take) -> tuple[OutputColumn, ...]:
     """Return the columns that a query shows of an answer, after what else it asks was added to its operations."""
     check_clauses(query, _CLAUSES)
     return _Outer(answer, query, cut).outputs()
 
 
-def types_of(question: Question) -> dict[str, Type]:
+def types_of(question: Query) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
     types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
-    types |= {each.name: _type(each) for each in question.aggregates}
-    return types_after(question.operations, types)
+    types |= {aggregate.name: aggregate.type for aggregate in question.aggregates}
+    return ops.types_after(question.operations, types)
 
 
-def output_types(question: Question) -> tuple[Type | None, ...]:
+def output_types(question: Query) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
     types = types_of(question)
-    return tuple(_kind(each.expression, types) for each in question.outputs)
+    return tuple(_kind(output_.expression, types) for output_ in question.outputs)
 
 
-def _type(aggregate: Aggregate) -> Type:
-    picked = aggregate.kind in (AggregateKind.QUANTILE, AggregateKind.MODE)
-    return aggregate.value.type if aggregate.value is not None and picked else Type.DECIMAL
-
-
-def _gathered(operations: list[Operation]) -> set[str]:
+def _gathered(operations: list[ops.Operation]) -> set[str]:
     """Return the names that no longer mean an aggregate of rows."""
-    gathers = [each for each in operations if isinstance(each, Gather)]
-    return {name for each in gathers for name in types_after([each], {})}
+    gathers = [gather for gather in operations if isinstance(gather, ops.Gather)]
+    return {name for gather in gathers for name in ops.types_after([gather], {})}
 
 
 def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
@@ -189,29 +162,32 @@ def _bare(output_: OutputColumn, names: set[str]) -> OutputColumn:
 
 @dataclass
 class _Outer:
-    """One SELECT over an answer."""
+    """One SELECT over an answer; `keys` are what its rows are gathered by, None where they are not gathered."""
 
     answer: AnswerSheet
     query: exp.Select
-    cut: Take
+    cut: ops.Take
     before: dict[str, Type] = field(default_factory=dict)
+    keys: list[exp.Expr] | None = None
+    register: WindowRegister = field(default_factory=WindowRegister)
+    named: dict[str, exp.Expression] = field(default_factory=dict)
 
     def outputs(self) -> tuple[OutputColumn, ...]:
         """Do what the query asks with the answer, and return its columns."""
         answer, query = self.answer, self.query
         where = query.args.get("where")
         if where is not None:
-            answer.operations.append(Keep(truth(self._tree(where.this), answer.types)))
-        keys = self._gather()
-        register = WindowRegister(first=1 + _windows(answer.operations))
-        items = [(name, self._windowed(node, keys, register)) for name, node in self._items()]
-        named = {name.casefold(): tree for name, tree in items}
-        conditions = [self._condition(part, keys, register, named) for part in ("having", "qualify")]
-        order = tuple(self._ordered(term, keys, register, named) for term in self._terms())
-        having, qualify = conditions
-        answer.operations += [Keep(having)] if having is not None else []
-        answer.operations += register.columns.values()
-        answer.operations += [Keep(qualify)] if qualify is not None else []
+            answer.operations.append(ops.Keep(truth(self._tree(where.this), answer.types)))
+        self.keys = self._gather()
+        self.register.first += sum(isinstance(operation, ops.WindowColumn) for operation in answer.operations)
+        items = [(name, self._windowed(node)) for name, node in self._items()]
+        self.named = {name.casefold(): tree for name, tree in items}
+        having, qualify = self._condition("having"), self._condition("qualify")
+        terms = () if query.args.get("order") is None else query.args["order"].expressions
+        order = tuple(ordered(term, self._later) for term in terms)
+        answer.operations += [ops.Keep(having)] if having is not None else []
+        answer.operations += self.register.columns.values()
+        answer.operations += [ops.Keep(qualify)] if qualify is not None else []
         answer.operations += ending(order, self.cut)
         return tuple(OutputColumn(name, tree, None, _kind(tree, answer.types)) for name, tree in items)
 
@@ -225,8 +201,8 @@ class _Outer:
                     raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
                 items += [(name, exp.column(exp.to_identifier(key, quoted=True))) for key, (name, _) in self._columns]
             else:
-                known = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
-                items.append((item.alias or (known[0] if known else node.sql("duckdb").lower()), node))
+                column = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
+                items.append((item.alias or (column[0] if column else node.sql("duckdb").lower()), node))
         names = [name.casefold() for name, _ in items]
         if len(set(names)) < len(names):
             raise InvalidParameter("the columns of an answer need different names: name them by AS.")
@@ -258,8 +234,8 @@ class _Outer:
             check_clauses(group, ("expressions",))
         keys = [self._tree(node) for node in nodes]
         before = dict(self.answer.types)
-        made = [GatherKey(f"k{at}", key, _kind(key, before) or Type.DECIMAL) for at, key in enumerate(keys, 1)]
-        self.answer.operations.append(Gather(tuple(made), ()))
+        made = [ops.GatherKey(f"k{at}", key, _kind(key, before) or Type.DECIMAL) for at, key in enumerate(keys, 1)]
+        self.answer.operations.append(ops.Gather(tuple(made), ()))
         self.before, self.answer.types = before, {key.name: key.type for key in made}
         return [self.answer.over(node) for node in nodes]
 
@@ -272,99 +248,67 @@ class _Outer:
                     return meant
         return node
 
-    def _windowed(self, node: exp.Expr, keys: list[exp.Expr] | None, register: WindowRegister) -> exp.Expression:
+    def _windowed(self, node: exp.Expr) -> exp.Expression:
         """Return an expression over the names that are there after rows were gathered, its windows as columns."""
-        tree = self.answer.over(node)
-        if keys is not None:
-            tree = split(tree, [key.unnest() for key in keys], self._total)
-        found = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
+        tree, register = self.answer.over(node), self.register
+        if self.keys is not None:
+            tree = split(tree, [key.unnest() for key in self.keys], self._total)
+        expression = output(register.plain(tree, self.answer.types), self.answer.types | register.types)
         self.answer.types |= register.types
-        return found
+        return expression
 
     def _total(self, node: exp.Expr) -> str:
         """Return the name of an aggregate of rows of the answer, a new one if it was not met before."""
         function = _TOTALS.get(type(node))
         inner = node.this
         distinct = isinstance(inner, exp.Distinct)
-        if distinct and function is Function.COUNT and len(inner.expressions) == 1:
-            function, inner = Function.COUNT_DISTINCT, inner.expressions[0]
+        if distinct and function is ops.Function.COUNT and len(inner.expressions) == 1:
+            function, inner = ops.Function.COUNT_DISTINCT, inner.expressions[0]
         elif distinct:
             function = None
         odd = any(value for name, value in node.args.items() if name not in ("this", "big_int"))
         if function is None or odd:
-            raise QuestionRefused(
-                f"{title(node)} is not computed of answers: there are COUNT, SUM, AVG, MIN, MAX and MEDIAN there."
-            )
+            raise QuestionRefused(f"{title(node)} is not computed on answers: use COUNT, SUM, AVG, MIN, MAX or MEDIAN.")
         star = inner is None or isinstance(inner, exp.Star)
         argument = None if star else output(inner, self.before)
         kind = None if argument is None else kind_of(argument, self.before)
         if function in _NUMBERS and kind not in (Type.DECIMAL, None):
             raise InvalidParameter(f"{function} works on numbers of the answer.")
         gather = self.answer.operations[-1]
-        if not isinstance(gather, Gather):
+        if not isinstance(gather, ops.Gather):
             raise TypeError
-        known = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
-        name = known or f"a{len(gather.totals) + 1}"
-        if known is None:
-            whole = Type.INTEGER if function in (Function.COUNT, Function.COUNT_DISTINCT) else Type.DECIMAL
-            made = (kind or Type.DECIMAL) if function in (Function.MIN, Function.MAX) else whole
-            self.answer.operations[-1] = replace(gather, totals=(*gather.totals, Total(name, function, argument, made)))
+        earlier = next((t.name for t in gather.totals if (t.function, t.argument) == (function, argument)), None)
+        name = earlier or f"a{len(gather.totals) + 1}"
+        if earlier is None:
+            whole = Type.INTEGER if function in (ops.Function.COUNT, ops.Function.COUNT_DISTINCT) else Type.DECIMAL
+            made = (kind or Type.DECIMAL) if function in (ops.Function.MIN, ops.Function.MAX) else whole
+            self.answer.operations[-1] = replace(
+                gather, totals=(*gather.totals, ops.Total(name, function, argument, made))
+            )
             self.answer.types[name] = made
         return name
 
-    def _condition(
-        self,
-        part: str,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Expression | None:
+    def _condition(self, part: str) -> exp.Expression | None:
         clause = self.query.args.get(part)
         if clause is None:
             return None
-        if part == "having" and (keys is None or has_window(clause.this)):
+        if part == "having" and (self.keys is None or has_window(clause.this)):
             raise QuestionRefused("HAVING goes with GROUP BY, and without OVER (…): use WHERE, or QUALIFY.")
-        return truth(self._later(clause.this, keys, register, named), self.answer.types)
+        return truth(self._later(clause.this), self.answer.types)
 
-    def _later(
-        self,
-        node: exp.Expr,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Expression:
+    def _later(self, node: exp.Expr) -> exp.Expression:
         """Return an expression in which names given by SELECT stand for what they name; columns come first."""
-        if isinstance(node, exp.Column) and not node.table and node.name.casefold() in named:
-            return named[node.name.casefold()]
-        own = {name: tree for name, tree in named.items() if name not in self.answer.columns}
+        if isinstance(node, exp.Column) and not node.table and node.name.casefold() in self.named:
+            return self.named[node.name.casefold()]
         aliases = {item.alias.casefold(): item.this for item in self.query.expressions if isinstance(item, exp.Alias)}
+        own = (self.named.keys() - self.answer.columns.keys()) & aliases.keys()
 
         def change(part: exp.Expr) -> exp.Expr:
-            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in own.keys() & aliases.keys():
+            if isinstance(part, exp.Column) and not part.table and part.name.casefold() in own:
                 return exp.Paren(this=aliases[part.name.casefold()].copy())
             return part
 
-        return self._windowed(node.copy().transform(change), keys, register)
-
-    def _terms(self) -> list[exp.Expr]:
-        order = self.query.args.get("order")
-        return [] if order is None else list(order.expressions)
-
-    def _ordered(
-        self,
-        item: exp.Expr,
-        keys: list[exp.Expr] | None,
-        register: WindowRegister,
-        named: Mapping[str, exp.Expression],
-    ) -> exp.Ordered:
-        if isinstance(item.this, exp.Var) or item.args.get("with_fill"):
-            raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
-        flags = {flag: bool(item.args.get(flag)) for flag in ("desc", "nulls_first")}
-        return exp.Ordered(this=self._later(item.this, keys, register, named), **flags)
-
-
-def _windows(operations: list[Operation]) -> int:
-    return sum(isinstance(each, WindowColumn) for each in operations)
+        return self._windowed(changed(node, change))
 
 
 def _kind(tree: exp.Expr, types: Mapping[str, Type]) -> Type | None:

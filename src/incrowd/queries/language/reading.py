@@ -6,24 +6,28 @@ import itertools
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from decimal import Decimal
+
+import sqlglot
+from sqlglot import Dialect, exp
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
+from incrowd.queries.language.trees import unwrapped
 
 LONGEST_TEXT = 20_000
 MOST_TOKENS = 4_000
 MOST_NODES = 8_000
 DEEPEST = 80
-"""Limits of a question: characters, tokens, nodes of its tree, and the depth of the tree."""
+"""Limits of a query: characters, tokens, nodes of its tree, and the depth of the tree."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
+UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24
 _AGAIN = 4
@@ -44,7 +48,7 @@ class _Quiet(threading.local):
     reading = False
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def silent(self) -> Iterator[None]:
         self.reading = True
         try:
             yield
@@ -60,15 +64,15 @@ _PREFIXES = ("NOT", "-", "+", "~", "@")
 
 
 def is_explain(sql: str) -> tuple[bool, str]:
-    """Return whether a text asks for the price of a question, and the question.
+    """Return whether a text asks for the price of a query, and the query.
 
     >>> is_explain("EXPLAIN PRIVACY SELECT COUNT(*) FROM births")
     (True, 'SELECT COUNT(*) FROM births')
     >>> is_explain("SELECT COUNT(*) FROM births")
     (False, 'SELECT COUNT(*) FROM births')
     """
-    found = _EXPLAIN.match(sql)
-    return (True, sql[found.end() :].lstrip()) if found else (False, sql)
+    match = _EXPLAIN.match(sql)
+    return (True, sql[match.end() :].lstrip()) if match else (False, sql)
 
 
 def read(sql: str) -> exp.Select:
@@ -79,14 +83,9 @@ def read(sql: str) -> exp.Select:
     >>> read("select count(*) from births").sql()
     'SELECT COUNT(*) FROM births'
     """
-    from sqlglot import exp
-
     tree = read_query(sql)
     if not isinstance(tree, exp.Select):
-        raise QuestionRefused(
-            "the outermost part is one SELECT here: UNION ALL of answers is asked alone, not in a batch, and UNION ALL "
-            "of tables stands in FROM ( … )."
-        )
+        raise QuestionRefused("a batch takes one SELECT at a time: ask UNION ALL alone, or put it into FROM ( … ).")
     return tree
 
 
@@ -98,43 +97,35 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
 
     >>> read_query("DROP TABLE births")
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: only questions are answered: write SELECT … FROM ….
+    incrowd.errors.QuestionRefused: this is not a query: write SELECT … FROM ….
     """
-    from sqlglot import Dialect, exp
-
     if len(sql) > LONGEST_TEXT:
-        raise InvalidParameter(f"a question has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
+        raise InvalidParameter(f"a query has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
     if _HALF.search(sql):
-        raise InvalidParameter("a question is written in Unicode, and this one holds half a character: write it anew.")
+        raise InvalidParameter("a query is written in Unicode, and this one holds half a character: write it anew.")
     try:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
-        with _QUIET.kept():
+        with _QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
     except IncrowdError:
         raise
     except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
-        raise InvalidParameter(
-            f"SQL with this text cannot be read{_place(error)}: a question looks like {_EXAMPLE}."
-        ) from None
+        raise InvalidParameter(f"this SQL cannot be read{_place(error)}: a query looks like {_EXAMPLE}.") from None
     if len(statements) != 1:
-        raise QuestionRefused("one question is answered at a time: remove what follows the first semicolon.")
-    tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not any(value for name, value in tree.args.items() if name != "this"):
-        tree = tree.this
+        raise QuestionRefused("one query is answered at a time: remove what follows the first semicolon.")
+    tree = unwrapped(statements[0])
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
+        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
-            raise QuestionRefused(
-                "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
-            )
+            raise QuestionRefused(UNANSWERED)
     return tree
 
 
@@ -145,25 +136,16 @@ def branches(query: exp.Expr) -> list[exp.Select]:
     >>> [branch.sql() for branch in branches(parse_one("SELECT 1 UNION ALL (SELECT 2) UNION ALL SELECT 3"))]
     ['SELECT 1', 'SELECT 2', 'SELECT 3']
     """
-    from sqlglot import exp
-
     if isinstance(query, exp.Select):
         return [query]
     if not isinstance(query, exp.Union) or query.args.get("distinct"):
-        raise QuestionRefused(
-            "between answers stands UNION ALL: noisy numbers are seldom equal, so UNION, INTERSECT and EXCEPT would "
-            "say nothing about them. Write UNION ALL, and compare what comes of it."
-        )
+        raise QuestionRefused("answers are put together by UNION ALL: noisy numbers are seldom equal.")
     return [branch for side in (query.this, query.expression) for branch in branches(_unbracketed(side))]
 
 
 def _unbracketed(side: exp.Expr) -> exp.Expr:
     """Return a side of UNION ALL without brackets; only a single SELECT is ordered and cut inside of them."""
-    from sqlglot import exp
-
-    inner = side
-    while isinstance(inner, exp.Subquery) and not any(value for name, value in inner.args.items() if name != "this"):
-        inner = inner.this
+    inner = unwrapped(side)
     if not isinstance(inner, exp.Select) and any(
         inner.args.get(part) for part in ("with_", "order", "limit", "offset")
     ):
@@ -172,7 +154,7 @@ def _unbracketed(side: exp.Expr) -> exp.Expr:
 
 
 def check_size(tree: exp.Expr) -> None:
-    """Raise if a tree has more nodes, or is deeper, than a question may.
+    """Raise if a tree has more nodes, or is deeper, than a query may.
 
     >>> from sqlglot import exp
     >>> check_size(exp.column("x"))
@@ -183,25 +165,22 @@ def check_size(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         nodes += 1
         if depth > DEEPEST or nodes > MOST_NODES:
-            raise QuestionRefused(
-                f"a question has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: "
-                "write long lists as x IN (…), and split the question."
-            )
+            raise QuestionRefused(f"a query has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: split it.")
         stack.extend((child, depth + 1) for child in node.iter_expressions())
 
 
 def _check_tokens(tokens: list[Token]) -> None:
     words = [token.text.upper() for token in tokens]
     if not words:
-        raise InvalidParameter("there is no question: write SELECT … FROM ….")
+        raise InvalidParameter("there is no query: write SELECT … FROM ….")
     if words[0] not in _STARTS:
-        raise QuestionRefused("only questions are answered: write SELECT … FROM ….")
+        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
     if len(words) > MOST_TOKENS:
-        raise QuestionRefused(f"a question has at most {MOST_TOKENS:,} words and signs: split it.")
+        raise QuestionRefused(f"a query has at most {MOST_TOKENS:,} words and signs: split it.")
     _check_matches(tokens)
     called = sum(one == "." and two == "(" for one, two in zip(words, words[2:], strict=False))
     if words.count("[") + called > _MOST_PARTS:
-        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a question, all in all: simplify it.")
+        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a query, all in all: simplify it.")
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
@@ -212,50 +191,125 @@ def _check_tokens(tokens: list[Token]) -> None:
 
 def _check_matches(tokens: list[Token]) -> None:
     """Refuse x ~ 'pattern' where it matters whether a part of the text or all of it must match: dialects differ."""
-    from sqlglot.tokenizer_core import TokenType
-
     for sign, pattern in itertools.pairwise(tokens):
         if sign.text.strip() in ("~", "!~") and pattern.token_type is TokenType.STRING:
             written = pattern.text
             if not (written.startswith("^") and written.endswith(("$", ".*")) and "|" not in written):
-                raise QuestionRefused(
-                    "x ~ 'pattern' asks in some dialects for a part of the text and in others for all of it: write "
-                    "REGEXP_MATCHES(x, 'pattern'), or REGEXP_FULL_MATCH."
-                )
+                raise QuestionRefused("~ differs between dialects: write REGEXP_MATCHES or REGEXP_FULL_MATCH.")
 
 
 def _place(error: Exception) -> str:
-    found = getattr(error, "errors", None)
-    if not found or "line" not in found[0] or "col" not in found[0]:
+    errors = getattr(error, "errors", None)
+    if not errors or "line" not in errors[0] or "col" not in errors[0]:
         return ""
-    return f" (line {found[0]['line']}, near column {found[0]['col']})"
+    return f" (line {errors[0]['line']}, near column {errors[0]['col']})"
 
 
 _MOST = 1000
 
 
 def split_questions(text: str) -> tuple[str, ...]:
-    r"""Return the questions of a text, which are separated by semicolons; those inside quotes and comments are none.
+    r"""Return the queries of a text, which are separated by semicolons; those inside quotes and comments are none.
 
     >>> split_questions("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
     ("SELECT ';' FROM t", 'SELECT COUNT(*) FROM t')
     """
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-    from sqlglot.tokenizer_core import TokenType
-
     try:
         tokens = sqlglot.tokenize(text, dialect="duckdb")
     except SqlglotError:
         raise InvalidParameter("this cannot be read as SQL: look for a quote that is not closed.") from None
-    found, start = list[str](), None
+    statements, start = list[str](), None
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            found += [text[start : token.start].strip()] if start is not None else []
+            statements += [text[start : token.start].strip()] if start is not None else []
             start = None
         elif start is None:
             start = token.start
-    found += [text[start:].strip()] if start is not None else []
-    if not found or len(found) > _MOST:
-        raise InvalidParameter(f"a batch has 1 to {_MOST:,} questions, separated by semicolons.")
-    return tuple(found)
+    statements += [text[start:].strip()] if start is not None else []
+    if not statements or len(statements) > _MOST:
+        raise InvalidParameter(f"a batch has 1 to {_MOST:,} queries, separated by semicolons.")
+    return tuple(statements)
+
+
+Parameter = None | bool | int | float | Decimal | str | date
+"""What may stand for a question mark."""
+
+_SIGN = "\ue000"
+"""Where a question mark stood: a private character of Unicode, which no query may hold beside its parameters."""
+
+
+def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
+    """Return a query in which each question mark is a literal, whatever stands around it.
+
+    Marks are found by the words and signs of the statement, so that one in quotes or in a comment is none, and counted
+    in the order of the text.  Each becomes one leaf of the parsed tree: no value can be read as anything else.
+
+    >>> bind_parameters("SELECT COUNT(*) FROM t WHERE a = ? AND b = '?' AND c < -?", ["it's", -3])
+    "SELECT COUNT(*) FROM t WHERE a = 'it''s' AND b = '?' AND c < -(-3)"
+    >>> bind_parameters("SELECT COUNT(*) FROM t WHERE a = ?", [])
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: give one parameter for each question mark: 1, not 0.
+    """
+    if not parameters and "?" not in sql:
+        return sql
+    literals = [_literal(value) for value in parameters]
+    marked, many = _marked(sql)
+    if many != len(literals):
+        raise InvalidParameter(f"give one parameter for each question mark: {many}, not {len(literals)}.")
+    if not literals:
+        return sql
+    places = {f"{_SIGN}{place}": literal for place, literal in enumerate(literals)}
+    tree = read_query(marked)
+    for column in list(tree.find_all(exp.Column)):
+        if column.name in places and not column.table:
+            _check_place(column)
+            column.replace(places.pop(column.name))
+    text = tree.sql(dialect="duckdb", comments=False)
+    if places or _SIGN in text:
+        raise QuestionRefused("a parameter stands for a value: not for a name, and not after a word such as DATE.")
+    return text
+
+
+def _marked(sql: str) -> tuple[str, int]:
+    """Return a statement with a name of its own for each question mark, and how many there are."""
+    if _SIGN in sql:
+        raise InvalidParameter("a query with parameters holds no characters for private use: leave them out.")
+    try:
+        tokens = sqlglot.tokenize(sql, dialect="duckdb")
+    except SqlglotError:
+        raise InvalidParameter("this cannot be read as SQL: look for a quote that is not closed.") from None
+    pieces, last, many = list[str](), 0, 0
+    for token in tokens:
+        if token.token_type is TokenType.PLACEHOLDER:
+            pieces += [sql[last : token.start], f' "{_SIGN}{many}" ']
+            last, many = token.end + 1, many + 1
+    return "".join([*pieces, sql[last:]]), many
+
+
+def _check_place(column: exp.Column) -> None:
+    """Refuse a parameter that would be read as the number of a column."""
+    if isinstance(column.parent, exp.Group | exp.Ordered):
+        raise QuestionRefused("a parameter does not name a column: write what GROUP BY and ORDER BY stand for.")
+
+
+def _literal(value: Parameter) -> exp.Expr:
+    """Return the leaf of a tree that a value is; a negative number stands in brackets."""
+    match value:
+        case None:
+            return exp.Null()
+        case bool():
+            return exp.Boolean(this=value)
+        case str():
+            if _SIGN in value:
+                raise InvalidParameter("a parameter holds no characters for private use: leave them out.")
+            return exp.Literal.string(value)
+        case datetime():
+            pass
+        case date():
+            return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+        case int() | float() | Decimal() if Decimal(value).is_finite():
+            written = format(abs(Decimal(repr(value)) if isinstance(value, float) else Decimal(value)), "f")
+            point = ".0" if isinstance(value, float) and "." not in written else ""
+            number = exp.Literal.number(written + point)
+            return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
+    raise InvalidParameter("a parameter is a finite number, a text, a date, a truth value or NULL.")

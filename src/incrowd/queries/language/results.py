@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -11,16 +13,15 @@ from incrowd.errors import QuestionRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
-from incrowd.queries.language.outputs import kind_of, output, truth
+from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Scope
-from incrowd.queries.language.trees import copied
-from incrowd.queries.language.windows import WindowRegister, has_window
+from incrowd.queries.language.trees import changed, unqualified
 from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
 
 
 @dataclass
 class AggregateRegister:
-    """The aggregates met so far while a question is read; equal ones are one, and so are equal columns."""
+    """The aggregates met so far while a query is read; equal ones are one, and so are equal columns."""
 
     scope: Scope
     aggregates: dict[tuple[object, ...], Aggregate] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class AggregateRegister:
     @property
     def types(self) -> dict[str, Type]:
         """The types of all aggregates by their names."""
-        return {aggregate.name: _type(aggregate) for aggregate in self.aggregates.values()}
+        return {aggregate.name: aggregate.type for aggregate in self.aggregates.values()}
 
     def _value(self, meaning: BoundTree) -> Value:
         text = meaning.tree.sql("duckdb")
@@ -48,12 +49,6 @@ class AggregateRegister:
             self.values[text] = _value(name, meaning.extent)
             self.meanings[name] = meaning
         return self.values[text]
-
-
-def _type(aggregate: Aggregate) -> Type:
-    if aggregate.value is None or aggregate.kind not in (AggregateKind.QUANTILE, AggregateKind.MODE):
-        return Type.DECIMAL
-    return aggregate.value.type
 
 
 def _value(name: str, extent: ExpressionDomain) -> Value:
@@ -82,12 +77,10 @@ class Result:
         for item in self.query.expressions:
             node = item.unalias()
             if isinstance(node, exp.Star):
-                raise QuestionRefused(
-                    "SELECT * asks for rows, which never leave: ask for COUNT(*), SUM(x), AVG(x) and the like."
-                )
+                raise QuestionRefused("rows are not released: ask for COUNT(*), SUM(x), AVG(x) and the like.")
             tree = self._over(node)
-            known = isinstance(tree, exp.Column) and tree.name in self.register.types
-            bare = tree.name if known and is_aggregate(node.unnest()) else None
+            aggregated = isinstance(tree, exp.Column) and tree.name in self.register.types
+            bare = tree.name if aggregated and is_aggregate(node.unnest()) else None
             outputs.append(
                 OutputColumn(_free(item.alias or called(node, self.scope), taken), tree, bare, self._type(tree))
             )
@@ -114,16 +107,11 @@ class Result:
     def order(self) -> tuple[exp.Ordered, ...]:
         """Return the order of rows of the answer."""
         order = self.query.args.get("order")
-        return tuple(self._ordered(item) for item in (order.expressions if order is not None else ()))
+        return tuple(ordered(term, self._later) for term in (order.expressions if order is not None else ()))
 
-    def _ordered(self, item: exp.Expr) -> exp.Ordered:
-        if isinstance(item.this, exp.Var) or item.args.get("with_fill"):
-            raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
-        node = item.this
+    def _later(self, node: exp.Expr) -> exp.Expression:
         named = isinstance(node, exp.Column) and not node.table and node.name.casefold() in self._named
-        tree = self._over(self._named[node.name.casefold()] if named else self._unnamed(node))
-        flags = {flag: bool(item.args.get(flag)) for flag in ("desc", "nulls_first")}
-        return exp.Ordered(this=tree, **flags)
+        return self._over(self._named[node.name.casefold()] if named else self._unnamed(node))
 
     def _over(self, node: exp.Expr) -> exp.Expression:
         tree = split(qualify(simple(node, self.scope), self.scope), self.nodes, self.register.name)
@@ -144,34 +132,97 @@ class Result:
 
 def unnamed(node: exp.Expr, query: exp.Select, scope: Scope) -> exp.Expr:
     """Return an expression in which names given by SELECT stand for what they name; columns of rows come first."""
-    known = {item.name.casefold() for _, rows in scope.sources for item in rows.fields}
+    field_names = {item.name.casefold() for _, rows in scope.sources for item in rows.fields}
     items = (item for item in query.expressions if isinstance(item, exp.Alias))
-    named = {item.alias.casefold(): item.this for item in items if item.alias.casefold() not in known}
+    named = {item.alias.casefold(): item.this for item in items if item.alias.casefold() not in field_names}
 
     def change(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column) and not part.table and part.name.casefold() in named:
             return exp.Paren(this=named[part.name.casefold()].copy())
         return part
 
-    changed: exp.Expr = copied(node).transform(change, copy=False)
-    return changed
+    return changed(node, change)
 
 
 def called(node: exp.Expr, scope: Scope) -> str:
-    """Return the name of a column of the answer that the question does not name."""
+    """Return the name of a column of the answer that the query does not name."""
     if isinstance(node, exp.Column):
         return scope.find(node)[1].name
 
-    def bare(part: exp.Expr) -> exp.Expr:
-        return exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part
-
-    text: str = copied(node).transform(bare, copy=False).sql("duckdb")
-    return text.lower()
+    return unqualified(node).sql("duckdb").lower()
 
 
-def _free(wanted: str, taken: set[str]) -> str:
-    name, place = wanted, 2
+def _free(wish: str, taken: set[str]) -> str:
+    name, place = wish, 2
     while name.casefold() in taken:
-        name, place = f"{wanted}_{place}", place + 1
+        name, place = f"{wish}_{place}", place + 1
     taken.add(name.casefold())
     return name
+
+
+_MOST_SETS = 64
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+_HOLDERS = (*_SETS, exp.Tuple, exp.Paren)
+_ADDED = (
+    AggregateKind.ROWS, AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN, AggregateKind.VARIANCE,
+    AggregateKind.DEVIATION,
+)  # fmt: skip
+"""What is read off sums, so that it can be read off the sum of several groups."""
+
+
+def leaves(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what a part of GROUP BY names.
+
+    >>> from sqlglot import parse_one
+    >>> [leaf.sql() for leaf in leaves(exp.Rollup(expressions=[exp.column("a"), exp.column("b")]))]
+    ['a', 'b']
+    """
+    if isinstance(node, exp.Paren):
+        yield from leaves(node.this)
+    elif isinstance(node, _HOLDERS):
+        for part in node.expressions:
+            yield from leaves(part)
+    else:
+        yield node
+
+
+def has_sets(nodes: list[exp.Expr]) -> bool:
+    """Return whether ROLLUP, CUBE or GROUPING SETS is among the parts of GROUP BY."""
+    return any(isinstance(node, _SETS) for node in nodes)
+
+
+def sets_of(nodes: list[exp.Expr], place: Callable[[exp.Expr], int]) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of keys that GROUP BY asks for, each once, by the places that `place` gives to what it names.
+
+    >>> a, b = exp.column("a"), exp.column("b")
+    >>> sets_of([exp.Rollup(expressions=[a, b])], {a: 0, b: 1}.__getitem__)
+    ((0, 1), (0,), ())
+    """
+    sets: list[frozenset[int]] = [frozenset()]
+    for node in nodes:
+        sets = [one | other for one in sets for other in _sets(node, place)]
+        if len(sets) > _MOST_SETS:
+            raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
+    return tuple(tuple(sorted(places)) for places in dict.fromkeys(sets))
+
+
+def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[int]]:
+    if isinstance(node, exp.GroupingSets):
+        return [group for part in node.expressions for group in _sets(part, place)]
+    if not isinstance(node, exp.Rollup | exp.Cube):
+        return [frozenset(map(place, leaves(node)))]
+    parts = [frozenset(map(place, leaves(part))) for part in node.expressions]
+    if isinstance(node, exp.Rollup):
+        return [frozenset().union(*parts[:many]) for many in range(len(parts), -1, -1)]
+    if 2 ** len(parts) > _MOST_SETS:
+        raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
+    chosen = (itertools.combinations(parts, many) for many in range(len(parts), -1, -1))
+    return [frozenset().union(*group) for group in itertools.chain.from_iterable(chosen)]
+
+
+def check_totals(keys: tuple[Key, ...], aggregates: list[Aggregate]) -> None:
+    """Refuse totals of what is not added up, or of groups that only rows can tell."""
+    if any(key.values is None for key in keys):
+        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS need declared values: or ask for each grouping.")
+    if any(aggregate.kind not in _ADDED for aggregate in aggregates):
+        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV only.")

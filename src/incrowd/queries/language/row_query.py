@@ -1,4 +1,4 @@
-"""Row queries: the rows that take part in a question, where they come from, and at most so many of each person.
+"""Row queries: the rows that take part in a query, where they come from, and at most so many of each person.
 
 Whoever has more than may take part keeps the rows that come first by a hash of the person and the row, or the groups
 that come first by a hash of the person and the group.  So the choice differs from person to person and prefers no
@@ -17,26 +17,14 @@ from sqlglot import exp
 from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
-from incrowd.queries.language.trees import (
-    alias,
-    case,
-    cast,
-    column,
-    constant,
-    copied,
-    operation,
-    present,
-    select,
-    subquery,
-)
-from incrowd.queries.question import PERSON
+from incrowd.queries.question import PERSON, Catalog, Relation
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of rows: its name, what it can be, and whether it tells people apart."""
+    """A column of rows: its name, what it can be, and whether it is the person ID."""
 
     name: str
     extent: ExpressionDomain
@@ -75,21 +63,21 @@ class RowQuery:
 
     @property
     def personal(self) -> bool:
-        """Whether they carry the column that tells people apart."""
+        """Whether they carry the person ID column."""
         return self.unit is not None and self.unit.column is not None
 
     @property
     def decimal_person(self) -> frozenset[str]:
-        """The column that tells people apart, if it holds decimals: engines spell these differently."""
+        """The column that identifies people, if it holds decimals: engines spell these differently."""
         return frozenset({PERSON} if self.person is Type.DECIMAL else ())
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the whole question knows: the catalog, and the names of columns that occur in it (None: all)."""
+    """What the whole query knows: the catalog, and the names of columns that occur in it (None: all)."""
 
     catalog: Catalog
-    wanted: frozenset[str] | None
+    names: frozenset[str] | None
 
 
 _PARTNER = "partner"
@@ -103,52 +91,48 @@ class Scope:
     shared: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
 
-    def find(self, asked: exp.Column) -> tuple[str, Field]:
+    def find(self, named: exp.Column) -> tuple[str, Field]:
         """Return the source and the field that a column names."""
-        name, table = asked.name.casefold(), asked.table
+        name, table = named.name.casefold(), named.table
         places = [(source, rows) for source, rows in self.sources if not table or source == table]
-        found = [(source, item) for source, rows in places for item in rows.fields if item.name.casefold() == name]
-        if len(found) == 1 or (found and not table and name in self.shared):
-            return found[0]
-        if found:
-            raise InvalidParameter(f"several columns are called {asked.name!r}: write table.column to say which.")
+        fields = [(source, item) for source, rows in places for item in rows.fields if item.name.casefold() == name]
+        if len(fields) == 1 or (fields and not table and name in self.shared):
+            return fields[0]
+        if fields:
+            raise InvalidParameter(f"several columns are called {named.name!r}: write table.column to say which.")
         for _, rows in places:
             if name in rows.withheld:
-                raise QuestionRefused(f"{asked.name!r} cannot be asked about: {rows.withheld[name]}")
-        known = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
-        near = difflib.get_close_matches(asked.name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(known, 20)}."
-        raise InvalidParameter(f"there is no column {asked.name!r}.{hint}")
+                raise QuestionRefused(f"{named.name!r} cannot be asked about: {rows.withheld[name]}")
+        names = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
+        near = difflib.get_close_matches(named.name, names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(names, 20)}."
+        raise InvalidParameter(f"there is no column {named.name!r}.{hint}")
 
     def mark(self, node: exp.Expr) -> exp.Expr:
         """Return a condition in which person IS NULL is understood, of a table that LEFT JOIN joined: no partner there.
 
-        A mark in the tree says so, which no text of a question can set.
+        A mark in the tree says so, which no text of a query can set.
         """
 
         def change(part: exp.Expr) -> exp.Expr:
             plain = isinstance(part, exp.Is) and isinstance(part.expression, exp.Null)
             if plain and isinstance(part.this, exp.Column) and not isinstance(part.this.this, exp.Star):
-                source, found = self.find(part.this)
-                if found.person and source in self.optional:
+                source, field_ = self.find(part.this)
+                if field_.person and source in self.optional:
                     part.this.meta[_PARTNER] = True
             return part
 
-        marked: exp.Expr = copied(node).transform(change, copy=False)
-        return marked
+        return sql.changed(node, change)
 
-    def resolve(self, asked: exp.Column) -> BoundTree:
-        """Return what a column means in an expression; the column that tells people apart means nothing there."""
-        source, found = self.find(asked)
-        if found.person and asked.meta.get(_PARTNER):
-            return BoundTree(column(PERSON, source), replace(found.extent, optional=True))
-        if found.person:
-            raise QuestionRefused(
-                f"{asked.name!r} tells people apart and never stands in an expression: "
-                "COUNT(DISTINCT it), JOIN on it, or GROUP BY it in a subquery."
-            )
-        extent = replace(found.extent, optional=found.extent.optional or source in self.optional)
-        return BoundTree(column(found.stored, source), extent)
+    def resolve(self, named: exp.Column) -> BoundTree:
+        """Return what a column means in an expression; the person ID column means nothing there."""
+        source, field_ = self.find(named)
+        if field_.person and named.meta.get(_PARTNER):
+            return BoundTree(sql.column(PERSON, source), replace(field_.extent, optional=True))
+        if field_.person:
+            raise QuestionRefused(f"{named.name!r} is the person ID column: use COUNT(DISTINCT it), JOIN or GROUP BY.")
+        extent = replace(field_.extent, optional=field_.extent.optional or source in self.optional)
+        return BoundTree(sql.column(field_.stored, source), extent)
 
 
 PLACE, TWIN = "_place", "_twin"
@@ -158,7 +142,8 @@ PLACE, TWIN = "_place", "_twin"
 def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], most: int) -> exp.Query:
     """Return a query with at most so many rows for each value of `by`, the first in the order given.
 
-    >>> first_rows(select([alias(column("x"), "x")], exp.Table(this="t")), ["x"], [column("x")], 2).named_selects
+    >>> query = sql.select([sql.alias(sql.column("x"), "x")], exp.Table(this="t"))
+    >>> first_rows(query, ["x"], [sql.column("x")], 2).named_selects
     ['x']
     """
     return _first(query, _numbered(query, exp.RowNumber(), by, order), most)
@@ -172,13 +157,13 @@ def own_rows(query: exp.Query, names: Sequence[str], most: int, decimals: Collec
     are alike has which number makes no difference.  The multiset that is taken is a function of the multiset of the
     person's own rows: neither other people nor the order of storage has any influence on it.
 
-    >>> query = select([alias(column("x"), "x"), alias(column("p"), PERSON)], exp.Table(this="t"))
+    >>> query = sql.select([sql.alias(sql.column("x"), "x"), sql.alias(sql.column("p"), PERSON)], exp.Table(this="t"))
     >>> own_rows(query, ["x"], 1).named_selects
     ['x', '_person']
     """
     if not names:
-        return first_rows(query, [PERSON], [column(PERSON)], most)
-    twins = _numbered(query, exp.RowNumber(), [PERSON, *names], [column(PERSON)], TWIN)
+        return first_rows(query, [PERSON], [sql.column(PERSON)], most)
+    twins = _numbered(query, exp.RowNumber(), [PERSON, *names], [sql.column(PERSON)], TWIN)
     order = hash_order(names, decimals, (TWIN,))
     return _first(query, _numbered(twins, exp.RowNumber(), [PERSON], order), most)
 
@@ -187,11 +172,15 @@ def with_owned(table: exp.Table, names: Sequence[str], person: exp.Column) -> ex
     """Return columns of the rows of a table that say whose they are, each with how many of them that person has.
 
     >>> table = exp.Table(this=exp.to_identifier("t"), alias=exp.TableAlias(this=exp.to_identifier("t0")))
-    >>> with_owned(table, ["x", "p"], column("p", "t0")).named_selects
+    >>> with_owned(table, ["x", "p"], sql.column("p", "t0")).named_selects
     ['x', 'p', '_place']
     """
     owned = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person.copy()])
-    return select([*(alias(column(each), each) for each in names), alias(owned, PLACE)], table, present(person.copy()))
+    return sql.select(
+        [*(sql.alias(sql.column(name), name) for name in names), sql.alias(owned, PLACE)],
+        table,
+        sql.present(person.copy()),
+    )
 
 
 def first_groups(
@@ -202,7 +191,7 @@ def first_groups(
     Which groups these are depends on the person's own rows alone: rows are ranked among the rows of one person, by
     their keys, and equal keys have equal ranks.
 
-    >>> query = select([alias(column("x"), "k1"), alias(column("p"), PERSON)], exp.Table(this="t"))
+    >>> query = sql.select([sql.alias(sql.column("x"), "k1"), sql.alias(sql.column("p"), PERSON)], exp.Table(this="t"))
     >>> first_groups(query, ["k1"], 1).named_selects
     ['k1', '_person']
     """
@@ -219,20 +208,23 @@ def hash_order(
     >>> [type(tree).__name__ for tree in hash_order(["x", "y"], decimals={"y"})]
     ['MD5', 'Column', 'Column']
     """
-    texts = [_steps(item) if item in decimals else cast(column(item), Type.TEXT) for item in (PERSON, *names, *beside)]
+    texts = [
+        _steps(item) if item in decimals else sql.cast(sql.column(item), Type.TEXT)
+        for item in (PERSON, *names, *beside)
+    ]
     written = [exp.Coalesce(this=text, expressions=[exp.Literal.string("")]) for text in texts]
     together: exp.Expr = written[0]
     for other in written[1:]:
         bar = exp.DPipe(this=together, expression=exp.Literal.string("|"), safe=True)
         together = exp.DPipe(this=bar, expression=other, safe=True)
-    return [exp.MD5(this=together), *(column(item) for item in names)]
+    return [exp.MD5(this=together), *(sql.column(item) for item in names)]
 
 
 def _steps(item: str) -> exp.Expr:
     """Return in how many steps of 1/1024 a decimal lies from zero, as text; NULL where it lies far off."""
-    near = operation(exp.LT, exp.Abs(this=column(item)), constant(2.0**40))
-    steps = exp.Floor(this=operation(exp.Mul, column(item), constant(2.0**10)))
-    return case((near, cast(cast(steps, Type.INTEGER), Type.TEXT)))
+    near = sql.operation(exp.LT, exp.Abs(this=sql.column(item)), sql.constant(2.0**40))
+    steps = exp.Floor(this=sql.operation(exp.Mul, sql.column(item), sql.constant(2.0**10)))
+    return sql.case((near, sql.cast(sql.cast(steps, Type.INTEGER), Type.TEXT)))
 
 
 def _numbered(
@@ -240,12 +232,12 @@ def _numbered(
 ) -> exp.Select:
     """Return the columns of a query, and beside them the number of each row among those with the same `by`."""
     ordered = exp.Order(expressions=[exp.Ordered(this=tree.copy(), nulls_first=False) for tree in order])
-    window = exp.Window(this=number, partition_by=[column(item) for item in by], order=ordered)
-    names = [column(item.alias_or_name) for item in query.expressions]
-    return select([*names, alias(window, as_name)], subquery(query, "t1"))
+    window = exp.Window(this=number, partition_by=[sql.column(item) for item in by], order=ordered)
+    names = [sql.column(item.alias_or_name) for item in query.expressions]
+    return sql.select([*names, sql.alias(window, as_name)], sql.subquery(query, "t1"))
 
 
 def _first(query: exp.Query, numbered: exp.Select, most: int) -> exp.Select:
     """Return the columns of a query of the rows whose number is small enough."""
-    few = exp.LTE(this=column(PLACE), expression=exp.Literal.number(most))
-    return select([column(item.alias) for item in query.expressions], subquery(numbered, "t1"), few)
+    few = exp.LTE(this=sql.column(PLACE), expression=exp.Literal.number(most))
+    return sql.select([sql.column(item.alias) for item in query.expressions], sql.subquery(numbered, "t1"), few)

@@ -16,7 +16,7 @@ from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.engines.sql.engine import ready_name
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import (
     FIRST,
     LAST,
@@ -30,23 +30,7 @@ from incrowd.queries.language.domain import (
 )
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
-from incrowd.queries.language.trees import (
-    alias,
-    between,
-    case,
-    column,
-    constant,
-    every,
-    missing,
-    name,
-    null,
-    operand,
-    operation,
-    present,
-    select,
-    subquery,
-)
-from incrowd.queries.question import PERSON
+from incrowd.queries.question import PERSON, Catalog, Relation
 
 BASE = "t0"
 """The name of a table as it was before its columns were brought into what was declared."""
@@ -89,17 +73,17 @@ def clean_column(declared: Column) -> CleanColumn:
 
 
 @lru_cache(maxsize=1024)
-def _clean_once(known: _Declared) -> CleanColumn:
-    """Return a column after its rules; nobody changes the trees in it, so questions share them."""
-    declared = known.column
-    raw = column(declared.name, BASE)
+def _clean_once(identity: _Declared) -> CleanColumn:
+    """Return a column after its rules; nobody changes the trees in it, so queries share them."""
+    declared = identity.column
+    raw = sql.column(declared.name, BASE)
     absent = _absent(raw, declared)
     outside = _outside(raw, declared)
-    keeps: list[exp.Expr] = [exp.Not(this=operand(absent))] if declared.missing == Missing.DROP else []
+    keeps: list[exp.Expr] = [exp.Not(this=sql.operand(absent))] if declared.missing == Missing.DROP else []
     if outside is not None and declared.rule_outside is Outside.DROP:
-        keeps.append(exp.Or(this=operand(absent), expression=exp.Not(this=operand(outside))))
+        keeps.append(exp.Or(this=sql.operand(absent), expression=exp.Not(this=sql.operand(outside))))
     branches = [*_filled(absent, declared), *_moved(outside, declared)]
-    tree = case(*branches, default=raw) if branches else raw
+    tree = sql.case(*branches, default=raw) if branches else raw
     return CleanColumn(BoundTree(tree, _extent(declared, open_ended=outside is not None)), tuple(keeps))
 
 
@@ -112,24 +96,26 @@ def value_of(written: str, kind: Type) -> Constant:
     stored = parse(written, kind)
     if kind is Type.BOOLEAN:
         return stored == "true"
-    found: Any = pa.scalar(stored, kind.storage).as_py()
-    constant_value: Constant = found
+    value: Any = pa.scalar(stored, kind.storage).as_py()
+    constant_value: Constant = value
     return constant_value
 
 
 def _absent(raw: exp.Expr, declared: Column) -> exp.Expr:
     """Return the condition that nothing usable is there."""
-    gone = missing(raw)
+    gone = sql.missing(raw)
     if declared.type is Type.DECIMAL:
-        endless = operation(exp.GT, exp.Abs(this=raw.copy()), constant(GREATEST_DOUBLE))
+        endless = sql.operation(exp.GT, exp.Abs(this=raw.copy()), sql.constant(GREATEST_DOUBLE))
         return exp.Or(this=gone, expression=endless)
     if declared.type is Type.DATE:
-        return exp.Or(this=gone, expression=exp.Not(this=operand(between(raw, constant(FIRST), constant(LAST)))))
+        return exp.Or(
+            this=gone, expression=exp.Not(this=sql.operand(sql.between(raw, sql.constant(FIRST), sql.constant(LAST))))
+        )
     return gone
 
 
 def _inside(declared: Column) -> ExpressionDomain:
-    """Return the extent of a column's domain."""
+    """Return the domain of a column's domain."""
     domain, kind = declared.domain, declared.type
     if isinstance(domain, Categories):
         return among(kind, [value_of(value, kind) for value in domain.values], optional=True)
@@ -150,21 +136,21 @@ def _outside(raw: exp.Expr, declared: Column) -> exp.Expr | None:
     if isinstance(domain, Categories):
         if kind is Type.BOOLEAN and len(domain.values) == 2:
             return None
-        values = [constant(value_of(value, kind)) for value in domain.values]
+        values = [sql.constant(value_of(value, kind)) for value in domain.values]
         return exp.Not(this=exp.In(this=raw.copy(), expressions=values))
     if not isinstance(domain, Numbers | Dates) or not domain.closed:
         return None
     low, high = declared.stored_bounds
-    sides = [operation(exp.LT, raw, constant(low))] if low is not None else []
-    sides += [operation(exp.GT, raw, constant(high))] if high is not None else []
+    sides = [sql.operation(exp.LT, raw, sql.constant(low))] if low is not None else []
+    sides += [sql.operation(exp.GT, raw, sql.constant(high))] if high is not None else []
     return sides[0] if len(sides) == 1 else exp.Or(this=sides[0], expression=sides[1])
 
 
 def _filled(absent: exp.Expr, declared: Column) -> list[tuple[exp.Expr, exp.Expr]]:
     """Return what stands for a missing value."""
     if declared.fill is not None:
-        return [(absent, constant(value_of(declared.fill, declared.type)))]
-    return [] if isinstance(absent, exp.Is) else [(absent, null())]
+        return [(absent, sql.constant(value_of(declared.fill, declared.type)))]
+    return [] if isinstance(absent, exp.Is) else [(absent, exp.Null())]
 
 
 def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, exp.Expr]]:
@@ -172,10 +158,10 @@ def _moved(outside: exp.Expr | None, declared: Column) -> list[tuple[exp.Expr, e
     if outside is None or declared.rule_outside is Outside.DROP:
         return []
     if declared.rule_outside is Outside.OTHER:
-        return [(outside, constant(OTHER) if declared.type is Type.TEXT else null())]
-    raw = column(declared.name, BASE)
+        return [(outside, sql.constant(OTHER) if declared.type is Type.TEXT else exp.Null())]
+    raw = sql.column(declared.name, BASE)
     ends = zip(declared.stored_bounds, (exp.LT, exp.GT), strict=True)
-    return [(operation(kind, raw, constant(end)), constant(end)) for end, kind in ends if end is not None]
+    return [(sql.operation(kind, raw, sql.constant(end)), sql.constant(end)) for end, kind in ends if end is not None]
 
 
 def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
@@ -185,8 +171,8 @@ def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
         return extent
     if declared.type is Type.TEXT:
         declared_values = extent.values or ()
-        found = among(Type.TEXT, (*declared_values, OTHER), optional=extent.optional)
-        return found if OTHER in declared_values else replace(found, rest=OTHER)
+        values = among(Type.TEXT, (*declared_values, OTHER), optional=extent.optional)
+        return values if OTHER in declared_values else replace(values, rest=OTHER)
     return replace(extent, optional=True)
 
 
@@ -201,14 +187,14 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
     if not relation.askable:
-        raise QuestionRefused(f"questions protect rows or people, and {relation.name!r} declares something else.")
+        raise QuestionRefused(f"queries protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
-    asked = _used(relation, context)
-    fields = [Field(item, found.meaning.extent) for item, found in asked.items()]
+    used = _used(relation, context)
+    fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]
     if person is not None:
         fields.append(Field(person, ExpressionDomain(relation.schema[person].type, optional=False), person=True))
     return RowQuery(
-        query=_rows(relation, asked, [item.stored for item in fields]),
+        query=_rows(relation, used, [item.stored for item in fields]),
         fields=tuple(fields),
         tables=(relation.name,),
         unit=relation.unit if relation.private else None,
@@ -222,7 +208,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
 
 
 def ready_rows(relation: Relation) -> exp.Query:
-    """Return the tree that makes of a table as it is the rows that questions read; it is the same for all of them.
+    """Return the tree that makes of a table as it is the rows that queries read; it is the same for all of them.
 
     Which rows of a person take part is decided by those rows alone: `own_rows` takes the first by a hash of the person
     and of all columns that can be asked about.  Hence adding or removing a person changes the result by that person's
@@ -234,50 +220,50 @@ def ready_rows(relation: Relation) -> exp.Query:
     comes before.
     """
     person = relation.unit.column if relation.private else None
-    asked = _used(relation, Context(Catalog((relation,)), None))
-    query = _clean(relation, asked, person)
+    used = _used(relation, Context(Catalog((relation,)), None))
+    query = _clean(relation, used, person)
     if person is None:
         return query
-    decimals = {item for item in asked if relation.schema[item].type is Type.DECIMAL}
+    decimals = {item for item in used if relation.schema[item].type is Type.DECIMAL}
     decimals |= {PERSON} if relation.schema[person].type is Type.DECIMAL else set()
-    return own_rows(query, list(asked), relation.unit.max_rows, decimals)
+    return own_rows(query, list(used), relation.unit.max_rows, decimals)
 
 
-def _rows(relation: Relation, asked: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
+def _rows(relation: Relation, used: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
     """Return columns of the rows of a table, from where they are ready, or made from the table as it is."""
-    wanted = [alias(column(item, BASE), item) for item in stored]
+    columns = [sql.alias(sql.column(item, BASE), item) for item in stored]
     if relation.ready:
-        return select(wanted, _table(ready_name(relation.name)))
+        return sql.select(columns, _table(ready_name(relation.name)))
     if PERSON in stored:
-        return select(wanted, subquery(ready_rows(relation), BASE))
-    return _clean(relation, asked, None)
+        return sql.select(columns, sql.subquery(ready_rows(relation), BASE))
+    return _clean(relation, used, None)
 
 
-def _clean(relation: Relation, asked: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
+def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
     """Return columns of a table after their rules, and whose each row is."""
-    trees = [alias(found.meaning.tree, item) for item, found in asked.items()]
-    keeps = [keep for found in asked.values() for keep in found.keeps]
+    trees = [sql.alias(clean.meaning.tree, item) for item, clean in used.items()]
+    keeps = [keep for clean in used.values() for keep in clean.keeps]
     source: exp.Expr = _table(relation.name)
     if person is not None:
-        trees.append(alias(column(person, BASE), PERSON))
-        keeps.append(present(column(person, BASE)))
+        trees.append(sql.alias(sql.column(person, BASE), PERSON))
+        keeps.append(sql.present(sql.column(person, BASE)))
         if relation.unit.more is not None:
-            owned = with_owned(_table(relation.name), [*asked, person], column(person, BASE))
-            source = subquery(owned, BASE)
-            keeps.append(operation(exp.LTE, column(PLACE, BASE), constant(relation.unit.max_rows)))
-    return select(trees, source, every(keeps))
+            owned = with_owned(_table(relation.name), [*used, person], sql.column(person, BASE))
+            source = sql.subquery(owned, BASE)
+            keeps.append(sql.operation(exp.LTE, sql.column(PLACE, BASE), sql.constant(relation.unit.max_rows)))
+    return sql.select(trees, source, sql.every(keeps))
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
-    """Return the columns that the question names, and those that decide whether a row takes part."""
+    """Return the columns that the query names, and those that decide whether a row takes part."""
     withheld = _withheld(relation)
-    found = {}
+    used = {}
     for declared in relation.schema.columns:
         if declared.name.casefold() in withheld or declared.name == relation.unit.column:
             continue
-        if context.wanted is None or declared.name.casefold() in context.wanted or declared.may_drop:
-            found[declared.name] = clean_column(declared)
-    return found
+        if context.names is None or declared.name.casefold() in context.names or declared.may_drop:
+            used[declared.name] = clean_column(declared)
+    return used
 
 
 def _withheld(relation: Relation) -> dict[str, str]:
@@ -292,4 +278,4 @@ def _withheld(relation: Relation) -> dict[str, str]:
 
 
 def _table(called: str) -> exp.Table:
-    return exp.Table(this=name(called), alias=exp.TableAlias(this=name(BASE)))
+    return exp.Table(this=sql.name(called), alias=exp.TableAlias(this=sql.name(BASE)))

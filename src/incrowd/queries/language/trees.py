@@ -1,7 +1,8 @@
-"""Trees: the few shapes of SQL that rewritten questions are made of, the same on every engine."""
+"""Trees: the few shapes of SQL that rewritten queries are made of, the same on every engine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, TypeVar
 
@@ -35,10 +36,61 @@ def copied(tree: T) -> T:
         if isinstance(part, exp.Expr):
             parts[name] = copied(part)
         elif isinstance(part, list):
-            parts[name] = [copied(each) if isinstance(each, exp.Expr) else each for each in part]
+            parts[name] = [copied(child) if isinstance(child, exp.Expr) else child for child in part]
         else:
             parts[name] = part
     return type(tree)(**parts)
+
+
+def changed(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """Return a copy of a tree in which `change` was made to every node.
+
+    >>> changed(exp.column("a", "t"), lambda node: exp.column("b") if isinstance(node, exp.Column) else node).sql()
+    'b'
+    """
+    made: exp.Expr = copied(tree).transform(change, copy=False)
+    return made
+
+
+def unqualified(node: exp.Expr) -> exp.Expr:
+    """Return an expression whose columns name no source: the only source of a query has no name.
+
+    >>> unqualified(exp.column("a", "t")).sql()
+    'a'
+    """
+    return changed(node, lambda part: exp.Column(this=part.this.copy()) if isinstance(part, exp.Column) else part)
+
+
+def unwrapped(query: exp.Expr) -> exp.Expr:
+    """Return a query without the brackets around it; brackets with a name or a clause of their own stay.
+
+    >>> unwrapped(exp.select("x").subquery()).sql()
+    'SELECT x'
+    """
+    while isinstance(query, exp.Subquery) and not any(value for part, value in query.args.items() if part != "this"):
+        query = query.this
+    return query
+
+
+def sources(query: exp.Expr) -> list[exp.Expr]:
+    """Return what stands after FROM and JOIN."""
+    first = query.args.get("from_")
+    return [*([] if first is None else [first.this]), *(join.this for join in query.args.get("joins") or ())]
+
+
+def conjuncts(node: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Yield the conditions that AND joins.
+
+    >>> from sqlglot import parse_one
+    >>> [part.sql() for part in conjuncts(parse_one("a AND (b AND c OR d)"))]
+    ['a', '(b AND c OR d)']
+    """
+    inner = None if node is None else node.unnest()
+    if isinstance(inner, exp.And):
+        yield from conjuncts(inner.this)
+        yield from conjuncts(inner.expression)
+    elif node is not None:
+        yield node
 
 
 def operand(tree: exp.Expr) -> exp.Expr:
@@ -59,17 +111,13 @@ def operation(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr
     return kind(this=operand(left), expression=operand(right))
 
 
-def function(kind: type[exp.Expr], first: exp.Expr, *others: exp.Expr) -> exp.Expr:
-    """Return a function of one argument, or of several in `expressions`.
+def function(kind: type[exp.Expr], argument: exp.Expr) -> exp.Expr:
+    """Return a function of one argument.
 
     >>> function(exp.Abs, exp.column("x")).sql()
     'ABS(x)'
     """
-    return (
-        kind(this=copied(first), expressions=[copied(other) for other in others])
-        if others
-        else kind(this=copied(first))
-    )
+    return kind(this=copied(argument))
 
 
 def cast(tree: exp.Expr, kind: Type) -> exp.Expr:
@@ -129,11 +177,6 @@ def case(*branches: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) 
     return exp.Case(ifs=ifs, default=None if default is None else copied(default))
 
 
-def null() -> exp.Expr:
-    """Return NULL."""
-    return exp.Null()
-
-
 def missing(tree: exp.Expr) -> exp.Expr:
     """Return the condition that a tree is NULL.
 
@@ -169,10 +212,10 @@ def every(conditions: list[exp.Expr]) -> exp.Expr | None:
     """
     if not conditions:
         return None
-    found = operand(conditions[0])
+    tree = operand(conditions[0])
     for condition in conditions[1:]:
-        found = exp.And(this=found, expression=operand(condition))
-    return found
+        tree = exp.And(this=tree, expression=operand(condition))
+    return tree
 
 
 def name(text: str) -> exp.Identifier:

@@ -1,8 +1,10 @@
-"""Understanding: SQL text and a catalog in, a question out; not a row is read."""
+"""Understanding: SQL text and a catalog in, a query out; not a row is read."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,29 +12,26 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.domain import BoundTree
-from incrowd.queries.language.expressions.binder import binder
 from incrowd.queries.language.expressions.function import condition
-from incrowd.queries.language.joins import JoinedRows
-from incrowd.queries.language.memberships import conjuncts, join_memberships
+from incrowd.queries.language.expressions.table import binder
+from incrowd.queries.language.joins import JoinedRows, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query
-from incrowd.queries.language.results import AggregateRegister, Result
+from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
-from incrowd.queries.language.totals import check_totals, has_sets, leaves, sets_of
-from incrowd.queries.language.trees import alias, every, select, subquery
+from incrowd.queries.language.trees import alias, conjuncts, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Contribution, ContributionBounds, Key, ListedKeys, Question
+from incrowd.queries.question import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Query
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
 
 
-def grouping_nodes(query: exp.Select, found: JoinedRows) -> list[exp.Expr]:
+def grouping_nodes(query: exp.Select, joined: JoinedRows) -> list[exp.Expr]:
     """Return the expressions by which rows are grouped, qualified, each once."""
     group = query.args.get("group")
     if query.args.get("distinct") is not None:
@@ -43,22 +42,22 @@ def grouping_nodes(query: exp.Select, found: JoinedRows) -> list[exp.Expr]:
         return []
     else:
         check_clauses(group, ("expressions",))
-        nodes = [_renamed(node, query, found) for part in group.expressions for node in leaves(part)]
+        nodes = [_renamed(node, query, joined) for part in group.expressions for node in leaves(part)]
     unique: list[exp.Expr] = []
     for node in nodes:
-        plain = qualify(node, found.scope).unnest()
+        plain = qualify(node, joined.scope).unnest()
         if plain not in unique:
             unique.append(plain)
     return unique
 
 
-def _sets(query: exp.Select, found: JoinedRows, nodes: list[exp.Expr]) -> tuple[tuple[int, ...], ...]:
+def _sets(query: exp.Select, joined: JoinedRows, nodes: list[exp.Expr]) -> tuple[tuple[int, ...], ...]:
     """Return the sets of keys of ROLLUP, CUBE or GROUPING SETS; none where all rows are grouped by all keys."""
     group = query.args.get("group")
     if group is None or not has_sets(group.expressions):
         return ()
     return sets_of(
-        group.expressions, lambda leaf: nodes.index(qualify(_renamed(leaf, query, found), found.scope).unnest())
+        group.expressions, lambda leaf: nodes.index(qualify(_renamed(leaf, query, joined), joined.scope).unnest())
     )
 
 
@@ -72,8 +71,7 @@ def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
     groups = count_groups(keys)
     if groups is not None and groups > MOST_GROUPS:
         raise QuestionRefused(
-            f"this makes {groups:,} groups; at most {MOST_GROUPS:,} are answered whether or not anybody is in them: "
-            "group by fewer columns, or by coarser values such as FLOOR(x / 10) or DATE_TRUNC('month', d)."
+            f"{groups:,} groups are more than {MOST_GROUPS:,}: use coarser keys such as FLOOR(x / 10)."
         )
     return keys
 
@@ -85,24 +83,24 @@ def count_groups(keys: tuple[Key, ...]) -> int | None:
     >>> count_groups((Key("k1", Type.BOOLEAN, (False, True)), Key("k2", Type.TEXT, ("a", "b", None))))
     6
     """
-    known = [len(key.values) for key in keys if key.values is not None]
-    return math.prod(known) if len(known) == len(keys) else None
+    sizes = [len(key.values) for key in keys if key.values is not None]
+    return math.prod(sizes) if len(sizes) == len(keys) else None
 
 
 def _key(name: str, meaning: BoundTree) -> Key:
     members = meaning.extent.members(MOST_GROUPS)
     if members is None:
-        return Key(name, meaning.extent.type, None)
-    values = (*members, None) if meaning.extent.optional else members
-    return Key(name, meaning.extent.type, values, tuple(each for each in values if each in (None, meaning.extent.rest)))
+        return Key(name, meaning.type, None)
+    values = (*members, None) if meaning.optional else members
+    return Key(name, meaning.type, values, tuple(value for value in values if value in (None, meaning.extent.rest)))
 
 
-def _renamed(node: exp.Expr, query: exp.Select, found: JoinedRows) -> exp.Expr:
+def _renamed(node: exp.Expr, query: exp.Select, joined: JoinedRows) -> exp.Expr:
     """Return what a name after GROUP BY stands for: a column of the rows, or else what SELECT calls so."""
     if not isinstance(node, exp.Column) or node.table:
         return node
     try:
-        found.scope.find(node)
+        joined.scope.find(node)
     except InvalidParameter:
         for item in query.expressions:
             if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
@@ -129,7 +127,7 @@ _CLAUSES = (
 )
 
 
-def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Question:
+def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Query:
     """Return what a text asks of the tables of a catalog.
 
     With `max_groups`, at most so many groups of each person are asked about: the noise of a number of people is then
@@ -140,52 +138,58 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.catalog import Relation
+    >>> from incrowd.queries.question import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
     ((False, True, None), <AggregateKind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
     """
+    with understanding(max_groups):
+        text = dated(normal_text(sql), catalog)
+        return question_of(text, read(text), catalog, max_groups)
+
+
+@contextmanager
+def understanding(max_groups: int | None) -> Iterator[None]:
+    """Refuse a limit of no groups, and a query that is nested deeper than Python can follow."""
     if max_groups is not None and max_groups < 1:
         raise InvalidParameter("a person is in at least one group: let max_groups be 1 or more.")
     try:
-        text = dated(normal_text(sql), catalog)
-        return question_of(text, read(text), catalog, max_groups)
+        yield
     except RecursionError:
-        raise QuestionRefused("the question is nested too deeply: simplify it.") from None
+        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
 
 
 def dated(text: str, catalog: Catalog) -> str:
-    """Return the text of a question in which CURRENT_DATE is the day that was declared for the tables it reads.
+    """Return the text of a query in which CURRENT_DATE is the day that was declared for the tables it reads.
 
-    What day it is where the question is asked plays no part: asked again, it is the same question, and its certificate
+    What day it is where the query is asked plays no part: asked again, it is the same query, and its certificate
     says of which day it was.
     """
     if "CURRENT_DATE" not in text or read_query(text).find(exp.CurrentDate) is None:
         return text
     query = read_query(text)
-    known = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
-    if len(known) != 1:
+    days = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
+    if len(days) != 1:
         raise QuestionRefused(
-            "CURRENT_DATE is the day that the owner of the data declares (queries: {today: 2025-12-31} in the policy), "
-            "and of these tables there is not one such day: write the date, such as DATE '2025-12-31'."
+            "the policy (queries: today) has no single CURRENT_DATE for these tables: write the date."
         )
-    (today,) = known
+    (today,) = days
     literal = exp.cast(exp.Literal.string(str(today)), "DATE")
     dated: exp.Expr = query.transform(lambda node: literal.copy() if isinstance(node, exp.CurrentDate) else node)
     return normal_text(dated.sql("duckdb"))
 
 
-def question_of(text: str, asked: exp.Select, catalog: Catalog, max_groups: int | None) -> Question:
+def question_of(text: str, select_: exp.Select, catalog: Catalog, max_groups: int | None) -> Query:
     """Return what a query asks of rows, or of the answer to the query in its FROM."""
-    context = Context(catalog, wanted_of(asked))
-    inner = answer_inside(asked, context)
+    context = Context(catalog, used_names(select_))
+    inner = answer_inside(select_, context)
     if inner is not None:
-        return ask_answer(question_of(text, inner, catalog, max_groups), asked, cut_of(asked))
-    query = join_memberships(asked, catalog)
-    found = _sources(query, context if query is asked else Context(catalog, wanted_of(query)))
-    question = _understood(text, query, found, catalog)
-    return question if max_groups is None else _limited(question, found, max_groups)
+        return ask_answer(question_of(text, inner, catalog, max_groups), select_, cut_of(select_))
+    query = join_memberships(select_, catalog)
+    joined = _sources(query, context if query is select_ else Context(catalog, used_names(query)))
+    question = _understood(text, query, joined, catalog)
+    return question if max_groups is None else _limited(question, joined, max_groups)
 
 
 def cut_of(query: exp.Expr) -> Take:
@@ -196,46 +200,41 @@ def cut_of(query: exp.Expr) -> Take:
 def _sources(query: exp.Select, context: Context) -> JoinedRows:
     check_clauses(query, _CLAUSES)
     if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
-        raise QuestionRefused(
-            f"a question reads at most {_MOST_TABLES} tables, each as often as it is named: split it."
-        )
-    found = sources_of(query, context)
-    if not found.rows.private:
-        raise QuestionRefused("a question needs a private table; public ones can be read as they are.")
-    return found
+        raise QuestionRefused(f"a query reads at most {_MOST_TABLES} tables, repeated ones counted: split it.")
+    joined = sources_of(query, context)
+    if not joined.rows.private:
+        raise QuestionRefused("a query needs a private table; public ones can be read as they are.")
+    return joined
 
 
-def _check_padding(query: exp.Select, found: JoinedRows, keys: tuple[Key, ...], nodes: list[exp.Expr]) -> None:
+def _check_padding(query: exp.Select, joined: JoinedRows, keys: tuple[Key, ...], nodes: list[exp.Expr]) -> None:
     """Refuse LEFT JOIN from a public table unless every group is one of the declared values of that table's columns.
 
     A row of it without a partner exists only while nobody matches.  So such rows are left out, all declared groups get
     noise, and those that the public table has are shown: a count of the private table's columns is then the same, with
     noise, and nothing else would be.
     """
-    if found.padded is None:
+    if joined.padded is None:
         return
-    public = all(part.table == found.padded for node in nodes for part in node.find_all(exp.Column))
-    own = [_of_partner(node, found) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
+    public = all(part.table == joined.padded for node in nodes for part in node.find_all(exp.Column))
+    own = [_of_partner(node, joined) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
     if not keys or not public or any(key.values is None for key in keys) or not all(own):
-        raise QuestionRefused(
-            "LEFT JOIN from a public table is answered where GROUP BY names its columns, of declared values, and "
-            "aggregates are of columns of the private table, such as COUNT(v.x): or start with the private table."
-        )
+        raise QuestionRefused("LEFT JOIN from a public table needs GROUP BY its columns, and COUNT(v.x) or alike.")
 
 
-def _listed(query: exp.Select, found: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:
+def _listed(query: exp.Select, joined: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:
     """Return the groups that a public table has from which LEFT JOIN leads, under what WHERE asks of it alone."""
-    if found.padded is None:
+    if joined.padded is None:
         return None
-    public, mean = dict(found.scope.sources)[found.padded], binder(found.scope.resolve)
+    public, mean = dict(joined.scope.sources)[joined.padded], binder(joined.scope.resolve)
     where = query.args.get("where")
     own = [
         condition(mean(part), "WHERE").tree
         for part in ([] if where is None else conjuncts(where.this))
-        if all(found.scope.find(each)[0] == found.padded for each in part.find_all(exp.Column))
+        if all(joined.scope.find(column)[0] == joined.padded for column in part.find_all(exp.Column))
     ]
     items = [alias(meaning.tree, f"k{place}") for place, meaning in enumerate(meanings, 1)]
-    rows = select(items, subquery(public.query, found.padded))
+    rows = select(items, subquery(public.query, joined.padded))
     rows.set("distinct", exp.Distinct())
     rows.set("where", exp.Where(this=every(own)) if own else None)
     return ListedKeys(public.tables[0], rows)
@@ -246,24 +245,24 @@ def _outside(query: exp.Select) -> list[exp.Expr]:
     return [part for part in parts if isinstance(part, exp.Expr)]
 
 
-def _of_partner(node: exp.AggFunc, found: JoinedRows) -> bool:
+def _of_partner(node: exp.AggFunc, joined: JoinedRows) -> bool:
     """Return whether an aggregate is of a column of the private table, bare, so that a row without one adds nothing."""
     inner = node.this
     if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
         inner = inner.expressions[0]
     plain = isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star)
-    return plain and not isinstance(node.parent, exp.Filter) and found.scope.find(inner)[0] != found.padded
+    return plain and not isinstance(node.parent, exp.Filter) and joined.scope.find(inner)[0] != joined.padded
 
 
-def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalog) -> Question:
-    tables = tuple(sorted(set(found.rows.tables)))
-    nodes = grouping_nodes(query, found)
-    meanings = [binder(found.scope.resolve)(node) for node in nodes]
+def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catalog) -> Query:
+    tables = tuple(sorted(set(joined.rows.tables)))
+    nodes = grouping_nodes(query, joined)
+    meanings = [binder(joined.scope.resolve)(node) for node in nodes]
     keys = keys_of(meanings)
-    _check_padding(query, found, keys, nodes)
-    register = AggregateRegister(found.scope)
-    sets = _sets(query, found, nodes)
-    result = Result(query, found.scope, nodes, keys, register, totals=bool(sets))
+    _check_padding(query, joined, keys, nodes)
+    register = AggregateRegister(joined.scope)
+    sets = _sets(query, joined, nodes)
+    result = Result(query, joined.scope, nodes, keys, register, totals=bool(sets))
     outputs, having, order = result.outputs(), result.having(), result.order()
     qualified = result.qualify()
     cut = cut_of(query)
@@ -281,14 +280,14 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
     if sets:
         check_totals(keys, list(register.aggregates.values()))
     columns = dict(zip((key.name for key in keys), meanings, strict=True)) | register.meanings
-    return Question(
+    return Query(
         text=text,
-        rows=filter_rows(query, found, [alias(meaning.tree, name) for name, meaning in columns.items()]),
+        rows=filter_rows(query, joined, [alias(meaning.tree, name) for name, meaning in columns.items()]),
         keys=keys,
         aggregates=tuple(register.aggregates.values()),
         outputs=outputs,
-        contribution=_contribution(found, keys),
-        datasets=tuple(sorted(set(found.rows.datasets))),
+        contribution=_contribution(joined, keys),
+        datasets=tuple(sorted(set(joined.rows.datasets))),
         tables=tables,
         having=having,
         order=order,
@@ -296,21 +295,21 @@ def _understood(text: str, query: exp.Select, found: JoinedRows, catalog: Catalo
         offset=cut.offset,
         operations=tuple(operations),
         totals=sets,
-        listed=_listed(query, found, meanings),
+        listed=_listed(query, joined, meanings),
         caps=ContributionBounds(
             {name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}
         ),
     )
 
 
-def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question:
-    """Return a question about at most so many groups of each person; where that changes nothing, the same question.
+def _limited(question: Query, joined: JoinedRows, max_groups: int) -> Query:
+    """Return a query about at most so many groups of each person; where that changes nothing, the same query.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
     asked about, and each dataset has a guarantee of its own.
     """
-    groups = max_groups * _sides(found)
-    if not found.rows.personal or groups >= question.contribution.groups or len(question.datasets) > 1:
+    groups = max_groups * _sides(joined)
+    if not joined.rows.personal or groups >= question.contribution.groups or len(question.datasets) > 1:
         return question
     return replace(
         question,
@@ -319,30 +318,30 @@ def _limited(question: Question, found: JoinedRows, max_groups: int) -> Question
             question.rows,
             [key.name for key in question.keys],
             max_groups,
-            found.rows.decimal_person | {key.name for key in question.keys if key.type is Type.DECIMAL},
+            joined.rows.decimal_person | {key.name for key in question.keys if key.type is Type.DECIMAL},
         ),
         contribution=replace(question.contribution, groups=groups),
         caps=replace(question.caps, groups=max_groups),
     )
 
 
-def wanted_of(query: exp.Expr) -> frozenset[str] | None:
-    """Return the names that occur in a question, or None where a star stands for all of them."""
+def used_names(query: exp.Expr) -> frozenset[str] | None:
+    """Return the names that occur in a query, or None where a star stands for all of them."""
     nodes = list(query.find_all(exp.Star, exp.Identifier))
     if any(isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count) for node in nodes):
         return None
     return frozenset(node.name.casefold() for node in nodes if isinstance(node, exp.Identifier))
 
 
-def _contribution(found: JoinedRows, keys: tuple[Key, ...]) -> Contribution:
+def _contribution(joined: JoinedRows, keys: tuple[Key, ...]) -> Contribution:
     """Return how far one unit reaches; one that is replaced leaves rows and brings others."""
-    rows = found.rows.most * _sides(found)
+    rows = joined.rows.most * _sides(joined)
     groups = count_groups(keys)
     return Contribution(rows, rows if groups is None else min(rows, groups))
 
 
-def _sides(found: JoinedRows) -> int:
-    unit = found.rows.unit
+def _sides(joined: JoinedRows) -> int:
+    unit = joined.rows.unit
     return 2 if unit is not None and unit.adjacency is Adjacency.REPLACE else 1
 
 

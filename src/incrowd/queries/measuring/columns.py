@@ -18,15 +18,14 @@ from incrowd.drawing.answer import up
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.language.expressions.answers import safely
 from incrowd.queries.language.expressions.function import Range
+from incrowd.queries.language.expressions.table import Row, check_expression, evaluate, range_of
 from incrowd.queries.measuring.estimates import NO_INTERVAL, Reading
-from incrowd.queries.measuring.evaluation import Row, check, evaluate, range_of
-from incrowd.queries.measuring.groups import ARROW
+from incrowd.queries.measuring.groups import ARROW, Names
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.measuring.sheets import work_through
 from incrowd.queries.measuring.statistics import Of, Statistic
-from incrowd.queries.measuring.windows import in_order
+from incrowd.queries.measuring.windows import in_order, work_through
 from incrowd.queries.operations import Operation, types_after
-from incrowd.queries.question import Aggregate, OutputColumn, Question
+from incrowd.queries.question import Aggregate, OutputColumn, Query
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
 NO_RANGE = "no interval: computed from noisy numbers that have none, that a function takes anywhere, or that are many"
@@ -41,7 +40,7 @@ CHOSEN = (
 
 @dataclass(frozen=True)
 class Noisy:
-    """The noisy numbers by name, keys and aggregates, of one length; `bounds` gives intervals that hold together."""
+    """The noisy numbers by name, keys and aggregates, of one length; `bounds` gives simultaneous intervals."""
 
     columns: Mapping[str, AnswerColumn]
     length: int
@@ -60,13 +59,22 @@ class Noisy:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def present_answer(question: Question, noisy: Noisy) -> Answer:
+def key_columns(question: Query, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
+    """Return the columns of the keys of groups, by the names of the keys."""
+    values = zip(*names, strict=True) if names else [()] * len(question.keys)
+    return {
+        key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
+        for key, column in zip(question.keys, values, strict=bool(question.keys))
+    }
+
+
+def present_answer(question: Query, noisy: Noisy) -> Answer:
     """Return the answer: rows that HAVING keeps, in the order asked for, cut by LIMIT; all of it costs nothing."""
     if question.operations:
         return _worked_through(question, noisy)
     rows = None
     places = list(range(noisy.length))
-    if question.having is not None or question.order or any(_computed(each, noisy) for each in question.outputs):
+    if question.having is not None or question.order or any(_computed(output, noisy) for output in question.outputs):
         rows = noisy.rows()
         places = [at for at in places if question.having is None or evaluate(question.having, rows[at]) is True]
         places = _ordered(question, rows, places)
@@ -74,11 +82,11 @@ def present_answer(question: Question, noisy: Noisy) -> Answer:
     places = places if question.limit is None else places[: question.limit]
     chosen = pa.array(places, pa.int64())
     note = CHOSEN if _choosing(question) & noisy.noisy else ""
-    columns = tuple(_taken(_column(each, noisy, rows or []), chosen, note) for each in question.outputs)
+    columns = tuple(_taken(_column(output, noisy, rows or []), chosen, note) for output in question.outputs)
     return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
 
 
-def _worked_through(question: Question, noisy: Noisy) -> Answer:
+def _worked_through(question: Query, noisy: Noisy) -> Answer:
     """Return the answer after its operations."""
     columns, places = worked_columns(question.operations, question.outputs, noisy)
     undeclared = () if places is None else _undeclared(question, noisy, list(places))
@@ -117,28 +125,28 @@ def _of_type(values: list[Any], kind: Type | None) -> pa.Array:
     return pa.array(values, ARROW[kind])
 
 
-def _undeclared(question: Question, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
+def _undeclared(question: Query, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
     if not question.public_keys:
         return ()
-    at, found = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
+    at, undeclared = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
     for place, key in enumerate(question.keys):
         values = noisy.columns[key.name].values.take(at)
         marked = pc.is_in(values, value_set=pa.array(key.undeclared, values.type)).to_numpy(zero_copy_only=False)
         if question.totals:
             marked &= noisy.columns[question.marks[place]].values.take(at).to_numpy() == 0
-        found |= marked
-    return tuple(np.flatnonzero(found).tolist())
+        undeclared |= marked
+    return tuple(np.flatnonzero(undeclared).tolist())
 
 
-def check_outputs(question: Question) -> None:
+def check_outputs(question: Query) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
-    names = frozenset([key.name for key in question.keys] + [each.name for each in question.aggregates])
+    names = frozenset([key.name for key in question.keys] + [aggregate.name for aggregate in question.aggregates])
     names = check_worked(question.operations, question.outputs, names | set(question.marks))
     if question.having is not None:
-        check(question.having, names)
+        check_expression(question.having, names)
     for term in question.order:
-        check(term.this, names | {output.name for output in question.outputs})
+        check_expression(term.this, names | {output.name for output in question.outputs})
 
 
 def check_worked(
@@ -147,14 +155,14 @@ def check_worked(
     """Return the names that are there after operations, if these and the outputs can be computed."""
     for operation in operations:
         for tree in operation.trees:
-            check(tree, names)
+            check_expression(tree, names)
         names = frozenset(types_after([operation], dict.fromkeys(names, Type.DECIMAL)))
     for output in outputs:
-        check(output.expression, names)
+        check_expression(output.expression, names)
     return names
 
 
-def _choosing(question: Question) -> frozenset[str]:
+def _choosing(question: Query) -> frozenset[str]:
     """Return the names of what decides which groups are in the answer: those of HAVING, and of ORDER BY with LIMIT."""
     cut = question.limit is not None or question.offset > 0
     named = {output.name: output.expression for output in question.outputs}
@@ -178,9 +186,9 @@ def _bare(output: OutputColumn) -> str | None:
 
 
 def _column(output: OutputColumn, noisy: Noisy, rows: list[Row]) -> AnswerColumn:
-    found = noisy.columns.get(_bare(output) or "")
-    if found is not None:
-        return AnswerColumn(output.name, found.values, found.low, found.high, found.note)
+    noisy_column = noisy.columns.get(_bare(output) or "")
+    if noisy_column is not None:
+        return AnswerColumn(output.name, noisy_column.values, noisy_column.low, noisy_column.high, noisy_column.note)
     inner = output.expression.unalias()
     if not noisy.noisy & output.names:
         return AnswerColumn(output.name, _array([evaluate(inner, row) for row in rows]))
@@ -198,10 +206,10 @@ def _ranges(inner: exp.Expr, noisy: Noisy, rows: list[Row]) -> list[Range | None
     bounds = noisy.bounds(names)
     ends: list[Range | None] = []
     for at, row in enumerate(rows):
-        known = {name: (float(bound.low[at]), float(bound.high[at])) for name, bound in bounds.items()}
-        numbers = {name: row[name] for name in names - known.keys() if name not in noisy.noisy}
-        known |= {name: (float(v), float(v)) for name, v in numbers.items() if isinstance(v, int | float)}
-        ends.append(range_of(inner, known))
+        numbers_at = {name: (float(bound.low[at]), float(bound.high[at])) for name, bound in bounds.items()}
+        numbers = {name: row[name] for name in names - numbers_at.keys() if name not in noisy.noisy}
+        numbers_at |= {name: (float(v), float(v)) for name, v in numbers.items() if isinstance(v, int | float)}
+        ends.append(range_of(inner, numbers_at))
     return ends
 
 
@@ -217,7 +225,7 @@ def _held(value: Any, end: Range | None) -> Any:
     return math.ceil(low) if value < low else math.floor(high)
 
 
-def _ordered(question: Question, rows: list[Row], places: list[int]) -> list[int]:
+def _ordered(question: Query, rows: list[Row], places: list[int]) -> list[int]:
     named = {output.name: output.expression.unalias() for output in question.outputs}
     terms = []
     for term in question.order:
@@ -295,18 +303,20 @@ def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
     return "; ".join(f"± {up(width, 4)} in a group of {size:,}" for size, width in pairs)
 
 
-def expected_of(question: Question, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
+def expected_of(question: Query, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
     """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
-    aggregates = {each.name: each for each in question.aggregates}
+    aggregates = {aggregate.name: aggregate for aggregate in question.aggregates}
     keys = {key.name for key in question.keys} | set(question.marks)
-    told = tuple(
+    expectations = tuple(
         _expected(output, aggregates, reading, notes)
         for output in question.outputs
         if output.aggregate is not None or not output.names <= keys
     )
     if not question.totals:
-        return told
-    return tuple(replace(each, note="; ".join(filter(None, (_FINEST, each.note)))) for each in told)
+        return expectations
+    return tuple(
+        replace(expectation, note="; ".join(filter(None, (_FINEST, expectation.note)))) for expectation in expectations
+    )
 
 
 def _expected(
@@ -317,12 +327,12 @@ def _expected(
         return Expected(output.name, note=COMPUTED if output.type is None else SEVERAL)
     if aggregate.name in notes or reading is None:
         return Expected(output.name, note=notes.get(aggregate.name, ""))
-    shown = reading.selection
-    near = "" if shown is None else _NEAR.format(sure=shown.sure, least=shown.least)
+    selection = reading.selection
+    near = "" if selection is None else _NEAR.format(sure=selection.sure, least=selection.least)
     half = reading.half_width(aggregate)
     if half is not None:
         return Expected(output.name, half, note=near)
-    sizes = SIZES if shown is None else tuple(size for size in SIZES if size >= shown.sure) or (shown.sure,)
+    sizes = SIZES if selection is None else tuple(size for size in SIZES if size >= selection.sure) or (selection.sure,)
     worst = tuple((size, _off(reading, aggregate, size, _MEANS, _SQUARES)) for size in sizes)
     if not all(math.isfinite(width) for _, width in worst):
         return Expected(output.name, note=NO_INTERVAL)
@@ -339,12 +349,14 @@ def _off(
     that they can be beside such a mean, where all values are the same, to the most.
     """
     pairs = [(mean, mean**2 + (1.0 - mean**2) * share) for mean in means for share in squares]
-    each = size * float(reading.rate or 1)
-    rows = [[_total(statistic, mean, square) * each for statistic in reading.statistics.all] for mean, square in pairs]
-    found = reading.of(aggregate, np.rint(rows).astype(np.int64))
-    if found.interval is None:
+    rows_each = size * float(reading.rate or 1)
+    rows = [
+        [_total(statistic, mean, square) * rows_each for statistic in reading.statistics.all] for mean, square in pairs
+    ]
+    estimate = reading.of(aggregate, np.rint(rows).astype(np.int64))
+    if estimate.interval is None:
         return math.inf
-    return float(np.maximum(found.interval.high - found.values, found.values - found.interval.low).max())
+    return float(np.maximum(estimate.interval.high - estimate.values, estimate.values - estimate.interval.low).max())
 
 
 def _total(statistic: Statistic, mean: float, square: float) -> float:

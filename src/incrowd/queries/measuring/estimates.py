@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter
-from incrowd.queries.measuring.grid import IntegerGrid
-from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio
+from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, ShownGroup
 from incrowd.queries.measuring.sampling import SampleInterval
-from incrowd.queries.measuring.selection import ShownGroup
-from incrowd.queries.measuring.statistics import Of, Statistic, Statistics, count_of
+from incrowd.queries.measuring.statistics import IntegerGrid, Of, Statistic, Statistics, count_of
 from incrowd.queries.question import Aggregate, AggregateKind, Value
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]
@@ -61,12 +59,9 @@ class Reading:
 
     def meets(self, aggregates: tuple[Aggregate, ...], error: Fraction) -> bool:
         """Return whether every count and sum keeps an error."""
-        widths = [width for each in aggregates if (width := self.half_width(each)) is not None]
+        widths = [width for aggregate in aggregates if (width := self.half_width(aggregate)) is not None]
         if not widths:
-            raise InvalidParameter(
-                "an error can be asked of counts and sums only, since that of a mean depends on the size of its group: "
-                "give epsilon instead."
-            )
+            raise InvalidParameter("an error can be asked of counts and sums only: give epsilon instead.")
         return max(widths) <= error
 
     def of(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Estimate:
@@ -91,17 +86,17 @@ class Reading:
             case AggregateKind.ROWS | AggregateKind.PEOPLE | AggregateKind.COUNT | AggregateKind.DISTINCT:
                 return _times(noisy[:, self._counted(aggregate)], times)
             case AggregateKind.SUM:
-                return _times(_whole(self._sum(aggregate, noisy), _value(aggregate)), times)
+                return _times(_whole(self._sum(aggregate, noisy), aggregate.needed_value), times)
             case AggregateKind.MEAN:
                 place, grid = self._summed(aggregate)
-                count = noisy[:, self.statistics.present(_value(aggregate))].astype(np.float64)
+                count = noisy[:, self.statistics.present(aggregate.needed_value)].astype(np.float64)
                 half = float(grid.step * grid.width)
                 mean = float(grid.step) * noisy[:, place] / np.maximum(count, 1.0)
                 return float(grid.center) + np.clip(mean, -half, half)
         squares, (present, total, square), unit = self._moments(aggregate)
         at = noisy.astype(np.float64)
-        found = unit * _spread(np.maximum(at[:, present], 2.0), at[:, total], at[:, square], squares)
-        return np.sqrt(found) if aggregate.kind is AggregateKind.DEVIATION else found
+        variance = unit * _spread(np.maximum(at[:, present], 2.0), at[:, total], at[:, square], squares)
+        return np.sqrt(variance) if aggregate.kind is AggregateKind.DEVIATION else variance
 
     def _interval(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Interval | None:
         if self.rate is not None:
@@ -147,7 +142,7 @@ class Reading:
             total, count = (noisy[:, place].astype(np.float64) for place in ratio.places)
             low, high = sample.means(ratio, self.law, (total, count), rows)
             return Interval(center + low, center + high)
-        value, total = _value(aggregate), self._sum(aggregate, noisy)
+        value, total = aggregate.needed_value, self._sum(aggregate, noisy)
         least, most = _ends(value)
 
         def reach(miss: float) -> float:
@@ -176,9 +171,9 @@ class Reading:
             ends = step * low[:, place], step * high[:, place]
             if center == 0.0:
                 return Interval(*ends)
-            counts = [center * end[:, self.statistics.present(_value(aggregate))] for end in (low, high)]
+            counts = [center * end[:, self.statistics.present(aggregate.needed_value)] for end in (low, high)]
             return Interval(ends[0] + np.minimum(*counts), ends[1] + np.maximum(*counts))
-        sizes = [np.maximum(end[:, self.statistics.present(_value(aggregate))], 1.0) for end in (low, high)]
+        sizes = [np.maximum(end[:, self.statistics.present(aggregate.needed_value)], 1.0) for end in (low, high)]
         ratios = np.stack([step * end[:, place] / size for end in (low, high) for size in sizes])
         half = float(grid.step * grid.width)
         least, most = (np.clip(end, -half, half) for end in (ratios.min(axis=0), ratios.max(axis=0)))
@@ -191,8 +186,8 @@ class Reading:
         least = np.where(low[:, total] * high[:, total] <= 0.0, 0.0, np.minimum(*ends))
         least_spread = _spread(sizes, np.maximum(*ends), low[:, square], squares).min(axis=0)
         most_spread = _spread(sizes, least, high[:, square], squares).max(axis=0)
-        found = Interval(unit * least_spread, unit * most_spread)
-        return Interval(*map(np.sqrt, found)) if aggregate.kind is AggregateKind.DEVIATION else found
+        variances = Interval(unit * least_spread, unit * most_spread)
+        return Interval(*map(np.sqrt, variances)) if aggregate.kind is AggregateKind.DEVIATION else variances
 
     def _half_width(self, aggregate: Aggregate, miss: float) -> float | None:
         if aggregate.kind in COUNTS:
@@ -202,46 +197,46 @@ class Reading:
         place, grid = self._summed(aggregate)
         if grid.center == 0:
             return float(grid.step) * self.law.within(place, miss)
-        pair = (place, self.statistics.present(_value(aggregate)))
+        pair = (place, self.statistics.present(aggregate.needed_value))
         return self.law.combined(pair, (float(grid.step), float(grid.center)), miss)
 
     def _size(self, aggregate: Aggregate) -> int | None:
         """Return the coordinate that counts the rows of an aggregate, if there is one."""
-        wanted = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
-        return self.statistics.place(wanted) if wanted in self.statistics.all else None
+        counting = Statistic(Of.ROWS) if aggregate.value is None else count_of(aggregate.value)
+        return self.statistics.place(counting) if counting in self.statistics.all else None
 
     def _sum(self, aggregate: Aggregate, noisy: NDArray[np.int64]) -> Floats:
         place, grid = self._summed(aggregate)
         total = float(grid.step) * noisy[:, place]
         if grid.center == 0:
             return np.asarray(total)
-        return np.asarray(total + float(grid.center) * noisy[:, self.statistics.present(_value(aggregate))])
+        return np.asarray(total + float(grid.center) * noisy[:, self.statistics.present(aggregate.needed_value)])
 
     def _ratio(self, aggregate: Aggregate) -> tuple[Ratio, float]:
         """Return the mean as a ratio, and the center of its range."""
         place, grid = self._summed(aggregate)
-        places = (place, self.statistics.present(_value(aggregate)))
+        places = (place, self.statistics.present(aggregate.needed_value))
         return Ratio(places, float(grid.step), float(grid.step * grid.width)), float(grid.center)
 
     def _moments(self, aggregate: Aggregate) -> tuple[Statistic, tuple[int, int, int], float]:
         """Return the statistic of squares, the places of count, total and squares, and the square of a step."""
         place, grid = self._summed(aggregate)
         squares = next(s for s in self.statistics.all if s.of is Of.SQUARES and s.value == aggregate.value)
-        places = (self.statistics.present(_value(aggregate)), place, self.statistics.place(squares))
+        places = (self.statistics.present(aggregate.needed_value), place, self.statistics.place(squares))
         return squares, places, float(grid.step) ** 2
 
     def _counted(self, aggregate: Aggregate) -> int:
         match aggregate.kind:
             case AggregateKind.COUNT:
-                return self.statistics.place(count_of(_value(aggregate)))
+                return self.statistics.place(count_of(aggregate.needed_value))
             case AggregateKind.PEOPLE:
                 return self.statistics.place(Statistic(Of.PEOPLE, aggregate.value))
             case AggregateKind.DISTINCT:
-                return self.statistics.place(Statistic(Of.DISTINCT, _value(aggregate)))
+                return self.statistics.place(Statistic(Of.DISTINCT, aggregate.needed_value))
         return self.statistics.place(Statistic(Of.ROWS))
 
     def _summed(self, aggregate: Aggregate) -> tuple[int, IntegerGrid]:
-        place = self.statistics.total(_value(aggregate))
+        place = self.statistics.total(aggregate.needed_value)
         grid = self.statistics.all[place].grid
         if grid is None:
             raise InvalidParameter("a sum has a grid.")
@@ -274,7 +269,7 @@ def _possible(aggregate: Aggregate) -> tuple[float, float]:
     """Return what an aggregate can be at all: counts and spreads from 0, sums of values of one sign, means in range."""
     if aggregate.kind in COUNTS or aggregate.kind in SPREADS:
         return 0.0, math.inf
-    least, most = _ends(_value(aggregate))
+    least, most = _ends(aggregate.needed_value)
     if aggregate.kind is AggregateKind.MEAN:
         return least, most
     return 0.0 if least >= 0.0 else -math.inf, 0.0 if most <= 0.0 else math.inf
@@ -294,12 +289,6 @@ def _whole(total: Floats, value: Value) -> Numbers:
     if value.type is Type.INTEGER and np.abs(total).max(initial=0.0) < math.ldexp(1.0, 53):
         return np.rint(total).astype(np.int64)
     return total
-
-
-def _value(aggregate: Aggregate) -> Value:
-    if aggregate.value is None:
-        raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    return aggregate.value
 
 
 def _ends(value: Value) -> tuple[float, float]:

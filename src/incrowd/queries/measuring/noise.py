@@ -60,7 +60,7 @@ class NoiseChoice:
     share: Approximate | None = None
 
 
-def choose_noise(asked: Workload, terms: QueryTerms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
+def choose_noise(workload: Workload, terms: QueryTerms, meets: Callable[[NoiseLaw, Fraction], bool]) -> NoiseChoice:
     """Return the noise that the terms pay for.
 
     Statistics and picks share ε (or ρ) in proportion to their number.  Statistics get cube noise; with a δ they get
@@ -68,105 +68,95 @@ def choose_noise(asked: Workload, terms: QueryTerms, meets: Callable[[NoiseLaw, 
     of it beside Gaussian noise.  With an error instead of ε, the least ε is sought for which the law of the noise
     `meets` it.
     """
-    _check(asked, terms)
+    _check(workload, terms)
     if terms.rho is not None:
-        return _drawable(_concentrated(asked, terms.rho, terms.delta))
+        return _drawable(_concentrated(workload, terms.rho, terms.delta))
     if terms.epsilon is not None and terms.rate is not None:
-        return _drawable(_private(asked, inner_epsilon(terms.epsilon, terms.rate), Fraction(0)))
+        return _drawable(_private(workload, inner_epsilon(terms.epsilon, terms.rate), Fraction(0)))
     if terms.epsilon is not None:
-        return _drawable(_private(asked, terms.epsilon, terms.delta))
+        return _drawable(_private(workload, terms.epsilon, terms.delta))
     error = terms.error or Fraction(0)
 
     def enough(epsilon: Fraction) -> bool:
-        noise = _private(asked, epsilon, terms.delta).noise
+        noise = _private(workload, epsilon, terms.delta).noise
         return noise is not None and meets(noise.law, error)
 
-    return _drawable(_private(asked, _least(enough), terms.delta))
+    return _drawable(_private(workload, _least(enough), terms.delta))
 
 
-def _private(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
+def _private(workload: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle pure or approximate privacy: cube noise, or Gaussian noise if it is narrower."""
-    if len(asked.statistics.all) > MOST_COORDINATES and not delta:
-        raise InvalidParameter(
-            f"one question adds up {MOST_COORDINATES} things at most: ask for fewer at once, or give a delta."
-        )
-    pure = _cube(asked, epsilon, delta)
-    if not delta or not asked.statistics.all:
+    if len(workload.statistics.all) > MOST_COORDINATES and not delta:
+        raise InvalidParameter(f"a query adds up at most {MOST_COORDINATES} numbers: ask for fewer, or give a delta.")
+    pure = _cube(workload, epsilon, delta)
+    if not delta or not workload.statistics.all:
         return pure
-    gaussian = _gaussian(asked, epsilon, delta)
-    return gaussian if len(asked.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
+    gaussian = _gaussian(workload, epsilon, delta)
+    return gaussian if len(workload.statistics.all) > MOST_COORDINATES else min(pure, gaussian, key=_width)
 
 
-def _cube(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
-    statistics, each = asked.statistics, epsilon / asked.parts
-    pick = each if asked.picks else None
+def _cube(workload: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
+    statistics, share = workload.statistics, epsilon / workload.parts
+    pick = share if workload.picks else None
     if not statistics.all:
         return NoiseChoice(None, pick, None, Fraction(0))
-    noise = AddCube(each * len(statistics.all), statistics.widths, statistics.rows)
-    threshold = _threshold(asked, noise.law, delta)
+    noise = AddCube(share * len(statistics.all), statistics.widths, statistics.rows)
+    threshold = _threshold(workload, noise.law, delta)
     return NoiseChoice(noise, pick, threshold, Fraction(0) if threshold is None else delta)
 
 
-def _gaussian(asked: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
+def _gaussian(workload: Workload, epsilon: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle Gaussian noise: its ε and δ, ε of the picks and δ of the threshold add up to the guaranteed (ε, δ)."""
-    statistics, each = asked.statistics, epsilon / asked.parts
+    statistics, part = workload.statistics, epsilon / workload.parts
     hidden = Fraction(0) if statistics.counting is None else delta / 2
-    rho = largest_rho(each * len(statistics.all), delta - hidden)
+    rho = largest_rho(part * len(statistics.all), delta - hidden)
     noise = AddGaussianVector.costing(rho, statistics.widths, statistics.rows)
-    threshold = _threshold(asked, noise.law, hidden)
-    alone = threshold is None and not asked.picks
-    share = None if alone else Approximate(each * len(statistics.all), delta - hidden)
-    return NoiseChoice(noise, each if asked.picks else None, threshold, delta, share)
+    threshold = _threshold(workload, noise.law, hidden)
+    alone = threshold is None and not workload.picks
+    share = None if alone else Approximate(part * len(statistics.all), delta - hidden)
+    return NoiseChoice(noise, part if workload.picks else None, threshold, delta, share)
 
 
-def _concentrated(asked: Workload, rho: Fraction, delta: Fraction) -> NoiseChoice:
+def _concentrated(workload: Workload, rho: Fraction, delta: Fraction) -> NoiseChoice:
     """Settle by ρ: a pick of ε is ε²/2-zero-concentrated (Bun & Steinke 2016, Proposition 1.4)."""
-    statistics, each = asked.statistics, rho / asked.parts
-    pick = Fraction(math.isqrt(math.floor(2 * each * _DIGITS**2)), _DIGITS) if asked.picks else None
+    statistics, part = workload.statistics, rho / workload.parts
+    pick = Fraction(math.isqrt(math.floor(2 * part * _DIGITS**2)), _DIGITS) if workload.picks else None
     noise, threshold = None, None
     if statistics.all:
-        noise = AddGaussianVector.costing(each * len(statistics.all), statistics.widths, statistics.rows)
-        threshold = _threshold(asked, noise.law, delta / 2)
+        noise = AddGaussianVector.costing(part * len(statistics.all), statistics.widths, statistics.rows)
+        threshold = _threshold(workload, noise.law, delta / 2)
     return NoiseChoice(noise, pick, threshold, delta)
 
 
-def _threshold(asked: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshold | None:
+def _threshold(workload: Workload, law: NoiseLaw, delta: Fraction) -> CountThreshold | None:
     """Return the least noisy count of an unknown group that is shown, None where groups are known.
 
     Groups that only one unit has are at most `groups`; without the unit none of them is shown, and with it each is
     shown with chance at most P[count + noise ≥ threshold] ≤ delta / groups: (0, delta) once, beside the noise of the
     groups that others have too.  One person counts as one, or as so many rows as a unit has.
     """
-    statistics = asked.statistics
+    statistics = workload.statistics
     if statistics.counting is None:
         return None
-    alone = 1 if statistics.all[statistics.counting].of is Of.PEOPLE else asked.contribution.rows
-    return CountThreshold(alone + law.reach(statistics.counting, delta / asked.contribution.groups), delta)
+    alone = 1 if statistics.all[statistics.counting].of is Of.PEOPLE else workload.contribution.rows
+    return CountThreshold(alone + law.reach(statistics.counting, delta / workload.contribution.groups), delta)
 
 
-def _check(asked: Workload, terms: QueryTerms) -> None:
+def _check(workload: Workload, terms: QueryTerms) -> None:
     if max(terms.epsilon or 0, terms.rho or 0) > _LARGEST:
-        raise InvalidParameter(
-            "an epsilon or rho beyond a million protects nobody, and no noise is drawn for it: pay less."
-        )
-    if asked.statistics.counting is not None and not terms.delta:
-        raise InvalidParameter(
-            "these groups are not known before rows are read, so they are shown from a threshold on, and that needs a "
-            "delta: give one such as 1e-8, or group by columns whose values are declared."
-        )
-    if terms.error is not None and not asked.statistics.all:
+        raise InvalidParameter("an epsilon or rho above a million protects nobody: give a smaller one.")
+    if workload.statistics.counting is not None and not terms.delta:
+        raise InvalidParameter("groups without declared values need a threshold, and that a delta: give 1e-8.")
+    if terms.error is not None and not workload.statistics.all:
         raise InvalidParameter("an error can be asked of counts and sums only: give epsilon instead.")
-    plain = asked.unit == Unit() and asked.statistics.counting is None and terms.epsilon is not None
+    plain = workload.unit == Unit() and workload.statistics.counting is None and terms.epsilon is not None
     if terms.rate is not None and (terms.delta or not plain):
-        raise InvalidParameter(
-            "a secret sample stands in front of a question only where each row is a unit of its own that is added or "
-            "removed, all groups are known, and epsilon pays without a delta. Leave the rate out."
-        )
+        raise InvalidParameter("a secret sample needs rows as units, declared groups and no delta: leave the rate out.")
 
 
-def _drawable(found: NoiseChoice) -> NoiseChoice:
+def _drawable(choice: NoiseChoice) -> NoiseChoice:
     """Refuse noise that is too wide to be drawn, before anything is charged."""
-    match found.noise:
+    match choice.noise:
         case AddCube(law=law):
             scales = [width * law.scale / law.fine for width in law.widths]
             too_wide = max(scales) > LARGEST_SCALE or (len(scales) > 1 and law.scale > LARGEST_CUBE)
@@ -176,12 +166,12 @@ def _drawable(found: NoiseChoice) -> NoiseChoice:
             too_wide = False
     if too_wide:
         raise Infeasible("the noise would be too wide to be drawn: pay more, or CLAMP values to a narrower range.")
-    return found
+    return choice
 
 
-def _width(found: NoiseChoice) -> float:
+def _width(choice: NoiseChoice) -> float:
     """Return how wide the noise of the first statistic is."""
-    return math.inf if found.noise is None else found.noise.law.combined((0, 0), (1.0, 0.0), MISS)
+    return math.inf if choice.noise is None else choice.noise.law.combined((0, 0), (1.0, 0.0), MISS)
 
 
 def _least(enough: Callable[[Fraction], bool]) -> Fraction:
@@ -208,9 +198,9 @@ def inner_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
     >>> inner_epsilon(Fraction(1), Fraction(1, 10)) > Fraction(29, 10)
     True
     """
-    wanted = math.log1p(math.expm1(float(epsilon)) / float(rate)) if epsilon < 500 else float(epsilon)
+    inner = math.log1p(math.expm1(float(epsilon)) / float(rate)) if epsilon < 500 else float(epsilon)
     for backward in (0, 1, 10, 100, 10**4, 10**6, 10**8):
-        tried = Fraction(math.floor(wanted * _FINE) - backward, _FINE)
+        tried = Fraction(math.floor(inner * _FINE) - backward, _FINE)
         if tried > 0 and Fraction(accountant.charge_of(Sampled(rate, Pure(tried)), 0).epsilon) <= epsilon:
             return tried
     raise Infeasible("this epsilon cannot be spent on a secret sample: leave the rate out.")

@@ -18,10 +18,9 @@ from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
-from incrowd.queries.measuring.grid import IntegerGrid, grid_number
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
-from incrowd.queries.measuring.statistics import named
-from incrowd.queries.question import Aggregate, AggregateKind, Question, Value
+from incrowd.queries.measuring.statistics import IntegerGrid, grid_number, named
+from incrowd.queries.question import Aggregate, AggregateKind, Query, Value
 
 MOST = 2**16
 """Candidates of one pick, at most; wider ranges are picked from on an even grid."""
@@ -59,9 +58,7 @@ class PickCandidates:
         if value.choices is not None:
             return cls(value, len(value.choices), None)
         if value.low is None or value.high is None:
-            raise InvalidParameter(
-                "quantiles and modes are picked from a public range; this value has none. Write CLAMP(x, low, high)."
-            )
+            raise InvalidParameter("quantiles and modes need a value with bounds: write CLAMP(x, low, high).")
         most = MOST if groups is None else max(_FEWEST, min(MOST, _ALTOGETHER // max(1, groups)))
         span = value.high - value.low
         if span == 0:
@@ -74,8 +71,8 @@ class PickCandidates:
         """Return the position of each value the engine returned; −1 for what is no candidate."""
         if self.grid is None:
             texts = column.cast(pa.string()) if not pa.types.is_string(column.type) else column
-            found = pc.index_in(texts, value_set=pa.array(self.value.choices or (), pa.string()))
-            return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+            positions = pc.index_in(texts, value_set=pa.array(self.value.choices or (), pa.string()))
+            return np.asarray(pc.fill_null(positions, -1).to_numpy(), dtype=np.int64)
         steps = column.cast(pa.float64()).to_numpy()
         return np.asarray(np.clip(np.nan_to_num(steps), 0, self.number - 1), dtype=np.int64)
 
@@ -137,7 +134,7 @@ class Pick:
         )
         return f"no interval of values: in 95 % of groups of {self.off:,} rows or more {rows}{steps}"
 
-    def query(self, question: Question) -> exp.Query:
+    def query(self, question: Query) -> exp.Query:
         """Return the query that counts, group by group, the rows at each candidate."""
         value, grid = self.candidates.value, self.candidates.grid
         column = exp.column(value.name, quoted=True)
@@ -149,14 +146,14 @@ class Pick:
         there = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
         return exp.select(*keys, counted).from_(named(present.where(there))).group_by(*keys)
 
-    def picked(self, question: Question, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
+    def picked(self, question: Query, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
         """Return the pick of each group; of empty groups, too."""
         group = group_places(question, collected, names)
         place = self.candidates.places(collected.column(PLACE))
         number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
-        kept = (group >= 0) & (place >= 0)
-        order = np.argsort(group[kept], kind="stable")
-        group, place, number = (each[kept][order] for each in (group, place, number))
+        counted = (group >= 0) & (place >= 0)
+        order = np.argsort(group[counted], kind="stable")
+        group, place, number = (numbers[counted][order] for numbers in (group, place, number))
         length = max(1, _AT_ONCE // self.candidates.number)
         chosen = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(names), length):
@@ -194,19 +191,13 @@ class Pick:
 
 def pick_of(aggregate: Aggregate, unit: Unit, groups: int | None, epsilon: Fraction, rows: int) -> Pick:
     """Return the pick for an aggregate; with many groups the candidates lie on a coarser grid."""
-    if aggregate.value is None:
-        raise InvalidParameter(f"{aggregate.kind} needs a value.")
-    candidates = PickCandidates.of(aggregate.value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
+    candidates = PickCandidates.of(aggregate.needed_value, groups if aggregate.kind is AggregateKind.QUANTILE else None)
     if aggregate.kind is AggregateKind.MODE and candidates.grid is not None and candidates.grid.step != 1:
-        raise InvalidParameter(
-            f"the mode is picked among at most {MOST:,} listed values: round the value first, or ask for the median."
-        )
+        raise InvalidParameter(f"a mode has at most {MOST:,} candidates: round the value, or ask for the median.")
     if aggregate.kind is AggregateKind.QUANTILE and candidates.grid is None:
         raise InvalidParameter("quantiles are picked among numbers and dates, not among texts: ask for the mode.")
     if max(_odds(aggregate)) > _FINEST:
-        raise InvalidParameter(
-            f"a quantile is written with six digits at most, such as 0.95; not finer than 1 / {_FINEST:,}."
-        )
+        raise InvalidParameter(f"a quantile has six digits at most, such as 0.95: not finer than 1 / {_FINEST:,}.")
     pick = Pick(aggregate, candidates, epsilon, rows, unit.adjacency is Adjacency.ADD_REMOVE)
     if pick.off > _FURTHEST:
         raise Infeasible("this epsilon is so small that any candidate would be picked: pay more.")

@@ -158,7 +158,7 @@ class _SampledRows:
         inside = (seen >= 0.0) & (seen < many)
         wide = inside & (scale**2 > _NORMAL)
         for which, law in ((wide, _normal), (inside & ~wide, _binomial)):
-            at, number = (np.broadcast_to(each, seen.shape)[which] for each in (seen, many))
+            at, number = (np.broadcast_to(numbers, seen.shape)[which] for numbers in (seen, many))
             at_most[which] = law(at, number, self.rate)
         return np.asarray((at_most if below else 1.0 - at_most) @ self.noise.masses + self.noise.rest)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from incrowd.queries.language.expressions.answers import safely
-from incrowd.queries.measuring.evaluation import Row, evaluate
-from incrowd.queries.operations import Function, WindowColumn
+from incrowd.queries.language.expressions.table import Row, evaluate
+from incrowd.queries.operations import Function, Gather, Keep, Operation, Sort, Take, WindowColumn
 
 
 def in_order(terms: Sequence[exp.Ordered], rows: Sequence[Row], places: list[int]) -> list[int]:
@@ -36,13 +37,13 @@ def window_values(window: WindowColumn, rows: Sequence[Row]) -> list[Any]:
     parts: dict[tuple[Any, ...], list[int]] = {}
     for at, row in enumerate(rows):
         parts.setdefault(tuple(evaluate(tree, row) for tree in window.part), []).append(at)
-    found: list[Any] = [None] * len(rows)
+    values: list[Any] = [None] * len(rows)
     for places in parts.values():
         ordered = in_order(window.order, rows, places)
         keys = [tuple(evaluate(term.this, rows[at]) for term in window.order) for at in ordered]
         for at, value in zip(ordered, _values(window, [rows[at] for at in ordered], keys), strict=True):
-            found[at] = value
-    return found
+            values[at] = value
+    return values
 
 
 def _values(window: WindowColumn, rows: list[Row], keys: list[tuple[Any, ...]]) -> list[Any]:
@@ -93,12 +94,12 @@ def _neighbors(window: WindowColumn, rows: list[Row]) -> list[Any]:
     value, *rest = window.arguments
     far = int(evaluate(rest[0], {})) if rest else 1
     far = far if window.function is Function.LEAD else -far
-    found = []
+    values = []
     for at, row in enumerate(rows):
         inside = 0 <= at + far < len(rows)
         default = evaluate(rest[1], row) if len(rest) > 1 else None
-        found.append(evaluate(value, rows[at + far]) if inside else default)
-    return found
+        values.append(evaluate(value, rows[at + far]) if inside else default)
+    return values
 
 
 def _framed(window: WindowColumn, taken: list[Any]) -> list[Any]:
@@ -138,7 +139,7 @@ def _running(function: Function, taken: list[Any]) -> list[Any]:
             sums = itertools.accumulate(0 if value is None else value for value in taken)
             divided = function is Function.AVG
             pairs = zip(sums, counts, strict=True)
-            return [(_share(each, many) if divided else each) if many else None for each, many in pairs]
+            return [(_share(sum_, many) if divided else sum_) if many else None for sum_, many in pairs]
     choose: Callable[..., Any] = min if function is Function.MIN else max
     return list(itertools.accumulate(taken, lambda one, other: _chosen(choose, one, other)))
 
@@ -178,3 +179,84 @@ def total(function: Function, values: Sequence[Any]) -> Any:
     whole = all(isinstance(value, int) for value in there)
     added = safely(lambda: sum(there) if whole else math.fsum(there))
     return added if added is None or function is Function.SUM else safely(lambda: added / len(there))
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """Rows of an answer: their values by name, and the groups that they are, None where several became one.
+
+    `exact` are the names of what holds no noise, `chosen` tells whether noisy numbers decided which rows are left.
+    """
+
+    rows: tuple[Row, ...]
+    places: tuple[int, ...] | None
+    exact: frozenset[str]
+    chosen: bool = False
+
+
+def work_through(operations: Iterable[Operation], rows: Sequence[Row], exact: frozenset[str]) -> Worksheet:
+    """Return what operations leave of the rows of an answer; names that are not `exact` hold noise.
+
+    >>> from sqlglot import parse_one
+    >>> work_through([Keep(parse_one("n > 1"))], [{"n": 1}, {"n": 5}], frozenset()).places
+    (1,)
+    """
+    sheet, sorted_by_noise = Worksheet(tuple(rows), tuple(range(len(rows))), exact), False
+    for operation in operations:
+        noisy = not all(_exact(tree, sheet) for tree in operation.trees)
+        sorted_by_noise = noisy if isinstance(operation, Sort) else sorted_by_noise
+        decided = (isinstance(operation, Keep) and noisy) or (isinstance(operation, Take) and sorted_by_noise)
+        sheet = replace(_after(operation, sheet), exact=_exact_names(operation, sheet), chosen=sheet.chosen or decided)
+    return sheet
+
+
+def _exact(tree: exp.Expr | None, sheet: Worksheet) -> bool:
+    return tree is None or all(column.name in sheet.exact for column in tree.find_all(exp.Column))
+
+
+def _exact_names(operation: Operation, sheet: Worksheet) -> frozenset[str]:
+    """Return what holds no noise after an operation; where noise chose rows, nothing computed from several of them."""
+    if isinstance(operation, WindowColumn):
+        sure = not sheet.chosen and all(_exact(tree, sheet) for tree in operation.trees)
+        return sheet.exact | ({operation.name} if sure else frozenset())
+    if not isinstance(operation, Gather):
+        return sheet.exact
+    keys = {key.name for key in operation.keys if _exact(key.expression, sheet)}
+    totals = {total.name for total in operation.totals if not sheet.chosen and _exact(total.argument, sheet)}
+    return frozenset(keys | totals if len(keys) == len(operation.keys) else keys)
+
+
+def _after(operation: Operation, sheet: Worksheet) -> Worksheet:
+    at = list(range(len(sheet.rows)))
+    match operation:
+        case Keep(condition):
+            return _taken(sheet, [place for place in at if evaluate(condition, sheet.rows[place]) is True])
+        case Sort(terms):
+            return _taken(sheet, in_order(terms, sheet.rows, at))
+        case Take(limit, offset):
+            return _taken(sheet, at[offset:] if limit is None else at[offset : offset + limit])
+        case WindowColumn(name=name):
+            values = window_values(operation, sheet.rows)
+            rows = ({**row, name: value} for row, value in zip(sheet.rows, values, strict=True))
+            return replace(sheet, rows=tuple(rows))
+    return replace(sheet, rows=tuple(_gathered(operation, sheet.rows)), places=None)
+
+
+def _taken(sheet: Worksheet, at: list[int]) -> Worksheet:
+    places = None if sheet.places is None else tuple(sheet.places[place] for place in at)
+    return replace(sheet, rows=tuple(sheet.rows[place] for place in at), places=places)
+
+
+def _gathered(gather: Gather, rows: Sequence[Row]) -> Iterable[Row]:
+    """Yield one row for each group of rows, in the order in which they appear; without keys there is one group."""
+    groups: dict[tuple[Any, ...], list[Row]] = {} if gather.keys else {(): []}
+    for row in rows:
+        groups.setdefault(tuple(evaluate(key.expression, row) for key in gather.keys), []).append(row)
+    for names, members in groups.items():
+        made: dict[str, object] = {key.name: value for key, value in zip(gather.keys, names, strict=True)}
+        for total_ in gather.totals:
+            if total_.argument is None:
+                made[total_.name] = len(members)
+            else:
+                made[total_.name] = total(total_.function, [evaluate(total_.argument, row) for row in members])
+        yield made

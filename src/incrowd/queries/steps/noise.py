@@ -35,8 +35,19 @@ class NumberInGroup:
     step: Fraction | None = None
 
 
+class NoisyStep(Step):
+    """A step that costs nothing by itself: `BoundContribution` makes one loss of all of them."""
+
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        return super().around(self.added_to(parts_of(inner)), unit)
+
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        """Return the noisy parts of a query with this step."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class AddUp(Step):
+class AddUp(NoisyStep):
     """Whole numbers are added up in each group; a unit moves them by so many rows' widths at most."""
 
     kind: ClassVar[str] = "add up"
@@ -47,29 +58,27 @@ class AddUp(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         number = counted(len(self.statistics), "whole number")
-        told = f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
-        if not any(each.of is Of.DISTINCT for each in self.statistics):
-            return told
-        return f"{told} Values that differ are counted, each once: a row adds one of them, or none."
+        sentence = f"In each group {number} are added up exactly; each is held within declared bounds, row by row."
+        if not any(statistic.of is Of.DISTINCT for statistic in self.statistics):
+            return sentence
+        return f"{sentence} Values that differ are counted, each once: a row adds one of them, or none."
 
     @property
     def widths(self) -> tuple[int, ...]:
         """How far one row moves each number."""
-        return tuple(each.width for each in self.statistics)
+        return tuple(statistic.width for statistic in self.statistics)
 
     @property
     def people(self) -> bool:
         """Whether nothing but people is counted: then each counts once in a group, however many rows are there."""
-        return all(each.of is Of.PEOPLE for each in self.statistics)
+        return all(statistic.of is Of.PEOPLE for statistic in self.statistics)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say what the noise is for."""
-        return replace(parts_of(inner), sums=self)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        return replace(parts, sums=self)
 
 
-class NoiseOnSums(Step):
+class NoiseOnSums(NoisyStep):
     """Noise on what was added up; subclasses know its law."""
 
     kind: ClassVar[str] = "noise"
@@ -80,9 +89,8 @@ class NoiseOnSums(Step):
         """Return what the noise costs on these sums, from its law alone; or refuse noise that is not made for them."""
         raise NotImplementedError
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say which noise there is."""
-        return replace(parts_of(inner), noise=self)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        return replace(parts, noise=self)
 
 
 @dataclass(frozen=True)
@@ -96,14 +104,10 @@ class CubeNoise(NoiseOnSums):
     fine: int
     scale: Fraction
 
-    @property
-    def noise(self) -> str:
-        """The name of the law."""
-        return "integer cube"
+    noise: ClassVar[str] = "integer cube"
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         kind = "one noise for all its numbers together, made for the most that a row can move them"
         return f"Every group, a declared one too if it is empty, gets {kind}."
 
@@ -120,14 +124,10 @@ class LaplaceNoise(CubeNoise):
 
     kind: ClassVar[str] = "Laplace noise"
 
-    @property
-    def noise(self) -> str:
-        """The name of the law."""
-        return "integer Laplace"
+    noise: ClassVar[str] = "integer Laplace"
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "Every group, a declared one too if it is empty, gets integer Laplace noise."
 
     def loss(self, sums: AddUp) -> Loss:
@@ -147,14 +147,10 @@ class GaussianNoise(NoiseOnSums):
 
     scales: tuple[Fraction, ...]
 
-    @property
-    def noise(self) -> str:
-        """The name of the law."""
-        return "integer Gaussian"
+    noise: ClassVar[str] = "integer Gaussian"
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "Every group, a declared one too if it is empty, gets integer Gaussian noise on each of its numbers."
 
     def rho(self, sums: AddUp) -> Fraction:
@@ -163,7 +159,7 @@ class GaussianNoise(NoiseOnSums):
         if not fits or min(sums.widths) <= 0 or min(self.scales) <= 0:
             raise InvalidParameter(_CONTRADICTION)
         moved = (sums.rows * width / scale for width, scale in zip(sums.widths, self.scales, strict=True))
-        return sum((each**2 for each in moved), Fraction(0)) / 2
+        return sum((shift**2 for shift in moved), Fraction(0)) / 2
 
     def loss(self, sums: AddUp) -> Loss:
         """Return ρ."""
@@ -187,7 +183,7 @@ class SharedGaussianNoise(GaussianNoise):
 
 
 @dataclass(frozen=True)
-class GroupThreshold(Step):
+class GroupThreshold(NoisyStep):
     """Groups that nobody listed are shown from a noisy count on; somebody alone in one is shown with chance δ."""
 
     kind: ClassVar[str] = "threshold"
@@ -202,7 +198,6 @@ class GroupThreshold(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         listed = "the threshold is public, and intervals hold given that a group is listed"
         return f"Groups whose noisy count is below {self.least} are not listed; {listed}."
 
@@ -213,9 +208,8 @@ class GroupThreshold(Step):
             raise InvalidParameter("a threshold is one on the noisy number of people or rows.")
         return Approximate(Fraction(0), self.delta)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say from where on groups are shown."""
-        return replace(parts_of(inner), threshold=self)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        return replace(parts, threshold=self)
 
 
 class PickScore(StrEnum):
@@ -229,7 +223,7 @@ class PickScore(StrEnum):
 
 
 @dataclass(frozen=True)
-class PrivatePick(Step):
+class PrivatePick(NoisyStep):
     """A private selection picks a candidate in each group: a quantile, or the most common value."""
 
     kind: ClassVar[str] = "pick"
@@ -246,7 +240,6 @@ class PrivatePick(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         by = "" if self.score is None else f", by how many {self.score} it has"
         chosen = f"A private selection chooses the {self.of} among {self.candidates:,} declared values{by}"
         return f"{chosen}; there is no interval of it."
@@ -278,9 +271,7 @@ class PrivatePick(Step):
         together = self.of is AggregateKind.MODE and unit.adjacency is Adjacency.ADD_REMOVE
         return _same((1 if together else 2) * self.sensitivity / self.scale, self.epsilon)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say what is picked."""
-        parts = parts_of(inner)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
         return replace(parts, picks=(self, *parts.picks))
 
 
@@ -302,7 +293,7 @@ class ConcentratedPick(PrivatePick):
 
 @dataclass(frozen=True)
 class NoisyParts(StepGuarantee):
-    """What the noisy steps of a question say; where it is known what one unit contributes, a loss is made of them."""
+    """What the noisy steps of a query say; where it is known what one unit contributes, a loss is made of them."""
 
     sums: AddUp | None = None
     noise: NoiseOnSums | None = None

@@ -1,4 +1,4 @@
-"""Question: what was asked, whose rows take part, which groups there are, what is answered; alone or with others."""
+"""Query: what was asked, whose rows take part, which groups there are, what is answered; alone or with others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.queries.question import ContributionBounds
-from incrowd.queries.steps.noise import parts_of
+from incrowd.queries.steps.noise import NoisyParts, NoisyStep, parts_of
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -49,7 +49,8 @@ def together(losses: tuple[Loss, ...]) -> Loss:
         return losses[0]
     concentrated = [loss.rho for loss in losses if isinstance(loss, ZeroConcentrated)]
     stated = [_stated(loss) for loss in losses if not isinstance(loss, ZeroConcentrated)]
-    epsilon, delta = sum((each for each, _ in stated), Fraction(0)), sum((each for _, each in stated), Fraction(0))
+    epsilon = sum((cost[0] for cost in stated), Fraction(0))
+    delta = sum((cost[1] for cost in stated), Fraction(0))
     plain: Loss = Approximate(epsilon, delta) if delta else Pure(epsilon)
     if not concentrated:
         return plain
@@ -99,7 +100,7 @@ _PROVED = proved(
 
 @dataclass(frozen=True)
 class Understand(Step):
-    """A question was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
+    """A query was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
 
     kind: ClassVar[str] = "understand"
     title: ClassVar[str] = "The question"
@@ -110,19 +111,18 @@ class Understand(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return self.question
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a question has the same text for all
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let a sample stand in front of one table only."""
         if isinstance(inner.loss, Sampled) and len(self.tables) != 1:
             raise InvalidParameter("a secret sample is drawn of one table, and these steps name another number.")
-        return inner
+        return super().around(inner, unit)
 
 
 @dataclass(frozen=True)
 class RowSample(SecretSample):
-    """A secret coin for each row of the one table decides whether the question is about it."""
+    """A secret coin for each row of the one table decides whether the query is about it."""
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around noise that is pure, where each row is a unit of its own."""
@@ -155,7 +155,6 @@ class BoundContribution(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         rows, groups = counted(self.rows, "row"), counted(self.groups, "group")
         reach = f"One unit of privacy takes part with {rows} in {groups} at most, whatever the table holds."
         return f"{reach} {self.caps.sentence}".strip()
@@ -190,7 +189,6 @@ class GroupRows(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"All {self.groups:,} groups that the declarations allow are answered, empty ones too."
 
 
@@ -211,9 +209,8 @@ class ListedGroups(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        known = f"Of {counted(self.groups, 'group')} that the declarations allow"
-        return f"{known}, those that the public table {self.listed_in} has are answered, empty ones too."
+        groups = f"Of {counted(self.groups, 'group')} that the declarations allow"
+        return f"{groups}, those that the public table {self.listed_in} has are answered, empty ones too."
 
 
 @dataclass(frozen=True)
@@ -223,24 +220,16 @@ class OneGroup(Step):
     kind: ClassVar[str] = "group"
     title: ClassVar[str] = "No groups"
 
-    @property
-    def by(self) -> list[str]:
-        """The columns by which rows are grouped: none."""
-        return []
-
-    @property
-    def groups(self) -> int:
-        """How many groups there are."""
-        return 1
+    by: ClassVar[tuple[str, ...]] = ()
+    groups: ClassVar[int] = 1
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "All rows together are one group."
 
 
 @dataclass(frozen=True)
-class OpenGroups(Step):
+class OpenGroups(NoisyStep):
     """The groups are those that occur; a threshold decides which of them are shown."""
 
     kind: ClassVar[str] = "group"
@@ -248,23 +237,18 @@ class OpenGroups(Step):
 
     by: tuple[str, ...]
 
-    @property
-    def groups(self) -> str:
-        """How many there are."""
-        return "not known before rows are read"
+    groups: ClassVar[str] = "not known before rows are read"
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return "The groups are those that occur; which of them are shown is decided after the noise."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
-        """Say that a threshold is needed."""
-        return replace(parts_of(inner), open_groups=True)
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
+        return replace(parts, open_groups=True)
 
 
 @dataclass(frozen=True)
-class GiveAnswer(Step):
+class GiveAnswer(NoisyStep):
     """The answer is computed from the noisy numbers alone."""
 
     kind: ClassVar[str] = "answer"
@@ -272,19 +256,15 @@ class GiveAnswer(Step):
 
     columns: tuple[str, ...]
 
-    @property
-    def confidence(self) -> str:
-        """How often the intervals hold."""
-        return CONFIDENCE
+    confidence: ClassVar[str] = CONFIDENCE
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"From the noisy numbers alone: {', '.join(self.columns)}; {_HELD}."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what a unit is was decided before
+    def added_to(self, parts: NoisyParts) -> NoisyParts:
         """Begin: nothing of the rows is in an answer but what noise and picks let through."""
-        return parts_of(inner)
+        return parts
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim the differential privacy of the answer, in the form in which it was paid."""
@@ -298,8 +278,8 @@ class GiveAnswer(Step):
 
 
 @dataclass(frozen=True)
-class Questions(Step):
-    """Several questions that were fixed before the first answer and are paid for as one."""
+class QueryBatch(Step):
+    """Several queries that were fixed before the first answer and are paid for as one."""
 
     kind: ClassVar[str] = "questions"
     title: ClassVar[str] = "Several questions"
@@ -308,12 +288,11 @@ class Questions(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"{counted(self.number, 'question')} were planned together, and are paid for as one."
 
     @property
     def number(self) -> int:
-        """How many questions are answered: some may be answered together, by one of the steps."""
+        """How many queries are answered: some may be answered together, by one of the steps."""
         return sum(isinstance(step, GiveAnswer) for step in walk(self.held))
 
     @property
@@ -323,22 +302,21 @@ class Questions(Step):
 
     @property
     def held(self) -> tuple[Step, ...]:
-        """The steps of all questions, one after the other."""
         return tuple(step for steps in self.questions for step in steps)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Compose what each question guarantees."""
+        """Compose what each query guarantees."""
         if inner.loss is not None or not self.questions:
             raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
-        each = [inside(steps, unit) for steps in self.questions]
-        losses = tuple(part.loss for part in each if part.loss is not None)
-        if len(losses) < len(each):
+        guarantees = [inside(steps, unit) for steps in self.questions]
+        losses = tuple(part.loss for part in guarantees if part.loss is not None)
+        if len(losses) < len(guarantees):
             raise InvalidParameter("some question answers nothing.")
-        reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
+        reasons = dict.fromkeys(theorem for part in guarantees for theorem in part.because)
         return StepGuarantee(
             losses[0] if len(losses) == 1 else Sequence(losses),
             (*reasons, TOGETHER),
-            frozenset().union(*(part.assumes for part in each)),
+            frozenset().union(*(part.assumes for part in guarantees)),
         )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
@@ -348,21 +326,19 @@ class Questions(Step):
         return (ApproximateTogether(delta=delta, **shared) if delta else PureTogether(**shared),)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form: the steps of each question."""
         return {"step": self.kind, "questions": [[step.to_json() for step in steps] for steps in self.questions]}
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Questions | None:
-        """Read what `to_json` wrote, with the steps that it holds."""
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> QueryBatch | None:
         if set(plain) != {"step", "questions"} or not isinstance(plain["questions"], list):
             return None
-        known = tuple(classes)
-        return cls(tuple(steps_of(steps, known) for steps in plain["questions"]))
+        step_classes = tuple(classes)
+        return cls(tuple(steps_of(steps, step_classes) for steps in plain["questions"]))
 
 
 @dataclass(frozen=True)
 class Combine(Step):
-    """One answer is made of those to several questions, from these answers alone."""
+    """One answer is made of those to several queries, from these answers alone."""
 
     kind: ClassVar[str] = "combine"
     title: ClassVar[str] = "One answer of several"
@@ -370,14 +346,10 @@ class Combine(Step):
     question: str
     columns: tuple[str, ...]
 
-    @property
-    def confidence(self) -> str:
-        """How often the intervals hold."""
-        return CONFIDENCE
+    confidence: ClassVar[str] = CONFIDENCE
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"From these answers alone, as {self.question} asks: {', '.join(self.columns)}; {_HELD}."
 
 

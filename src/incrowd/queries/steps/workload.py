@@ -1,4 +1,4 @@
-"""Workload: a set of counting questions that is answered from fewer noisy tables of counts, by least squares."""
+"""Workload: a set of counting queries that is answered from fewer noisy tables of counts, by least squares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNT = (NumberInGroup(Of.ROWS, 1),)
 class CountBlocks(Step):
     """The cells of a declared domain are counted in disjoint blocks.
 
-    `atoms` is the number of sets of cells that no question tells apart.  A block is `size` of them, one after the
+    `atoms` is the number of sets of cells that no query tells apart.  A block is `size` of them, one after the
     other; or, where there is no size, what one group of one of these `questions` counts, of which no two count the same
     cell.  A cell is in one block at most: so one row counts once.
     """
@@ -50,7 +50,6 @@ class CountBlocks(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         if self.size is None:
             how = f"as {counted(len(self.questions or ()), 'question')} of the set that count no cell twice do"
         else:
@@ -71,13 +70,12 @@ class CountGroups(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"Rows are counted in all {self.groups:,} groups that the declarations allow, empty ones too."
 
 
 @dataclass(frozen=True)
 class AnswerSet(Step):
-    """Counting questions, by their places in the batch, and the noisy tables of counts that answer all of them."""
+    """Counting queries, by their places in the batch, and the noisy tables of counts that answer all of them."""
 
     kind: ClassVar[str] = "workload"
     title: ClassVar[str] = "A set of questions"
@@ -88,15 +86,13 @@ class AnswerSet(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        asked, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
+        questions, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
         which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
         how = "these are least squares solutions, computed from the noisy counts alone"
-        return f"{asked} ({which}) are answered together from {tables} of counts; {how}."
+        return f"{questions} ({which}) are answered together from {tables} of counts; {how}."
 
     @property
     def held(self) -> tuple[Step, ...]:
-        """The steps of the tables, then those of the questions."""
         return tuple(step for steps in (*self.parts, *self.questions) for step in steps)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -104,29 +100,27 @@ class AnswerSet(Step):
         alike = len(self.places) == len(self.questions) > 0 and list(self.places) == sorted(set(self.places))
         if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
             raise InvalidParameter("a set of questions is answered from noisy tables of counts, and stands alone.")
-        each = [inside(steps, unit) for steps in self.parts]
-        losses = tuple(part.loss for part in each if part.loss is not None)
-        if len(losses) < len(each) or any(inside(steps, unit).loss is not None for steps in self.questions):
+        guarantees = [inside(steps, unit) for steps in self.parts]
+        losses = tuple(part.loss for part in guarantees if part.loss is not None)
+        if len(losses) < len(guarantees) or any(inside(steps, unit).loss is not None for steps in self.questions):
             raise InvalidParameter("noise is added to the tables of a set of questions, and nowhere else.")
-        reasons = dict.fromkeys(theorem for part in each for theorem in part.because)
-        assumes = frozenset[Assumption]().union(*(part.assumes for part in each))
+        reasons = dict.fromkeys(theorem for part in guarantees for theorem in part.because)
+        assumes = frozenset[Assumption]().union(*(part.assumes for part in guarantees))
         return StepGuarantee(together(losses), (*reasons, LEAST_SQUARES), assumes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form: the steps of each question and of each table."""
         held = {name: [[step.to_json() for step in steps] for steps in getattr(self, name)] for name in _HELD}
         return {"step": self.kind, "places": list(self.places), **held}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> AnswerSet | None:
-        """Read what `to_json` wrote, with the steps that it holds."""
         lists = [plain.get(name) for name in ("places", *_HELD)]
-        if set(plain) != {"step", "places", *_HELD} or not all(isinstance(each, list) for each in lists):
+        if set(plain) != {"step", "places", *_HELD} or not all(isinstance(plain_list, list) for plain_list in lists):
             return None
         if not all(type(place) is int and place >= 0 for place in plain["places"]):
             return None
-        known = tuple(classes)
-        held = {name: tuple(steps_of(steps, known) for steps in plain[name]) for name in _HELD}
+        step_classes = tuple(classes)
+        held = {name: tuple(steps_of(steps, step_classes) for steps in plain[name]) for name in _HELD}
         return cls(tuple(plain["places"]), **held)
 
 
@@ -157,10 +151,10 @@ def _is_table(steps: tuple[Step, ...]) -> bool:
 
 
 def each_question(questions: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of each question in the order in which they were asked: sets know their places."""
+    """Return the steps of each query in the order in which they were asked: sets know their places."""
     sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet)]
     alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
-    found = {place: steps for each in sets for place, steps in zip(each.places, each.questions, strict=True)}
-    free = (place for place in range(len(found) + len(alone)) if place not in found)
-    found |= dict(zip(free, alone, strict=False))
-    return tuple(found[place] for place in sorted(found))
+    by_place = {place: steps for group in sets for place, steps in zip(group.places, group.questions, strict=True)}
+    free = (place for place in range(len(by_place) + len(alone)) if place not in by_place)
+    by_place |= dict(zip(free, alone, strict=False))
+    return tuple(by_place[place] for place in sorted(by_place))

@@ -1,1 +1,1 @@
-"""Workloads: counting questions over one domain, answered together from fewer noisy counts by least squares."""
+"""Workloads: counting queries over one domain, answered together from fewer noisy counts by least squares."""

@@ -1,18 +1,19 @@
-"""Atoms: least squares over noisy counts of blocks of a domain, where questions tell no two cells of an atom apart."""
+"""Atoms: least squares over noisy counts of blocks of a domain, where queries tell no two cells of an atom apart."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, exact_shares, whole_shares
 
 Labels = NDArray[np.int64]
 """For each cell, or atom, its place among some blocks or groups, −1 where it is in none."""
@@ -26,7 +27,7 @@ _SMALL = 1e-6
 
 @dataclass(frozen=True)
 class Blocks:
-    """Disjoint sets of atoms that are counted: `size` neighbors each, or what disjoint questions count."""
+    """Disjoint sets of atoms that are counted: `size` neighbors each, or what disjoint queries count."""
 
     size: int | None = None
     questions: tuple[int, ...] = ()
@@ -42,28 +43,28 @@ class AtomStrategy:
 
 
 def atoms_of(labels: Sequence[Labels], cells: int) -> Labels:
-    """Return for each cell its atom, in the order of the cells: one for all cells that no question tells apart.
+    """Return for each cell its atom, in the order of the cells: one for all cells that no query tells apart.
 
-    Cells that no question counts are in none.  Where there are too many atoms, they are not told apart any further.
+    Cells that no query counts are in none.  Where there are too many atoms, they are not told apart any further.
 
     >>> atoms_of([np.array([0, 0, 1, -1, 1])], 5).tolist()
     [0, 0, 1, -1, 1]
     """
     code, counted = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.bool_)
-    for each in labels:
-        counted |= each >= 0
-        code = np.unique(code * (int(each.max(initial=-1)) + 2) + each + 1, return_inverse=True)[1].reshape(-1)
+    for label in labels:
+        counted |= label >= 0
+        code = np.unique(code * (int(label.max(initial=-1)) + 2) + label + 1, return_inverse=True)[1].reshape(-1)
         if code.max(initial=0) > MOST_ATOMS:
             break
-    found = np.full(cells, -1, dtype=np.int64)
+    atoms = np.full(cells, -1, dtype=np.int64)
     _, first, place = np.unique(code[counted], return_index=True, return_inverse=True)
-    found[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
-    return found
+    atoms[counted] = np.argsort(np.argsort(first))[place.reshape(-1)]
+    return atoms
 
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Questions over atoms: `labels` tells for each in which of its groups an atom is, `groups` how many it has."""
+    """Queries over atoms: `labels` tells for each in which of its groups an atom is, `groups` how many it has."""
 
     labels: tuple[Labels, ...]
     groups: tuple[int, ...]
@@ -71,9 +72,9 @@ class Atoms:
 
     @cached_property
     def matrix(self) -> Floats:
-        """Which atoms each number counts, one row for each group of each question."""
+        """Which atoms each number counts, one row for each group of each query."""
         rows = [
-            np.arange(groups)[:, None] == each[None, :] for each, groups in zip(self.labels, self.groups, strict=True)
+            np.arange(groups)[:, None] == label[None, :] for label, groups in zip(self.labels, self.groups, strict=True)
         ]
         return np.concatenate(rows).astype(np.float64)
 
@@ -81,14 +82,14 @@ class Atoms:
         """Return for each atom the block in which it is counted."""
         if part.size is not None:
             return np.arange(self.number, dtype=np.int64) // part.size
-        found, start = np.full(self.number, -1, dtype=np.int64), 0
+        block_of, start = np.full(self.number, -1, dtype=np.int64), 0
         for question in part.questions:
             inside = self.labels[question] >= 0
-            if (found[inside] >= 0).any():
-                raise InvalidParameter("questions that are counted in one table count no row twice.")
-            found[inside] = start + self.labels[question][inside]
+            if (block_of[inside] >= 0).any():
+                raise InvalidParameter("queries that are counted in one table count no row twice.")
+            block_of[inside] = start + self.labels[question][inside]
             start += self.groups[question]
-        return found
+        return block_of
 
     def count(self, part: Blocks) -> int:
         """Return how many blocks a part has."""
@@ -99,12 +100,12 @@ class Atoms:
     def strategy(self, noise: NoiseKind) -> AtomStrategy:
         """Return the blocks and shares with nearly the least total of variances among those considered.
 
-        Considered are all atoms one by one, hierarchies of several branchings over their order, the questions
-        themselves, and the questions beside the atoms; the best of them also with balanced shares.
+        Considered are all atoms one by one, hierarchies of several branchings over their order, the queries
+        themselves, and the queries beside the atoms; the best of them also with balanced shares.
         """
-        found = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
-        best = min(found, key=lambda each: (each.error, len(each.parts)))
-        return min((best, *self._balanced(best, noise)), key=lambda each: each.error)
+        strategies = [self.weighed(parts, (1,) * len(parts), noise) for parts in self.candidates(noise)]
+        best = min(strategies, key=lambda strategy: (strategy.error, len(strategy.parts)))
+        return min((best, *self._balanced(best, noise)), key=lambda strategy: strategy.error)
 
     def candidates(self, noise: NoiseKind) -> Iterator[tuple[Blocks, ...]]:
         """Yield what is considered."""
@@ -123,10 +124,10 @@ class Atoms:
 
     @cached_property
     def colors(self) -> tuple[Blocks, ...]:
-        """The questions in few parts of disjoint ones: by where they begin, each into the first part that fits."""
-        begin = [int(np.argmax(each >= 0)) for each in self.labels]
+        """The queries in few parts of disjoint ones: by where they begin, each into the first part that fits."""
+        begin = [int(np.argmax(label >= 0)) for label in self.labels]
         parts: list[tuple[list[int], NDArray[np.bool_]]] = []
-        for question in sorted(range(len(self.labels)), key=lambda each: (begin[each], each)):
+        for question in sorted(range(len(self.labels)), key=lambda question_: (begin[question_], question_)):
             inside = self.labels[question] >= 0
             fitting = next((part for part in parts if not (part[1] & inside).any()), None)
             if fitting is None:
@@ -138,8 +139,8 @@ class Atoms:
 
     def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: NoiseKind) -> AtomStrategy:
         """Return blocks with shares, and what their total of variances is."""
-        told = np.array([float(share) for share in exact_shares(list(shares))])
-        solved = self.solution(parts, noise.precisions(told).tolist())
+        exact = np.array([float(share) for share in exact_shares(list(shares))])
+        solved = self.solution(parts, noise.precisions(exact).tolist())
         return AtomStrategy(parts, shares, float(solved.variances.sum()))
 
     def _balanced(self, best: AtomStrategy, noise: NoiseKind) -> Iterator[AtomStrategy]:
@@ -179,14 +180,14 @@ def _solved_by_levels(right: Floats, levels: Sequence[tuple[int, float]]) -> Flo
     u u' v / (1 + v 1'u) with u = M⁻¹ 1 (Sherman and Morrison).
     """
     (_, first), *coarser = levels
-    found, ones = right / first, np.full(len(right), 1.0 / first)
+    solved, ones = right / first, np.full(len(right), 1.0 / first)
     for size, precision in coarser:
         starts = np.arange(0, len(right), size)
         part = precision / (1.0 + precision * np.add.reduceat(ones, starts))
         lengths = np.diff([*starts, len(right)])
-        found -= ones[:, None] * np.repeat(part[:, None] * np.add.reduceat(found, starts), lengths, axis=0)
+        solved -= ones[:, None] * np.repeat(part[:, None] * np.add.reduceat(solved, starts), lengths, axis=0)
         ones = ones * np.repeat(part / precision, lengths)
-    return np.asarray(found)
+    return np.asarray(solved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,20 +208,90 @@ class Solution:
         if part.size is not None:
             return np.asarray(np.add.reduceat(self.columns, np.arange(0, self.atoms.number, part.size)))
         labels = self.atoms.blocks(part)
-        found = np.zeros((self.atoms.count(part), self.columns.shape[1]))
-        np.add.at(found, labels[labels >= 0], self.columns[labels >= 0])
-        return found
+        sums = np.zeros((self.atoms.count(part), self.columns.shape[1]))
+        np.add.at(sums, labels[labels >= 0], self.columns[labels >= 0])
+        return sums
 
     def whole(self, parts: Sequence[Blocks]) -> bool:
         """Return whether every answer is a sum of measured counts, so that it is a whole number."""
         factors = (v * self.within(part) for part, v in zip(parts, self.precisions, strict=True))
-        return all(bool(np.abs(each - np.rint(each)).max(initial=0.0) < _SMALL) for each in factors)
+        return all(bool(np.abs(factor - np.rint(factor)).max(initial=0.0) < _SMALL) for factor in factors)
 
     def answers(self, parts: Sequence[Blocks], noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
-        """Return the least squares answers from noisy counts of the blocks, one array for each question."""
+        """Return the least squares answers from noisy counts of the blocks, one array for each query."""
         total = np.zeros(self.atoms.number)
         for part, precision, counts in zip(parts, self.precisions, noisy, strict=True):
             labels = self.atoms.blocks(part)
             total[labels >= 0] += precision * counts[labels[labels >= 0]]
         ends = np.cumsum(self.atoms.groups)[:-1]
         return list(np.split(total @ self.columns, ends))
+
+
+Floats = NDArray[np.float64]
+
+_FINE = 1000
+_LEAST = 4
+
+
+class NoiseKind(IntEnum):
+    """How the precision of a count, one over its variance, grows with the share of the price that it has."""
+
+    GAUSSIAN = 1
+    """The price is ρ: the precision is in proportion to the share."""
+    LAPLACE = 2
+    """The price is ε: the precision is in proportion to the square of the share."""
+
+    def precisions(self, shares: Floats) -> Floats:
+        """Return the precisions, where all that is paid buys a precision of 1.
+
+        >>> NoiseKind.LAPLACE.precisions(np.array([0.5, 0.5])).tolist()
+        [0.25, 0.25]
+        """
+        return np.asarray(shares**self.value)
+
+
+def equal_shares(number: int) -> Floats:
+    """Return the same share for each.
+
+    >>> equal_shares(4).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    return np.full(number, 1.0 / number)
+
+
+def balanced(
+    shares: Floats, noise: NoiseKind, gains: Callable[[Floats], tuple[float, Floats]], rounds: int
+) -> tuple[Floats, float]:
+    """Return shares with a smaller total of variances, and that total; never a larger one than these shares have.
+
+    `gains` gives for precisions the total, and by how much it falls with each of them.  Where the total is least, a
+    share times its gain (with its power) is the same for all that have one: each round multiplies them towards that.
+    """
+    best, least = shares, np.inf
+    for _ in range(rounds + 1):
+        total, falls = gains(noise.precisions(shares))
+        if total < least:
+            best, least = shares, total
+        pull = np.maximum(shares ** (noise.value - 1) * falls, 0.0) ** (1.0 / (noise.value + 1))
+        shares = shares * pull
+        shares = shares / shares.sum()
+    return best, float(least)
+
+
+def whole_shares(shares: Floats) -> list[int]:
+    """Return shares in thousandths, as whole numbers; 0 where next to nothing is left.
+
+    >>> whole_shares(np.array([0.5, 0.4995, 0.0005]))
+    [500, 500, 0]
+    """
+    thousandths = [round(float(share) * _FINE) for share in shares]
+    return [share if share >= _LEAST else 0 for share in thousandths]
+
+
+def exact_shares(parts: list[int]) -> tuple[Fraction, ...]:
+    """Return whole numbers as shares that add up to 1.
+
+    >>> exact_shares([1, 3])
+    (Fraction(1, 4), Fraction(3, 4))
+    """
+    return tuple(Fraction(part, sum(parts)) for part in parts)

@@ -1,4 +1,4 @@
-"""Domain: counting questions as they are planned together, and which cells of a declared domain each of them counts."""
+"""Domain: counting queries as they are planned together, and which cells of a declared domain each of them counts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ from sqlglot import exp
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.duckdb import collect_over
 from incrowd.errors import QuestionRefused
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.language.joins import JoinedRows
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import sources_of
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.language.trees import alias, column, name
+from incrowd.queries.language.trees import alias, column, name, unqualified
 from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
-from incrowd.queries.question import PERSON, AggregateKind, Question
+from incrowd.queries.question import PERSON, AggregateKind, Catalog, Query
 from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
 _MOST_LOOKS, _MOST_STEPS = 2**22, 2**32
-"""How many cells are looked up for all questions at most, and how much that may touch."""
+"""How many cells are looked up for all queries at most, and how much that may touch."""
 _MOST_NODES, _NODES = 2**16, 2**12
 """The most nodes of the trees that are run over all cells, and those of one query."""
 _CELLS = "cells"
@@ -38,15 +36,15 @@ _AFTER = ("having", "order", "limit", "offset", "distinct", "qualify", "windows"
 
 
 @dataclass(frozen=True, eq=False)
-class CountQuestion:
-    """A question that counts rows, and the expressions by which it groups, in their order."""
+class CountQuery:
+    """A query that counts rows, and the expressions by which it groups, in their order."""
 
-    question: Question
+    question: Query
     keys: tuple[exp.Expr, ...]
 
     @cached_property
     def query(self) -> exp.Select:
-        """The question as it is read."""
+        """The query as it is read."""
         return read(self.question.text)
 
     @cached_property
@@ -71,7 +69,7 @@ class CountQuestion:
 
     @cached_property
     def source(self) -> tuple[str, int]:
-        """What must agree for questions to be about the same rows, but for WHERE."""
+        """What must agree for queries to be about the same rows, but for WHERE."""
         if self.single:
             return self.question.tables[0], self.question.contribution.rows
         from_, joins = self.query.args["from_"], self.query.args.get("joins") or ()
@@ -80,8 +78,8 @@ class CountQuestion:
     @cached_property
     def where(self) -> str:
         """The condition on rows."""
-        found = (self.question.rows if self.single else self.query).args.get("where")
-        return "" if found is None else found.sql("duckdb")
+        where = (self.question.rows if self.single else self.query).args.get("where")
+        return "" if where is None else where.sql("duckdb")
 
     @property
     def single(self) -> bool:
@@ -89,45 +87,33 @@ class CountQuestion:
         return len(self.question.tables) == 1 and not self.question.rows.args.get("joins")
 
 
-def counting(question: Question, unit: Unit, catalog: Catalog) -> CountQuestion | None:
-    """Return a question as one that counts rows by declared groups, None where it asks for anything else.
+def counting(question: Query, unit: Unit, catalog: Catalog) -> CountQuery | None:
+    """Return a query as one that counts rows by declared groups, None where it asks for anything else.
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
     """
     special = question.totals or question.listed is not None or question.caps.groups is not None
     if len(question.aggregates) != 1 or not question.public_keys or special:
         return None
-    asked, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
+    aggregate, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
     alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows
-    people = asked.kind is AggregateKind.PEOPLE and asked.value is None and alike
-    if asked.kind is not AggregateKind.ROWS and not people:
+    people = aggregate.kind is AggregateKind.PEOPLE and aggregate.value is None and alike
+    if aggregate.kind is not AggregateKind.ROWS and not people:
         return None
     if question.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
         return None
     keys = _keys(read(question.text), catalog) if question.keys else ()
-    return CountQuestion(question, keys) if len(keys) == len(question.keys) else None
+    return CountQuery(question, keys) if len(keys) == len(question.keys) else None
 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
     """Return the expressions by which rows are grouped, each in one form whatever SELECT calls it."""
-    nodes = grouping_nodes(query, _joined(query, catalog))
-    return tuple(nodes) if query.args.get("joins") else tuple(map(_unqualified, nodes))
+    nodes = grouping_nodes(query, sources_of(query, Context(catalog, None)))
+    return tuple(nodes) if query.args.get("joins") else tuple(map(unqualified, nodes))
 
 
-def _unqualified(node: exp.Expr) -> exp.Expr:
-    """Return an expression over the columns of the only source, which the text of a question does not name."""
-    bare: exp.Expr = node.copy().transform(
-        lambda part: exp.column(name(part.name)) if isinstance(part, exp.Column) else part
-    )
-    return bare
-
-
-def _joined(query: exp.Select, catalog: Catalog) -> JoinedRows:
-    return sources_of(query, Context(catalog, None))
-
-
-def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuestion:
-    """Return the question that counts the same rows by other keys; with or without the condition on them."""
+def table_of(like: CountQuery, keys: Sequence[exp.Expr], catalog: Catalog, *, filtered: bool) -> CountQuery:
+    """Return the query that counts the same rows by other keys; with or without the condition on them."""
     query = like.query.copy()
     for part in _AFTER if filtered else (*_AFTER, "where"):
         query.set(part, None)
@@ -137,47 +123,47 @@ def table_of(like: CountQuestion, keys: Sequence[exp.Expr], catalog: Catalog, *,
     return read_table(query.sql("duckdb"), catalog)
 
 
-def read_table(text: str, catalog: Catalog) -> CountQuestion:
-    """Return the question that counts rows by keys, from its text.
+def read_table(text: str, catalog: Catalog) -> CountQuery:
+    """Return the query that counts rows by keys, from its text.
 
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
     question = understand(text, catalog)
-    return CountQuestion(question, _keys(read(question.text), catalog))
+    return CountQuery(question, _keys(read(question.text), catalog))
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The cells of the columns that questions name, all of them declared, and the atom of each cell."""
+    """The cells of the columns that queries name, all of them declared, and the atom of each cell."""
 
-    table: CountQuestion
+    table: CountQuery
     cells: Labels
     atoms: Atoms
 
 
-def domain_of(questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
-    """Return the domain over which questions about one table count, None where it cannot be listed or is too large."""
+def domain_of(questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
+    """Return the domain over which queries about one table count, None where it cannot be listed or is too large."""
     listed = listed_columns(questions[0].question.tables[0], catalog)
-    known = all(each.single and columns_of(each) <= listed for each in questions)
-    table = cell_table(questions, catalog) if known else None
+    listable = all(question.single and columns_of(question) <= listed for question in questions)
+    table = cell_table(questions, catalog) if listable else None
     return None if table is None else domain_over(table, questions, catalog)
 
 
-def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalog: Catalog) -> Domain | None:
-    """Return the domain of all cells of a table, over which questions count, None where that is too much work.
+def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
+    """Return the domain of all cells of a table, over which queries count, None where that is too much work.
 
-    Questions that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
-    their keys.  Which cells a question counts is computed from its own trees, over a table with one row for each cell,
-    by the engine that also reads rows: so it cannot differ from what the question means.
+    Queries that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
+    their keys.  Which cells a query counts is computed from its own trees, over a table with one row for each cell,
+    by the engine that also reads rows: so it cannot differ from what the query means.
     """
-    size, groups = table.number, tuple(each.number for each in questions)
-    alike = len({each.where for each in questions}) == 1
+    size, groups = table.number, tuple(question.number for question in questions)
+    alike = len({question.where for question in questions}) == 1
     if (
         (alike and size > MOST_ATOMS)
         or sum(groups) > MOST_NUMBERS
         or size * (len(questions) + 1) > _MOST_LOOKS
         or size * _steps(questions, catalog) > _MOST_STEPS
-        or sum(_nodes(tree) for each in questions for tree in _trees(each)) > _MOST_NODES
+        or sum(_nodes(tree) for question in questions for tree in _trees(question)) > _MOST_NODES
     ):
         return None
     labels = _labels(questions, table)
@@ -187,22 +173,22 @@ def domain_over(table: CountQuestion, questions: Sequence[CountQuestion], catalo
         return None
     _, first = np.unique(cells, return_index=True)
     first = first[cells[first] >= 0]
-    return Domain(table, cells, Atoms(tuple(each[first] for each in labels), groups, number))
+    return Domain(table, cells, Atoms(tuple(label[first] for label in labels), groups, number))
 
 
-def _steps(questions: Sequence[CountQuestion], catalog: Catalog) -> int:
-    """Return how much the trees of all questions touch for one row at most."""
+def _steps(questions: Sequence[CountQuery], catalog: Catalog) -> int:
+    """Return how much the trees of all queries touch for one row at most."""
     rows = catalog[questions[0].question.tables[0]].unit.max_rows
-    return sum(-(-unit_steps(each.question.rows, catalog) // rows) for each in questions)
+    return sum(-(-unit_steps(question.question.rows, catalog) // rows) for question in questions)
 
 
 def _nodes(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def columns_of(each: CountQuestion) -> frozenset[str]:
-    """Return the columns of rows that a question names, of one that reads one table."""
-    return frozenset(part.name for tree in _trees(each) for part in tree.find_all(exp.Column))
+def columns_of(question: CountQuery) -> frozenset[str]:
+    """Return the columns of rows that a query names, of one that reads one table."""
+    return frozenset(part.name for tree in _trees(question) for part in tree.find_all(exp.Column))
 
 
 def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
@@ -211,44 +197,44 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def cell_table(questions: Sequence[CountQuestion], catalog: Catalog) -> CountQuestion | None:
-    """Return the question that counts rows by all columns that these questions name, in the order of the schema."""
+def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery | None:
+    """Return the query that counts rows by all columns that these queries name, in the order of the schema."""
     named = frozenset[str]().union(*map(columns_of, questions))
     schema = catalog[questions[0].question.tables[0]].schema
-    keys = [exp.column(name(each)) for each in schema.names if each in named]
+    keys = [exp.column(name(name_)) for name_ in schema.names if name_ in named]
     try:
         return table_of(questions[0], keys, catalog, filtered=False)
     except QuestionRefused:  # too many groups
         return None
 
 
-def _trees(each: CountQuestion) -> list[exp.Expr]:
-    """Return what a question computes of a row: its condition, then its keys."""
-    rows = each.question.rows
+def _trees(question: CountQuery) -> list[exp.Expr]:
+    """Return what a query computes of a row: its condition, then its keys."""
+    rows = question.question.rows
     where = rows.args.get("where")
     keys = {item.alias: item.this for item in rows.expressions}
-    return [exp.true() if where is None else where.this, *(keys[key.name] for key in each.question.keys)]
+    return [exp.true() if where is None else where.this, *(keys[key.name] for key in question.question.keys)]
 
 
-def _labels(questions: Sequence[CountQuestion], table: CountQuestion) -> list[Labels]:
-    """Return for each question in which of its groups each cell is, −1 where it does not count it."""
+def _labels(questions: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
+    """Return for each query in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
-    arrays = [pa.array(each, ARROW[key.type]) for each, key in zip(columns, table.question.keys, strict=True)]
+    arrays = [pa.array(column, ARROW[key.type]) for column, key in zip(columns, table.question.keys, strict=True)]
     places = pa.array(range(table.number), pa.int64())
     trees: dict[str, tuple[str, exp.Expr]] = {}
-    texts = [[tree.sql("duckdb") for tree in _trees(each)] for each in questions]
-    for each, written in zip(questions, texts, strict=True):
-        for tree, text in zip(_trees(each), written, strict=True):
+    texts = [[tree.sql("duckdb") for tree in _trees(question)] for question in questions]
+    for question, written in zip(questions, texts, strict=True):
+        for tree, text in zip(_trees(question), written, strict=True):
             own = tree.copy().transform(
                 lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
             )
             trees.setdefault(text, (f"t{len(trees)}", own))
     cells = pa.table([places, *arrays], names=[PERSON, *named])
-    found = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
+    computed = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
     return [
-        _placed(each, [found[trees[text][0]] for text in written])
-        for each, written in zip(questions, texts, strict=True)
+        _placed(question, [computed[trees[text][0]] for text in written])
+        for question, written in zip(questions, texts, strict=True)
     ]
 
 
@@ -270,14 +256,14 @@ def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[st
     """Return the values of trees in each cell, by their names."""
     selected = [alias(tree, called) for called, tree in trees]
     query = exp.select(column(PERSON, _CELLS), *selected).from_(exp.Table(this=name(_CELLS)))
-    found = collect_over({_CELLS: cells}, query).sort_by(PERSON)
-    return {called: found[called] for called, _ in trees}
+    values = collect_over({_CELLS: cells}, query).sort_by(PERSON)
+    return {called: values[called] for called, _ in trees}
 
 
-def _placed(each: CountQuestion, columns: list[pa.ChunkedArray]) -> Labels:
+def _placed(question: CountQuery, columns: list[pa.ChunkedArray]) -> Labels:
     met, *keys = columns
     inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
     if not keys:
         return np.where(inside, 0, -1).astype(np.int64)
-    collected = pa.table(keys, names=[key.name for key in each.question.keys])
-    return np.where(inside, group_places(each.question, collected, each.groups), -1).astype(np.int64)
+    collected = pa.table(keys, names=[key.name for key in question.question.keys])
+    return np.where(inside, group_places(question.question, collected, question.groups), -1).astype(np.int64)

@@ -18,7 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.queries.workloads.shares import Floats, NoiseKind, balanced, equal_shares, whole_shares
+from incrowd.queries.workloads.atoms import Floats, NoiseKind, balanced, equal_shares, whole_shares
+from incrowd.queries.workloads.domain import CountQuery
 
 Axes = tuple[int, ...]
 """Some of the keys, by their places, in ascending order."""
@@ -27,7 +28,7 @@ MOST_CELLS = 50_000
 """The most cells of a table that is measured."""
 _MOST_SETS = 600
 _MOST_PARTS, _MOST_TOLD = 2**15, 2**19
-"""The most subsets of keys of all questions that are planned, and of these times the tables that are considered."""
+"""The most subsets of keys of all queries that are planned, and of these times the tables that are considered."""
 _ROUNDS, _NEARLY = 60, 1.03
 
 
@@ -52,99 +53,99 @@ class MarginalStrategy:
 
 @dataclass(frozen=True)
 class KeyMarginals:
-    """Questions that each count by some of the keys: `sizes` tells how many values a key has."""
+    """Queries that each count by some of the keys: `sizes` tells how many values a key has."""
 
     sizes: tuple[int, ...]
-    asked: tuple[Axes, ...]
+    questions: tuple[Axes, ...]
 
     def cells(self, axes: Iterable[int]) -> int:
         """Return how many groups there are by some keys."""
         return math.prod(self.sizes[axis] for axis in axes)
 
     def variances(self, sets: Sequence[Axes], precisions: Sequence[float]) -> list[float]:
-        """Return the variance of each number of each question; it is the same for all groups of a question.
+        """Return the variance of each number of each query; it is the same for all groups of a query.
 
         >>> KeyMarginals((2, 3), ((0,), (0, 1))).variances([(0, 1)], [1.0])
         [3.0, 1.0]
         """
         strength = self._strengths(sets, precisions)
-        found = []
-        for asked in self.asked:
-            parts = (math.prod(self.sizes[axis] - 1 for axis in each) / strength[each] for each in subsets(asked))
-            found.append(sum(parts) / self.cells(asked) ** 2)
-        return found
+        results = []
+        for axes in self.questions:
+            parts = (math.prod(self.sizes[axis] - 1 for axis in part) / strength[part] for part in subsets(axes))
+            results.append(sum(parts) / self.cells(axes) ** 2)
+        return results
 
     def answers(
         self, sets: Sequence[Axes], precisions: Sequence[float], noisy: Sequence[NDArray[np.int64]]
     ) -> list[Floats]:
-        """Return the least squares answers from noisy tables: for each question an array over all its groups."""
+        """Return the least squares answers from noisy tables: for each query an array over all its groups."""
         strength = self._strengths(sets, precisions)
-        found: dict[Axes, Floats] = {}
-        for each in {part for asked in self.asked for part in subsets(asked)}:
-            total = np.zeros([self.sizes[axis] for axis in each])
+        effects: dict[Axes, Floats] = {}
+        for effect in {part for question in self.questions for part in subsets(question)}:
+            total = np.zeros([self.sizes[axis] for axis in effect])
             for axes, precision, table in zip(sets, precisions, noisy, strict=True):
-                if set(each) <= set(axes):
-                    total += precision / self.cells(set(axes) - set(each)) * self._own(each, axes, table)
-            found[each] = total / strength[each]
-        return [self._put_together(asked, found) for asked in self.asked]
+                if set(effect) <= set(axes):
+                    total += precision / self.cells(set(axes) - set(effect)) * self._own(effect, axes, table)
+            effects[effect] = total / strength[effect]
+        return [self._put_together(question, effects) for question in self.questions]
 
-    def _own(self, each: Axes, axes: Axes, table: NDArray[np.int64]) -> Floats:
+    def _own(self, effect: Axes, axes: Axes, table: NDArray[np.int64]) -> Floats:
         """Return what some of the keys of a table tell together: sums over the others, without means over these."""
         shaped = table.reshape([self.sizes[axis] for axis in axes]).astype(np.float64)
-        part: Floats = shaped.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in each))
+        part: Floats = shaped.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in effect))
         for place in range(part.ndim):
             part = part - part.mean(axis=place, keepdims=True)
         return part
 
-    def _put_together(self, asked: Axes, parts: dict[Axes, Floats]) -> Floats:
-        total = np.zeros([self.sizes[axis] for axis in asked])
-        for each in subsets(asked):
-            total += parts[each].reshape([self.sizes[axis] if axis in each else 1 for axis in asked])
-        return np.asarray(total / self.cells(asked))
+    def _put_together(self, question: Axes, parts: dict[Axes, Floats]) -> Floats:
+        total = np.zeros([self.sizes[axis] for axis in question])
+        for effect in subsets(question):
+            total += parts[effect].reshape([self.sizes[axis] if axis in effect else 1 for axis in question])
+        return np.asarray(total / self.cells(question))
 
     def _strengths(self, sets: Sequence[Axes], precisions: Sequence[float]) -> dict[Axes, float]:
-        """Return λ of all that questions need; it is above 0 where the tables tell it."""
-        needed = list({part for asked in self.asked for part in subsets(asked)})
+        """Return λ of all that queries need; it is above 0 where the tables tell it."""
+        needed = list({part for question in self.questions for part in subsets(question)})
         weights = np.array([precision / self.cells(axes) for axes, precision in zip(sets, precisions, strict=True)])
         return dict(zip(needed, (_within(_masks(needed), _masks(sets)) @ weights).tolist(), strict=True))
 
     def strategy(self, noise: NoiseKind) -> MarginalStrategy | None:
         """Return the tables and shares with nearly the least total of variances among those considered.
 
-        Considered are all tables that questions ask for, the table by all keys, all tables by the same number of keys,
-        and few tables that cover all questions; and of each of these what is left when shares are balanced.  Gaussian
+        Considered are all tables that queries ask for, the table by all keys, all tables by the same number of keys,
+        and few tables that cover all queries; and of each of these what is left when shares are balanced.  Gaussian
         noise also starts from all tables at once: its total is convex in the shares.  Of those within 3 % of the least,
-        the one with the fewest tables is taken.  None where questions by very many keys would take long to plan.
+        the one with the fewest tables is taken.  None where queries by very many keys would take long to plan.
         """
-        if sum(2 ** len(asked) for asked in self.asked) > _MOST_PARTS:
+        if sum(2 ** len(question) for question in self.questions) > _MOST_PARTS:
             return None
-        found = [made for sets in self.candidates(noise) for made in self.weighed(sets, noise)]
-        least = min((each.error for each in found), default=0.0)
-        near = (each for each in found if each.error <= least * _NEARLY)
-        return min(near, key=lambda each: (len(each.sets), each.error), default=None)
+        strategies = [made for sets in self.candidates(noise) for made in self.weighed(sets, noise)]
+        least = min((strategy.error for strategy in strategies), default=0.0)
+        near = (strategy for strategy in strategies if strategy.error <= least * _NEARLY)
+        return min(near, key=lambda strategy: (len(strategy.sets), strategy.error), default=None)
 
     def candidates(self, noise: NoiseKind) -> list[tuple[Axes, ...]]:
         """Return the sets of tables that are considered before their shares are balanced."""
         keys = tuple(range(len(self.sizes)))
-        found = [tuple(dict.fromkeys(self.asked))]
+        candidates = [tuple(dict.fromkeys(self.questions))]
         for size in range(1, len(keys) + 1):
             if math.comb(len(keys), size) <= _MOST_SETS:
                 level = tuple(itertools.combinations(keys, size))
-                found += [level] if self._covers(level) else []
-                found.append(self._cover(level))
+                candidates += [level] if self._covers(level) else []
+                candidates.append(self._cover(level))
         if noise is NoiseKind.GAUSSIAN:
-            found.append(self._all)
-        known = (sets for sets in dict.fromkeys(found) if sets and len(sets) * len(self._times) <= _MOST_TOLD)
-        return [sets for sets in known if self._covers(sets) and self._small(sets)]
+            candidates.append(self._all)
+        small = (sets for sets in dict.fromkeys(candidates) if sets and len(sets) * len(self._times) <= _MOST_TOLD)
+        return [sets for sets in small if self._covers(sets) and self._small(sets)]
 
     @cached_property
     def _all(self) -> tuple[Axes, ...]:
-        keys, found = tuple(range(len(self.sizes))), list[Axes]()
+        keys, tables = tuple(range(len(self.sizes))), list[Axes]()
         for size in range(len(keys) + 1):
-            if len(found) + math.comb(len(keys), size) > _MOST_SETS:
+            if len(tables) + math.comb(len(keys), size) > _MOST_SETS:
                 break
-            found += [axes for axes in itertools.combinations(keys, size) if self.cells(axes) <= MOST_CELLS]
-        return tuple(found)
+            tables += [axes for axes in itertools.combinations(keys, size) if self.cells(axes) <= MOST_CELLS]
+        return tuple(tables)
 
     def weighed(self, sets: tuple[Axes, ...], noise: NoiseKind) -> Iterator[MarginalStrategy]:
         """Yield some tables with equal shares, and with balanced ones."""
@@ -160,10 +161,10 @@ class KeyMarginals:
         shares, _ = balanced(start, noise, gains, _ROUNDS)
         whole = whole_shares(shares)
         left = [place for place, share in enumerate(whole) if share]
-        kept, told = tuple(sets[place] for place in left), tuple(whole[place] for place in left)
-        if self._covers(kept):
-            precisions = noise.precisions(np.array(told, dtype=np.float64) / sum(told))
-            yield MarginalStrategy(kept, told, float((needed / (inside[:, left] @ precisions)).sum()))
+        measured, parts = tuple(sets[place] for place in left), tuple(whole[place] for place in left)
+        if self._covers(measured):
+            precisions = noise.precisions(np.array(parts, dtype=np.float64) / sum(parts))
+            yield MarginalStrategy(measured, parts, float((needed / (inside[:, left] @ precisions)).sum()))
 
     def _needed(self, sets: Sequence[Axes]) -> tuple[Floats, Floats]:
         """Return which table tells what, divided by its cells, and how much of each is in the total of variances."""
@@ -172,32 +173,32 @@ class KeyMarginals:
 
     @cached_property
     def _times(self) -> dict[Axes, float]:
-        """All that questions need, and how often each is in the total of variances, before it is divided by λ."""
+        """All that queries need, and how often each is in the total of variances, before it is divided by λ."""
         times: dict[Axes, float] = {}
-        for asked in self.asked:
-            for part in subsets(asked):
+        for question in self.questions:
+            for part in subsets(question):
                 degrees = math.prod(self.sizes[axis] - 1 for axis in part)
-                times[part] = times.get(part, 0.0) + degrees / self.cells(asked)
+                times[part] = times.get(part, 0.0) + degrees / self.cells(question)
         return times
 
     def _covers(self, sets: Sequence[Axes]) -> bool:
-        return bool(_within(_masks(self.asked), _masks(sets)).any(axis=1).all())
+        return bool(_within(_masks(self.questions), _masks(sets)).any(axis=1).all())
 
     def _small(self, sets: Sequence[Axes]) -> bool:
         return all(self.cells(axes) <= MOST_CELLS for axes in sets)
 
     def _cover(self, level: Sequence[Axes]) -> tuple[Axes, ...]:
-        """Return few tables of a level, each of which covers the most questions that no table before it does."""
-        covered, found = _within(_masks(dict.fromkeys(self.asked)), _masks(level)), list[Axes]()
+        """Return few tables of a level, each of which covers the most queries that no table before it does."""
+        covered, tables = _within(_masks(dict.fromkeys(self.questions)), _masks(level)), list[Axes]()
         cells = np.array([self.cells(axes) for axes in level])
         while len(covered):
             most = covered.sum(axis=0)
             if not most.max():
                 return ()
             best = int(np.lexsort((cells, -most))[0])
-            found.append(level[best])
+            tables.append(level[best])
             covered = covered[~covered[:, best]]
-        return tuple(found)
+        return tuple(tables)
 
 
 def _masks(sets: Iterable[Axes]) -> NDArray[np.int64]:
@@ -208,3 +209,25 @@ def _masks(sets: Iterable[Axes]) -> NDArray[np.int64]:
 def _within(parts: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of the sets hold all of each part."""
     return np.asarray((parts[:, None] & ~sets[None, :]) == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTables:
+    """Queries about the same rows, grouped by some of the same keys."""
+
+    questions: tuple[CountQuery, ...]
+    keys: tuple[str, ...]
+    marginals: KeyMarginals
+
+
+def key_tables(questions: Sequence[CountQuery]) -> KeyTables:
+    """Return queries about the same rows as queries about the keys that they share."""
+    sizes = {text: size for question in questions for text, size in zip(question.names, question.sizes, strict=True)}
+    keys = tuple(sizes)
+    axes = tuple(axes_of(question, keys) for question in questions)
+    return KeyTables(tuple(questions), keys, KeyMarginals(tuple(sizes.values()), axes))
+
+
+def axes_of(question: CountQuery, keys: Sequence[str]) -> Axes:
+    """Return the places of a query's keys, in ascending order."""
+    return tuple(sorted(keys.index(text) for text in question.names))

@@ -1,4 +1,4 @@
-"""Question sets: counting questions on terms, their noisy tables of counts, their answers, how exact they will be."""
+"""Count workloads: counting queries on terms, their noisy tables of counts, their answers, how exact they will be."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.measurement import Measurement, key_columns, measurement
-from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, present_answer
+from incrowd.queries.measurement import Measurement, measurement
+from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, key_columns, present_answer
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Query, QueryTerms
 from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
-from incrowd.queries.workloads.atoms import Blocks, Solution
-from incrowd.queries.workloads.domain import CountQuestion, Domain
-from incrowd.queries.workloads.planning import KeyTables, axes_of
-from incrowd.queries.workloads.shares import Floats
+from incrowd.queries.workloads.atoms import Blocks, Floats, Solution
+from incrowd.queries.workloads.domain import CountQuery, Domain
+from incrowd.queries.workloads.marginals import KeyTables, axes_of
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows
@@ -49,14 +48,14 @@ below 0.0494 for t = 2.17.  ∎  Integer noise moves in steps: see `half_width`.
 
 @dataclass(frozen=True, eq=False)
 class CountTable:
-    """A noisy table of counts: the question that counts, its noise, and how cells are taken together, if they are."""
+    """A noisy table of counts: the query that counts, its noise, and how cells are taken together, if they are."""
 
-    table: CountQuestion
+    table: CountQuery
     measurement: Measurement
     blocks: Blocks | None = None
 
     @classmethod
-    def of(cls, table: CountQuestion, unit: Unit, terms: QueryTerms, blocks: Blocks | None = None) -> CountTable:
+    def of(cls, table: CountQuery, unit: Unit, terms: QueryTerms, blocks: Blocks | None = None) -> CountTable:
         """Return a table on terms, from a share of what is paid for all of them."""
         return cls(table, measurement(table.question, unit, terms), blocks)
 
@@ -91,7 +90,7 @@ Answering = Callable[[Sequence[NDArray[np.int64]]], list[Floats]]
 
 @dataclass(frozen=True, eq=False)
 class LeastSquares:
-    """What least squares makes of the tables: answers of noisy counts, variances of each question, are they whole."""
+    """What least squares makes of the tables: answers of noisy counts, variances of each query, are they whole."""
 
     answers: Answering
     variances: tuple[Floats, ...]
@@ -99,14 +98,14 @@ class LeastSquares:
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionSet:
-    """Questions at their places in a batch, the tables that are measured for them, and what is made of these.
+class CountWorkload:
+    """Queries at their places in a batch, the tables that are measured for them, and what is made of these.
 
     `gain` is the total of squared errors with equal shares over the one expected here, None where it was not asked.
     """
 
     places: tuple[int, ...]
-    questions: tuple[CountQuestion, ...]
+    questions: tuple[CountQuery, ...]
     parts: tuple[CountTable, ...]
     over: KeyTables | Domain
     unit: Unit
@@ -123,14 +122,16 @@ class QuestionSet:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What will be done: the tables, and the questions that they answer."""
-        return (AnswerSet(self.places, tuple(map(self._asked, self.questions)), tuple(map(self._table, self.parts))),)
+        """What will be done: the tables, and the queries that they answer."""
+        return (
+            AnswerSet(self.places, tuple(map(self._steps_of, self.questions)), tuple(map(self._table, self.parts))),
+        )
 
-    def _asked(self, each: CountQuestion) -> tuple[Step, ...]:
-        question, keys = each.question, tuple(key.name for key in each.question.keys)
+    def _steps_of(self, counting: CountQuery) -> tuple[Step, ...]:
+        question, keys = counting.question, tuple(key.name for key in counting.question.keys)
         return (
             Understand(question.text, question.tables),
-            GroupRows(keys, each.number) if keys else OneGroup(),
+            GroupRows(keys, counting.number) if keys else OneGroup(),
             GiveAnswer(tuple(output.name for output in question.outputs)),
         )
 
@@ -149,14 +150,14 @@ class QuestionSet:
         return tuple(query for part in tables for query in part.measurement.statistics)
 
     def draw(self, rows: Rows, coins: Coins) -> tuple[Answer, ...]:
-        """Count, add noise to the counts, and answer all questions from what is noisy."""
+        """Count, add noise to the counts, and answer all queries from what is noisy."""
         collected = rows.collect_together(self.statistics)
         noisy = [
             self._noisy(part, counts, coins) for part, counts in zip(self.parts, self.counts(collected), strict=True)
         ]
         return tuple(
-            self._answer(each, values, widths)
-            for each, values, widths in zip(self.questions, self.fit.answers(noisy), self.half_widths, strict=True)
+            self._answer(question, values, widths)
+            for question, values, widths in zip(self.questions, self.fit.answers(noisy), self.half_widths, strict=True)
         )
 
     def counts(self, collected: Sequence[pa.Table]) -> list[NDArray[np.int64]]:
@@ -178,54 +179,54 @@ class QuestionSet:
 
     @cached_property
     def half_widths(self) -> tuple[Floats, ...]:
-        """How far off 95 % of the numbers of each question are at most, group by group."""
+        """How far off 95 % of the numbers of each query are at most, group by group."""
         laplace = isinstance(self.parts[0].measurement.noise_choice.noise, AddCube)
         least = min(part.deviation for part in self.parts)
-        return tuple(half_width(each, least, laplace=laplace) for each in self.fit.variances)
+        return tuple(half_width(variance, least, laplace=laplace) for variance in self.fit.variances)
 
     @cached_property
     def expected(self) -> tuple[tuple[Expected, ...], ...]:
         """How exact each column of each answer will be: that of the worst of its groups."""
         pairs = zip(self.questions, self.half_widths, strict=True)
-        return tuple(_expected(asked.question, float(widths.max())) for asked, widths in pairs)
+        return tuple(_expected(counting.question, float(widths.max())) for counting, widths in pairs)
 
     @property
     def total(self) -> float:
         """The total of the variances of all numbers."""
         pairs = zip(self.questions, self.fit.variances, strict=True)
-        return float(sum(np.broadcast_to(each, asked.number).sum() for asked, each in pairs))
+        return float(sum(np.broadcast_to(variance, counting.number).sum() for counting, variance in pairs))
 
     @property
     def words(self) -> str:
-        """How the questions are answered, and what is gained by it."""
-        asked = counted(len(self.questions), "counting question")
+        """How the queries are answered, and what is gained by it."""
+        questions = counted(len(self.questions), "counting question")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
-        told = f"{asked} are answered together, by least squares, from {tables} of counts: {self._tables}."
+        sentence = f"{questions} are answered together, by least squares, from {tables} of counts: {self._tables}."
         if self.gain is None or self.gain <= 1.0:
-            return told
+            return sentence
         gain = f"Their expected total squared error is {self.gain:.3g} times smaller than with equal shares."
-        return f"{told} {gain}"
+        return f"{sentence} {gain}"
 
     @property
     def _tables(self) -> str:
         if isinstance(self.over, KeyTables):
             return "; ".join(_named(part.table) for part in self.parts)
-        found = [
+        parts = [
             _sized(part.blocks, self.over.atoms.count(part.blocks)) for part in self.parts if part.blocks is not None
         ]
         apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
-        return f"{'; '.join(found)}; atoms are the {apart}"
+        return f"{'; '.join(parts)}; atoms are the {apart}"
 
-    def _answer(self, each: CountQuestion, values: Floats, widths: Floats) -> Answer:
-        question, names = each.question, each.groups
+    def _answer(self, counting: CountQuery, values: Floats, widths: Floats) -> Answer:
+        question, names = counting.question, counting.groups
         flat, half = values.reshape(-1), np.broadcast_to(widths, values.reshape(-1).shape)
         interval = Interval(flat - half, flat + half)
         name = question.aggregates[0].name
         numbers = pa.array(np.rint(flat).astype(np.int64) if self.fit.whole else flat)
         column = AnswerColumn(name, numbers, pa.array(interval.low), pa.array(interval.high), NOTE)
 
-        def bounds(wanted: frozenset[str]) -> dict[str, Interval]:
-            return {name: interval} if name in wanted else {}
+        def bounds(names_: frozenset[str]) -> dict[str, Interval]:
+            return {name: interval} if name in names_ else {}
 
         return present_answer(question, Noisy(key_columns(question, names) | {name: column}, len(names), bounds))
 
@@ -237,23 +238,26 @@ def _sized(blocks: Blocks, number: int) -> str:
     return f"{number:,} atoms" if blocks.size == 1 else f"{number:,} blocks of {blocks.size:,} atoms"
 
 
-def _named(table: CountQuestion) -> str:
+def _named(table: CountQuery) -> str:
     """Return by what a table counts, as its text says it."""
     return f"by {table.question.text.rpartition(' GROUP BY ')[2]}" if table.keys else "all rows"
 
 
 def _summed(counts: NDArray[np.int64], labels: NDArray[np.int64], number: int) -> NDArray[np.int64]:
     """Return the sums of counts with the same label, exactly; what has none is left out."""
-    found = np.zeros(number, dtype=np.int64)
-    np.add.at(found, labels[labels >= 0], counts[labels >= 0])
-    return found
+    sums = np.zeros(number, dtype=np.int64)
+    np.add.at(sums, labels[labels >= 0], counts[labels >= 0])
+    return sums
 
 
-def _expected(question: Question, half: float) -> tuple[Expected, ...]:
+def _expected(question: Query, half: float) -> tuple[Expected, ...]:
     aggregate = question.aggregates[0].name
     bare = {output.name for output in question.outputs if output.aggregate == aggregate}
-    told = expected_of(question, None, {})
-    return tuple(replace(each, half_width=half, note="") if each.output in bare else each for each in told)
+    expectations = expected_of(question, None, {})
+    return tuple(
+        replace(expectation, half_width=half, note="") if expectation.output in bare else expectation
+        for expectation in expectations
+    )
 
 
 def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Sequence[float]) -> LeastSquares:
@@ -261,16 +265,18 @@ def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Seque
     variances = marginals.variances(sets, precisions)
 
     def answers(noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
-        found = marginals.answers(sets, precisions, noisy)
-        return [_in_own_order(values, each, over.keys) for values, each in zip(found, over.questions, strict=True)]
+        tables = marginals.answers(sets, precisions, noisy)
+        return [
+            _in_own_order(values, question, over.keys) for values, question in zip(tables, over.questions, strict=True)
+        ]
 
-    return LeastSquares(answers, tuple(np.array([each]) for each in variances), len(parts) == 1)
+    return LeastSquares(answers, tuple(np.array([variance]) for variance in variances), len(parts) == 1)
 
 
-def _in_own_order(values: Floats, each: CountQuestion, keys: Sequence[str]) -> Floats:
-    """Return a table whose axes are in the order of all keys with its axes in the order of a question's keys."""
-    order = axes_of(each, keys)
-    return np.transpose(values, [order.index(keys.index(text)) for text in each.names])
+def _in_own_order(values: Floats, counting: CountQuery, keys: Sequence[str]) -> Floats:
+    """Return a table whose axes are in the order of all keys with its axes in the order of a query's keys."""
+    order = axes_of(counting, keys)
+    return np.transpose(values, [order.index(keys.index(text)) for text in counting.names])
 
 
 def _fit_of_blocks(solved: Solution, blocks: Sequence[Blocks]) -> LeastSquares:

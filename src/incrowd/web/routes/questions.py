@@ -19,8 +19,7 @@ from fastapi.concurrency import run_in_threadpool
 from incrowd.core.codec import public_text
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, SourceUnavailable
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
-from incrowd.queries.language.parameters import Parameter, bind_parameters
-from incrowd.queries.language.reading import is_explain
+from incrowd.queries.language.reading import Parameter, bind_parameters, is_explain
 from incrowd.queries.question import QueryTerms
 from incrowd.web import replies
 from incrowd.web.caller import Asker, Caller, Reader

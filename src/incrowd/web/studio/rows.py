@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.choose import engine_of
 from incrowd.engines.readers.guess import policy_keys
+from incrowd.engines.settings import engine_of
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import PageRequest
 from incrowd.web.studio.policy_file import PolicyFile

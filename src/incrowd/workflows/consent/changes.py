@@ -19,8 +19,8 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.table import Table
-from incrowd.engines.local.cell_people import CellLabels, CellPeople, PersonIds, people_in_cells
-from incrowd.engines.local.fingerprint import keyed_digest
+from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.people import CellLabels, CellPeople, PersonIds, people_in_cells
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.released import levels_of, released_of
 from incrowd.workflows.consent.participants import NOBODY, Participants, difference, participants_of

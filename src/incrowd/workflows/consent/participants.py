@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from incrowd.engines.local.cell_people import CellLabels
+from incrowd.engines.people import CellLabels
 from incrowd.workflows.policy.internal import internal_folder, write_private
 from incrowd.workflows.policy.policy import Policy
 

@@ -12,8 +12,8 @@ from incrowd.core.cells import Cells
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.table import Table
-from incrowd.engines.choose import engine_of
-from incrowd.engines.local.cell_people import CellLabels, PersonIds, people_in_cells
+from incrowd.engines.people import CellLabels, PersonIds, people_in_cells
+from incrowd.engines.settings import engine_of
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.state import AsOf, consenting
 from incrowd.workflows.consent.changes import ConsentChanges, movements

@@ -8,7 +8,7 @@ from incrowd.core.schema import Column
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import Engine, Rows
-from incrowd.engines.local.consenting import PseudonymFilter
+from incrowd.engines.local.views import PseudonymFilter
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold, consenting

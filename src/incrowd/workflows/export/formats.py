@@ -15,7 +15,7 @@ import pyarrow as pa
 from incrowd.core.certificate import LIMITS, Certificate, File
 from incrowd.core.terms import joined
 from incrowd.core.words import listed
-from incrowd.engines.readers.statistics import Coding, open_statistics
+from incrowd.engines.statistics_files import Coding, open_statistics
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, STATISTICS, check_files, columns_of, documents_of, file_of

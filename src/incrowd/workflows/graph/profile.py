@@ -9,7 +9,7 @@ import numpy as np
 
 from incrowd.core.graph import Graph
 from incrowd.core.steps.consent import ConsentGate
-from incrowd.engines.choose import engine_of
+from incrowd.engines.settings import engine_of
 from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.matrices import triangles

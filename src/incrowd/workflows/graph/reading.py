@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
-from incrowd.engines.local.consenting import Consenting
+from incrowd.engines.local.views import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.graphs.shared.steps import DROP, Connect, Relate

@@ -17,9 +17,8 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Table
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.choose import engine_of
-from incrowd.engines.local.fingerprint import keyed_digest
-from incrowd.engines.settings import Local
+from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.settings import Local, engine_of
 from incrowd.engines.writers.sinks import Folders, check_free
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.consent.changes import GraphTables, node_participants, require_nobody_moved

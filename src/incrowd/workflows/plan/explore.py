@@ -153,7 +153,7 @@ def explore(data: object, policy: Policy, wish: SearchRequest = EVERYTHING) -> E
     >>> [dict(each.levels) for each in explore(visits, policy).minimal]
     [{'sex': 0, 'ward': 1}, {'sex': 1, 'ward': 0}]
     """
-    from incrowd.engines.choose import engine_of, settings_for
+    from incrowd.engines.settings import engine_of, settings_for
     from incrowd.workflows.release.prepare import open_data
 
     with engine_of(settings_for(data, policy.engine), data) as engine:

@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from incrowd.core.unit import Unit
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.catalog import Catalog
-from incrowd.queries.question import QueryTerms, Question
+from incrowd.queries.question import Catalog, Query, QueryTerms
 
 
 def numbered(number: int) -> AbstractContextManager[None]:
@@ -32,7 +31,7 @@ def refusing(what: str) -> Iterator[None]:
         raise type(problem)(f"{what}: {problem}") from None
 
 
-def understand_each(texts: Sequence[str], understand: Callable[[str], Question]) -> list[Question]:
+def understand_each(texts: Sequence[str], understand: Callable[[str], Query]) -> list[Query]:
     """Return the questions as they are understood, if all of them are about one dataset."""
     found = []
     for number, text in enumerate(texts, start=1):
@@ -45,7 +44,7 @@ def understand_each(texts: Sequence[str], understand: Callable[[str], Question])
     return found
 
 
-def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
+def plan_together(questions: Mapping[int, Query], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
     """Plan different questions together, by their numbers; where one would be refused alone, it is named.
 
     What would be said of each of them is said of all.
@@ -62,7 +61,7 @@ def plan_together(questions: Mapping[int, Question], unit: Unit, terms: QueryTer
         raise
 
 
-def _refused(question: Question, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
+def _refused(question: Query, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
     """Return why a question is refused alone, or None."""
     try:
         batch([question], unit, terms)

@@ -14,16 +14,14 @@ from incrowd.core.coins import Coins
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Role
 from incrowd.core.steps.step import fold
-from incrowd.engines.local.fingerprint import content_digest, keyed_digest
+from incrowd.engines.fingerprints import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QuestionRefused, Refused
-from incrowd.queries.catalog import Catalog, Relation
-from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
-from incrowd.queries.classical.protections import AnswerClassically, Audited, Protection
-from incrowd.queries.classical.sets import MOST_ROWS, PLACE, PlainQuestion, QuerySet, number_rows, plain_question
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.classical_answers import MOST_AUDITED, AnswerClassically, Audited, Auditor, Protection
+from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuery, QuerySet, number_rows, plain_question
+from incrowd.queries.question import AggregateKind, Catalog, Relation
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
@@ -81,7 +79,7 @@ def ask_classical(desk: QueryService, sql: str, protection: Protection) -> Class
 class _Classical:
     """A question, the way in which it is answered, and what keeps copies and audits the same for good."""
 
-    question: PlainQuestion
+    question: PlainQuery
     relation: Relation
     protection: Protection
     secret: bytes
@@ -93,7 +91,7 @@ class _Classical:
         steps = (AnswerClassically.of(self.question.text, self.protection),)
         return Plan("classical", steps, fold(steps, self.relation.unit), {}, self.draw)
 
-    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:  # noqa: ARG002 - what looks random follows from secrets
+    def draw(self, rows: QueryTables, coins: Coins) -> ClassicalAnswer | Refused:
         """Read the rows and answer; a refusal is an answer, too: it hangs on rows, and is paid."""
         try:
             return self._answer(rows)
@@ -108,7 +106,7 @@ class _Classical:
         dataset = str(self.relation.dataset)
         if isinstance(protection, Audited) and asked.kind is AggregateKind.SUM:
             _audit(self.book, dataset, asked, mark)
-        value = protection.answer(asked, mark.encode() + self.secret)
+        value = protection.answer(replace(asked, secret=mark.encode() + self.secret))
         told = (protection.name, str(protection.source), str(protection.broken_by))
         return ClassicalAnswer(self.question.text, dataset, *told, None if value is None else float(value))
 
@@ -124,7 +122,7 @@ def _check_apart(desk: QueryService, dataset: str) -> None:
         )
 
 
-def _check_auditable(plain: PlainQuestion, relation: Relation) -> None:
+def _check_auditable(plain: PlainQuery, relation: Relation) -> None:
     sensitive = {each.name.casefold() for each in relation.schema.columns if each.role is Role.SENSITIVE}
     if plain.conditions & sensitive:
         raise QuestionRefused(
@@ -151,7 +149,7 @@ def _all_rows(relation: Relation) -> exp.Select:
     return exp.select(*names).from_(exp.Table(this=exp.to_identifier(relation.name, quoted=True)))
 
 
-def _query_set(plain: PlainQuestion, relation: Relation, rows: Source) -> QuerySet:
+def _query_set(plain: PlainQuery, relation: Relation, rows: Source) -> QuerySet:
     size = sum(batch.num_rows for batch in rows.batches([PLACE]))
     question = plain.bind(Catalog((relation,)), size)
     stored = StoredTable(rows, number_rows(relation, size).schema)

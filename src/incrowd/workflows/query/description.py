@@ -6,7 +6,7 @@ from typing import Any
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers
 from incrowd.core.schema import Column, Role
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.question import Catalog, Relation
 
 _LISTED = 200
 

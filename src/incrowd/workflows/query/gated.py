@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.sql.engine import QueryTables
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.queries.catalog import Catalog, Relation
+from incrowd.queries.question import Catalog, Relation
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.policy import Policy
 

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Question
-from incrowd.queries.steps.question import Combine, Questions, Understand
+from incrowd.queries.question import Catalog, Query
+from incrowd.queries.steps.question import Combine, QueryBatch, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
-from incrowd.queries.workloads.plans import set_again, terms_of
+from incrowd.queries.workloads.planning import set_again, terms_of
 from incrowd.verifier.check import Problem
 from incrowd.workflows.query.tables import relations_of
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
     from incrowd.core.plan import Plan
-    from incrowd.queries.workloads.question_set import QuestionSet
+    from incrowd.queries.workloads.question_set import CountWorkload
     from incrowd.workflows.policy.policy import Policy
 
 
@@ -44,13 +43,13 @@ def asked_again(certificate: Certificate, policy: Policy) -> Plan | Problem:
         return _combined_again(combined, asked, catalog, certificate, policy)
     shared = {id(step) for each in sets for step in each.held}
     made = tuple(_measurement(step, catalog, policy) for step in asked if id(step) not in shared)
-    if any(isinstance(step, Questions) for step in certificate.steps):
+    if any(isinstance(step, QueryBatch) for step in certificate.steps):
         workloads = tuple(_workload(step, catalog, policy) for step in sets)
         return Batch(made, policy.schema.unit, certificate.guarantee.delta, None, workloads).plan
     return made[0].plan if made else Problem("its steps name no question")
 
 
-def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
+def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> CountWorkload:
     unit, questions = policy.schema.unit, []
     for each in step.questions:
         asked = _question(each[0].question if isinstance(each[0], Understand) else "", catalog, policy)
@@ -61,7 +60,7 @@ def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> QuestionSet:
     return set_again(step, questions, unit, catalog)
 
 
-def _question(text: str, catalog: Catalog, policy: Policy) -> Question:
+def _question(text: str, catalog: Catalog, policy: Policy) -> Query:
     return understand(text, catalog, _max_groups(policy))
 
 
@@ -70,7 +69,7 @@ def _combined_again(
 ) -> Plan | Problem:
     """Return the plan of a question that is made of several: its parts follow from its text, not from theirs."""
     found = interpret(step.question, catalog, _max_groups(policy))
-    if isinstance(found, Question) or len(found.parts) != len(asked):
+    if isinstance(found, Query) or len(found.parts) != len(asked):
         return Problem("the question that its steps name is made of other parts")
     unit = policy.schema.unit
     made = tuple(measurement(part, unit, terms_of(each.terms)) for part, each in zip(found.parts, asked, strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from incrowd.core.guarantee import Guarantee
-from incrowd.queries.measurement import QuestionPlan
+from incrowd.queries.measurement import QueryPlan
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.open_charges import SameQuestion
 from incrowd.workflows.query.request import AnsweredTogether, AskingTogether, QueryRequest, QuestionPrice
@@ -32,7 +32,7 @@ class Planned:
     which answer it has.
     """
 
-    plan: QuestionPlan
+    plan: QueryPlan
     prices: Callable[[], tuple[QuestionPrice, ...]]
     statistics: tuple[exp.Query, ...]
     notes: tuple[str, ...]

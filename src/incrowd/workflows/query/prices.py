@@ -18,7 +18,7 @@ from incrowd.workflows.query.request import QueryRequest
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.queries.question import Question
+    from incrowd.queries.question import Query
 
 _MOST_EPSILON = Fraction(1)
 """What a question of an analyst may cost if its policy does not tell."""
@@ -77,6 +77,6 @@ def plan_of(queries: Sequence[exp.Query]) -> tuple[str, ...]:
     return tuple(query.sql(dialect="duckdb", pretty=True) for query in queries)
 
 
-def caps_of(questions: Sequence[Question]) -> tuple[str, ...]:
+def caps_of(questions: Sequence[Query]) -> tuple[str, ...]:
     """Return what numbers would be of, each once, where that is not the whole table."""
     return tuple(dict.fromkeys(each.caps.sentence for each in questions if each.caps.sentence))

@@ -139,7 +139,7 @@ class Answered:
     def _repr_html_(self) -> str:
         note = REPEATED if self.repeated else coverage(self.answer)
         lines = [*self.costs, ("certificate", self.certificate.id)]
-        return answer_card("answer", self.answer.shown, (*self.answer.notes, *filter(None, [note])), lines)
+        return answer_card("answer", self.answer.rendered, (*self.answer.notes, *filter(None, [note])), lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -195,7 +195,7 @@ class AnsweredTogether:
         return replace(self, answers=tuple(self.answers[at] for at in places), texts=None)
 
     def _repr_html_(self) -> str:
-        each = (answer_card(f"answer {at}", one.shown, one.notes) for at, one in enumerate(self.answers, start=1))
+        each = (answer_card(f"answer {at}", one.rendered, one.notes) for at, one in enumerate(self.answers, start=1))
         return "".join(each) + card(
             "cost of all", facts(self.costs), note=REPEATED if self.repeated else coverage(*self.answers)
         )

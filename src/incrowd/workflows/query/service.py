@@ -18,12 +18,12 @@ from incrowd.engines.settings import Settings
 from incrowd.engines.sql.engine import Limits, QueryTables
 from incrowd.errors import LedgerUnavailable, Refused, SourceUnavailable
 from incrowd.queries.answer_work import answer_steps
-from incrowd.queries.catalog import Catalog
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
+from incrowd.queries.question import Catalog
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile

@@ -18,13 +18,11 @@ from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
 from incrowd.core.unit import ExtraRowsRule
-from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
+from incrowd.engines.fingerprints import keyed_digest, marks_of
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.local.fingerprint import keyed_digest
 from incrowd.engines.local.validate import refuse_crowded
-from incrowd.engines.row_fingerprints import marks_of
-from incrowd.engines.settings import Settings, Spark
+from incrowd.engines.settings import Settings, Spark, engine_of, settings_for
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Limits, QueryTables, StoredTable, crowded_people
 from incrowd.errors import (
@@ -37,9 +35,9 @@ from incrowd.errors import (
     SourceUnavailable,
     SourceUnreadable,
 )
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import ready_rows, table_rows
+from incrowd.queries.question import Catalog, Relation
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource

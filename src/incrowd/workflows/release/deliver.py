@@ -13,9 +13,9 @@ from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
 from incrowd.engines.settings import describe
+from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
-from incrowd.engines.writers.statistics import check_names
 from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verifier.judge import statement_of

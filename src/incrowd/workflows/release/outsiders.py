@@ -9,9 +9,9 @@ from pathlib import Path
 from incrowd.core.certificate import Certificate
 from incrowd.core.steps.consent import gate_of
 from incrowd.core.table import Rows
+from incrowd.engines.fingerprints import keyed_digest
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.local.fingerprint import keyed_digest
-from incrowd.engines.local.held_out import DividedRows, HeldOut
+from incrowd.engines.local.views import DividedRows, HeldOut
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.consent.snapshot import taking_part

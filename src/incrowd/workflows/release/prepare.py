@@ -15,13 +15,11 @@ from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.plan import Output, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
-from incrowd.engines.choose import engine_of, settings_for
 from incrowd.engines.columns import require
-from incrowd.engines.local.consenting import Consenting
-from incrowd.engines.local.fingerprint import keyed_digest
-from incrowd.engines.local.held_out import DividedRows, HeldOut
-from incrowd.engines.missing_ids import missing_ids
-from incrowd.engines.settings import Local
+from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.local.views import Consenting, DividedRows, HeldOut
+from incrowd.engines.people import missing_ids
+from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
 from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.changes import require_crowds

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate
 from incrowd.core.steps.consent import gate_of
 from incrowd.drawing.markup import joined
-from incrowd.engines.choose import engine_of
 from incrowd.engines.columns import require
+from incrowd.engines.settings import engine_of
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verifier.files import REPORT, tables_of

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from incrowd.core.rounding import exact
 from incrowd.drawing.answer import UNDECLARED
-from incrowd.drawing.intervals import Estimated, error_bars
+from incrowd.drawing.charts import IntervalEstimate, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
@@ -180,7 +180,7 @@ def _text(stored: StoredAnswer) -> str:
 
 
 def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, Any]:
-    header, lines, folded = answer.shown
+    header, lines, folded = answer.rendered
     accounting = stored.certificate.accounting
     several = [f"The first of {len(stored.answers)} answers that were paid for as one."] if stored.answers[1:] else []
     last = REPEATED if again else coverage(answer)
@@ -211,7 +211,7 @@ def _picture(answer: Answer) -> Markup:
     return joined(drawn)
 
 
-def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]) -> list[Estimated]:
+def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]) -> list[IntervalEstimate]:
     if column.low is None or column.high is None:
         return []
     found = []
@@ -219,7 +219,7 @@ def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]
         value, low, high = (part[at].as_py() for part in (column.values, column.low, column.high))
         name = ", ".join(str(key.values[at].as_py()) for key in keys) or column.name
         if isinstance(value, int | float):
-            found.append(Estimated(name, float(value), low, high))
+            found.append(IntervalEstimate(name, float(value), low, high))
     return found
 
 
@@ -229,7 +229,7 @@ def _history(answers: Answers, policy: Policy) -> list[dict[str, Any]]:
     found = []
     for each in reversed(stored):
         answer, accounting = each.answers[0], each.certificate.accounting
-        _, lines, _ = answer.shown
+        _, lines, _ = answer.rendered
         first = " · ".join(lines[0]) if lines else "no group"
         found.append(
             {

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from incrowd.engines.choose import engine_of
+from incrowd.engines.settings import engine_of
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.measures.frontier import placed
 from incrowd.web.studio.jobs import Tell

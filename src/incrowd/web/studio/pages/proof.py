@@ -12,7 +12,7 @@ from incrowd.attacks.knowledge import ATTACKERS
 from incrowd.core.steps.around import HoldOut
 from incrowd.core.steps.step import walk
 from incrowd.drawing.markup import joined
-from incrowd.engines.choose import engine_of
+from incrowd.engines.settings import engine_of
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web.studio.jobs import Job, Tell

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from incrowd.core.rounding import exact
 from incrowd.core.words import percent_up
-from incrowd.drawing.intervals import Estimated, error_bars
+from incrowd.drawing.charts import IntervalEstimate, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
@@ -88,7 +88,7 @@ def _plain(found: QuestionEstimates) -> dict[str, Any]:
 
 
 def _picture(found: QuestionEstimates) -> Markup:
-    shown = [Estimated(each.value, each.estimate, each.low, each.high) for each in found.estimates]
+    shown = [IntervalEstimate(each.value, each.estimate, each.low, each.high) for each in found.estimates]
     title = f"Estimated shares of {found.question}, with 95 % intervals"
     return tag("figure", error_bars(title, shown), tag("figcaption", title), data_question=found.question)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.queries.classical.audit import MOST_AUDITED, Auditor
+from incrowd.queries.classical_answers import MOST_AUDITED, Auditor
 
 SETS = [frozenset(chosen) for size in range(1, 5) for chosen in itertools.combinations(range(4), size)]
 # Minors of 4 x 4 matrices of zeros and ones are at most 3, so the null space has a basis with entries within ±3.

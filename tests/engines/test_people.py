@@ -11,7 +11,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.engines.missing_ids import MissingIds, missing_ids
+from incrowd.engines.people import MissingIds, missing_ids
 
 
 def of(ids: Sequence[str | float | None], type_: Type = Type.TEXT) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def of(ids: Sequence[str | float | None], type_: Type = Type.TEXT) -> tuple[str,
 
 @pytest.mark.parametrize("ids", [["a", None, "b", None, "a"], [1.0, None, 2.5, None, 1.0]])
 def test_rows_without_an_id_are_counted(ids: Sequence[str | float | None]) -> None:
-    assert of(ids) == ("left out: 2 rows without a value in 'id', which tells people apart",)
+    assert of(ids) == ("left out: 2 rows without a value in 'id', the person ID column",)
 
 
 def test_nothing_is_said_where_every_row_has_one() -> None:

@@ -1,9 +1,9 @@
-"""Query sets: which rows a question is about, and the value of each; for small tables whose rows are in memory."""
+"""Query sets: which rows a query is about, and the value of each; for small tables whose rows are in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -14,11 +14,10 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role
 from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter, QuestionRefused
-from incrowd.queries.catalog import Catalog, Relation
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import AggregateKind, Question
+from incrowd.queries.question import AggregateKind, Catalog, Query, Relation
 
 PLACE = "place_of_row"
 """The column that numbers the rows; it is added to the table for this purpose."""
@@ -32,11 +31,11 @@ _KINDS = (AggregateKind.ROWS, AggregateKind.SUM, AggregateKind.MEAN)
 
 @dataclass(frozen=True)
 class QuerySet:
-    """What a question asks of a table of `size` rows: a count, sum or mean over the rows at some places.
+    """What a query asks of a table of `size` rows: a count, sum or mean over the rows at some places.
 
     `values` holds for each place the number that is added up: 1 for a count, and where it is missing 0 for a sum and
     nothing for a mean.  `column` is the column that is added up, None for a count or where something is computed from
-    it; `conditions` are the columns that decide which rows are meant.
+    it; `conditions` are the columns that decide which rows are meant.  Numbers that look random follow from `secret`.
     """
 
     text: str
@@ -45,6 +44,7 @@ class QuerySet:
     values: Mapping[int, Fraction]
     column: str | None = None
     conditions: frozenset[str] = frozenset()
+    secret: bytes = field(default=b"", repr=False)
 
     @property
     def total(self) -> Fraction:
@@ -59,8 +59,8 @@ class QuerySet:
 
 
 @dataclass(frozen=True)
-class PlainQuestion:
-    """A question that classical answers are given to: one number about the rows of one table that fit a condition."""
+class PlainQuery:
+    """A query that classical answers are given to: one number about the rows of one table that fit a condition."""
 
     text: str
     kind: AggregateKind
@@ -69,25 +69,25 @@ class PlainQuestion:
     column: str | None
     conditions: frozenset[str]
 
-    def bind(self, catalog: Catalog, size: int) -> Question:
-        """Return the question row by row, over the same tables whose rows are numbered by `PLACE`."""
+    def bind(self, catalog: Catalog, size: int) -> Query:
+        """Return the query row by row, over the same tables whose rows are numbered by `PLACE`."""
         return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
-    def over(self, question: Question, rows: pa.Table, size: int) -> QuerySet:
-        """Return the query set, from what an engine returned for the rows of the bound question."""
+    def over(self, question: Query, rows: pa.Table, size: int) -> QuerySet:
+        """Return the query set, from what an engine returned for the rows of the bound query."""
         (aggregate,) = question.aggregates
         places = rows.column(question.keys[0].name).to_pylist()
         if aggregate.value is None:
             return QuerySet(self.text, aggregate.kind, size, dict.fromkeys(places, Fraction(1)), None, self.conditions)
         numbers = rows.column(aggregate.value.name).to_pylist()
-        found = zip(places, numbers, strict=True)
-        there = {place: number for place, number in found if number is not None or aggregate.kind is AggregateKind.SUM}
+        pairs = zip(places, numbers, strict=True)
+        there = {place: number for place, number in pairs if number is not None or aggregate.kind is AggregateKind.SUM}
         values = {place: Fraction(number or 0) for place, number in there.items()}
         return QuerySet(self.text, aggregate.kind, size, values, self.column, self.conditions)
 
 
-def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
-    """Return a question if it is simple enough for classical answers, or refuse it.
+def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
+    """Return a query if it is simple enough for classical answers, or refuse it.
 
     Preconditions: any text.  Classical protections are defined for one number about the rows of one table that fit a
     condition; the table protects single rows, or the number of rows in a set would say nothing about people.
@@ -102,9 +102,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     tree = read(text)
     plain = not any(value for part, value in tree.args.items() if part not in _CLAUSES)
     if not plain or len(question.tables) != 1 or len(list(tree.find_all(exp.Select))) != 1:
-        raise QuestionRefused(
-            "classical answers are one number about the rows of one table: SELECT SUM(x) FROM table WHERE …."
-        )
+        raise QuestionRefused("classical answers are one number of one table: SELECT SUM(x) FROM table WHERE ….")
     if len(question.aggregates) != 1 or len(question.outputs) != 1 or question.outputs[0].aggregate is None:
         raise QuestionRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
     if question.aggregates[0].kind not in _KINDS:
@@ -116,7 +114,7 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuestion:
     grouped = tree.copy()
     grouped.set("group", exp.Group(expressions=[exp.column(PLACE)]))
     kind, written = question.aggregates[0].kind, grouped.sql(dialect="duckdb")
-    return PlainQuestion(text, kind, question.tables[0], written, _column(tree), named)
+    return PlainQuery(text, kind, question.tables[0], written, _column(tree), named)
 
 
 def number_rows(relation: Relation, size: int) -> Relation:

@@ -10,7 +10,7 @@ import pyreadstat
 import pytest
 
 from incrowd.core.table import SourceOptions
-from incrowd.engines.readers import statistics
+from incrowd.engines import statistics_files
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -40,11 +40,11 @@ def write(path: Path) -> Path:
 
 
 def columns(path: Path, *names: str, **options: Any) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {name: [] for name in names}
+    result: dict[str, list[object]] = {name: [] for name in names}
     for batch in open_source(path, SourceOptions(**options)).batches(names):
         for name in names:
-            found[name] += batch.column(name).to_pylist()
-    return found
+            result[name] += batch.column(name).to_pylist()
+    return result
 
 
 @pytest.mark.parametrize("ending", [".dta", ".sav"])
@@ -58,11 +58,11 @@ def test_labels_stand_for_codes_and_a_code_without_label_for_itself(tmp_path: Pa
 @pytest.mark.parametrize("ending", [".dta", ".sav", ".xpt"])
 def test_codes_are_had_on_request_and_text_and_dates_stay_what_they_are(tmp_path: Path, ending: str) -> None:
     options = {} if ending == ".xpt" else {"labels": False}
-    found = columns(write(tmp_path / f"t{ending}"), "born", "zip", "age", "sex", **options)
-    assert found["sex"] == [1.0, 2.0, None, 9.0]
-    assert found["zip"] == ["01234", "NO", None, "é"]
-    assert found["age"] == [41.0, 7.5, None, 1.0]
-    assert [None if day is None else str(day)[:10] for day in found["born"]] == [
+    result = columns(write(tmp_path / f"t{ending}"), "born", "zip", "age", "sex", **options)
+    assert result["sex"] == [1.0, 2.0, None, 9.0]
+    assert result["zip"] == ["01234", "NO", None, "é"]
+    assert result["age"] == [41.0, 7.5, None, 1.0]
+    assert [None if day is None else str(day)[:10] for day in result["born"]] == [
         "2024-02-29",
         None,
         "1999-12-31",
@@ -81,7 +81,7 @@ def test_portable_files_of_spss_are_read(tmp_path: Path) -> None:
 def test_pieces_make_no_difference(tmp_path: Path, ending: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / f"t{ending}")
     whole = columns(path, "zip", "age")
-    monkeypatch.setattr(statistics, "BATCH_ROWS", piece)
+    monkeypatch.setattr(statistics_files, "BATCH_ROWS", piece)
     assert columns(path, "zip", "age") == whole
     assert sum(batch.num_rows for batch in open_source(path).batches([])) == 4
 

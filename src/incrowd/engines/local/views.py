@@ -1,0 +1,174 @@
+"""Views: the rows of a source as a release sees them: those of admitted people, or without a holdout group."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.schema import Column
+from incrowd.core.subjects import SubjectKey
+from incrowd.core.table import PersonFilter, Rows
+from incrowd.engines.local.encoding import RowKeys
+from incrowd.engines.people import names_of
+from incrowd.noise.positioned import PositionedSample
+
+
+@dataclass(frozen=True, eq=False)
+class SourceView:
+    """Rows that are read from other rows, with the same columns."""
+
+    source: Rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.source.names
+
+    @property
+    def rows(self) -> int | None:
+        return self.source.rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return self.source.batches(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows(SourceView):
+    """Rows that are expensive to read, with the keys that their validation stores for the count."""
+
+    keys: RowKeys
+
+
+@dataclass(frozen=True, eq=False)
+class PseudonymFilter:
+    """People whose pseudonym is in a set: their rows take part; a row without a person takes part nowhere.
+
+    >>> key = SubjectKey(bytes(32))
+    >>> ann = PseudonymFilter(Column("id"), key, frozenset({key.pseudonym("ann")}))
+    >>> ann.of(pa.array(["ann", "bob", None, "ann"])).tolist()
+    [True, False, False, True]
+    """
+
+    person: Column
+    key: SubjectKey
+    subjects: frozenset[str] = field(repr=False)
+
+    def of(self, ids: pa.Array) -> NDArray[np.bool_]:
+        names = names_of(ids, self.person)
+        pseudonyms = map(self.key.pseudonym, names.dictionary.to_pylist())
+        return _by_name(names, np.array([pseudonym in self.subjects for pseudonym in pseudonyms], np.bool_))
+
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(name for name in names if self.key.pseudonym(name) in self.subjects)
+
+
+def _by_name(names: pa.DictionaryArray, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return for each row what was chosen for its name; false where there is none."""
+    codes = names.indices.fill_null(len(chosen)).to_numpy(zero_copy_only=False)
+    mask: NDArray[np.bool_] = np.append(chosen, np.False_)[codes]
+    return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Consenting(SourceView):
+    """Rows of admitted people, in the order of their source; positions are counted among these rows.
+
+    Where rows are between people, such as edges, `people` names their columns: all of them must be admitted.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> key = SubjectKey(bytes(32))
+    >>> source = open_source(pa.table({"id": ["ann", "bob"], "zip": ["021", "945"]}))
+    >>> rows = Consenting(source, PseudonymFilter(Column("id"), key, frozenset({key.pseudonym("bob")})))
+    >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
+    [[{'zip': '945'}]]
+    """
+
+    admitted: PersonFilter
+    people: tuple[str, ...] = ()
+    address: str | None = field(default=None, init=False)
+    settings: Mapping[str, str] = field(default_factory=dict, init=False)
+    notes: tuple[str, ...] = field(default=(), init=False)
+
+    @property
+    def rows(self) -> None:
+        """Unknown before the rows are read."""
+        return
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        people = self.people or (self.admitted.person.name,)
+        for batch in self.source.batches(list(dict.fromkeys((*columns, *people)))):
+            mask = np.logical_and.reduce([self.admitted.of(batch.column(name)) for name in people])
+            yield batch.filter(pa.array(mask)).select(list(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The holdout group: people by the value of their column, or rows by their position where there is none.
+
+    Each coin is a function of a secret key, so key and share determine the group: nobody without them and the rows can
+    tell who is in it.  A row without a person is not in the group; it takes part nowhere.
+
+    >>> group = HeldOut(Fraction(1, 2), bytes(32), Column("patient"))
+    >>> mask = group.of(pa.record_batch({"patient": ["a", "b", "a", None]}), 0)
+    >>> bool(mask[0] == mask[2]), bool(mask[3])
+    (True, False)
+    """
+
+    share: Fraction
+    key: bytes = field(repr=False)
+    person: Column | None = None
+
+    def of(self, batch: pa.RecordBatch, start: int) -> NDArray[np.bool_]:
+        """Return which rows of a batch are in the group; `start` is the position of its first row."""
+        if self.person is None:
+            return self._sample.at(start, start + batch.num_rows)
+        names = names_of(batch.column(self.person.name), self.person)
+        key = self._keys[2]
+        hashes = [
+            hashlib.blake2b(name.encode(), key=key, digest_size=16).digest() for name in names.dictionary.to_pylist()
+        ]
+        words = np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2).astype(np.uint64)
+        return _by_name(names, self._sample.of(words))
+
+    @cached_property
+    def _keys(self) -> tuple[bytes, ...]:
+        return tuple(
+            hashlib.blake2b(what, key=self.key, digest_size=32).digest() for what in (b"row", b"id", b"person")
+        )
+
+    @cached_property
+    def _sample(self) -> PositionedSample:
+        return PositionedSample(self.share, *self._keys[:2])
+
+
+@dataclass(frozen=True, eq=False)
+class DividedRows(SourceView):
+    """Rows without those of the holdout group, or (`alone`) the rows of that group only.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> source, group = open_source(pa.table({"zip": ["02139"] * 64})), HeldOut(Fraction(1, 2), bytes(32))
+    >>> sum(len(batch) for alone in (True, False) for batch in DividedRows(source, group, alone).batches(["zip"]))
+    64
+    """
+
+    group: HeldOut
+    alone: bool = False
+
+    @property
+    def rows(self) -> None:
+        """Unknown before the rows are read."""
+        return
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        person, start = self.group.person, 0
+        read = columns if person is None else dict.fromkeys((*columns, person.name))
+        for batch in self.source.batches(list(read)):
+            belongs = self.group.of(batch, start) == self.alone
+            start += batch.num_rows
+            yield batch.filter(pa.array(belongs)).select(list(columns))

@@ -1,1 +1,0 @@
-"""Classical answers: exact or nearly so, with the protections that were tried before differential privacy."""
