@@ -16,8 +16,7 @@ from typing import Any
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
-from incrowd.noise.permutation import permutation
-from incrowd.noise.system import SystemCoins
+from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address

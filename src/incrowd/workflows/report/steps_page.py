@@ -14,7 +14,8 @@ from markupsafe import Markup
 
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
-from incrowd.workflows.assess.step_effects import INTERNAL, MaskedStage, plain_effects, step_effects
+from incrowd.workflows.assess.step_effects import MaskedStage, plain_effects, step_effects
+from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.policy.internal import write_private
 
 STEPS, PAGE = "steps.json", "steps.html"
