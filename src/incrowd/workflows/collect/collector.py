@@ -42,7 +42,7 @@ class Tokens:
     >>> tokens = Tokens(b"secret", "survey")
     >>> tokens.number(tokens.issue()) == tokens.number("00" * 32)
     Traceback (most recent call last):
-    incrowd.errors.AccessDenied: this token is not one of this survey: ask whoever invited you for one.
+    incrowd.errors.AccessDenied: this token is not one of this survey: ask the person who invited you for one.
     """
 
     secret: bytes
@@ -59,7 +59,7 @@ class Tokens:
             number, proof = token[:_HALF], token[_HALF:]
             if hmac.compare_digest(proof, self._proof(number)):
                 return number
-        raise AccessDenied("this token is not one of this survey: ask whoever invited you for one.")
+        raise AccessDenied("this token is not one of this survey: ask the person who invited you for one.")
 
     def _proof(self, number: str) -> str:
         text = f"incrowd token 1\n{self.survey}\n{number}"

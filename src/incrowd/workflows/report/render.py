@@ -107,7 +107,7 @@ def _id(certificate: Certificate) -> str:
     try:
         return str(uuid.UUID(certificate.id))
     except ValueError:
-        raise InvalidParameter("the certificate's id is no UUID: say with --out where the report goes.") from None
+        raise InvalidParameter("the certificate's id is not a UUID: say with --out where the report goes.") from None
 
 
 def _output(certificate: Certificate, folder: Path) -> Any:

@@ -68,8 +68,8 @@ def steps_section(plain: Mapping[str, Any]) -> Markup:
 
 def _explanation() -> str:
     return (
-        "Alone: rows that no other looks like in the quasi-identifiers. Linked at random: the share of rows that are "
-        "linked rightly by picking one of those that look alike. Linked by nearness: the share whose nearest row as "
+        "Unique: rows that no other equals in the quasi-identifiers. Linked at random: the share of rows that are "
+        "linked rightly by picking one of the equal ones. Linked by nearness: the share whose nearest row as "
         "read is their own, by the numbers that some step changes, among 2,000 rows at most."
     )
 
