@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.attacks.finding import Finding
-from incrowd.attacks.histories.similarity import similarity
+from incrowd.attacks.histories import similarity
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.records.linkage import linkage
 from tests.attacks.crowds import pseudonymized, ratings
@@ -83,11 +83,11 @@ def measured(name: str, rows: int, attack: Callable[[], Finding]) -> None:
     found = attack()
     took, cpu = time.perf_counter() - begun, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    outside = "–" if found.outsiders is None else f"{found.outsiders.estimate:.4f}"
+    outside = "–" if found.control is None else f"{found.control.estimate:.4f}"
     print(
         f"{name}, {rows:,} published rows, {found.success.of:,} people: {took:.1f} s ({cpu:.1f} s CPU), {peak:.2f} GB"
     )
-    print(f"  success {found.success.estimate:.4f}, blind {found.blind.estimate:.4f}, outsiders {outside}")
+    print(f"  success {found.success.estimate:.4f}, baseline {found.baseline.estimate:.4f}, control group {outside}")
 
 
 def main() -> None:

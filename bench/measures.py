@@ -28,7 +28,7 @@ from incrowd.core.hierarchy import arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import CheckCriteria

@@ -27,8 +27,8 @@ from pyarrow import parquet as pq
 from incrowd.core.keys import Layout
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
+from incrowd.measures.risk.classes import Sizes
 from incrowd.measures.risk.population import population_uniqueness
-from incrowd.measures.risk.sizes import Sizes
 from incrowd.measures.risk.special_uniques import special_uniques
 from incrowd.workflows.check.raw_cells import as_is
 

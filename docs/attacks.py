@@ -6,52 +6,49 @@ import re
 from pathlib import Path
 
 from incrowd.attacks import attack_names, attack_of
-from incrowd.attacks.answers.averaging import averaging
-from incrowd.attacks.answers.reconstruction import reconstruction
+from incrowd.attacks.answers import averaging, reconstruction
 
 FOLDER = Path(__file__).parent / "reference" / "attacks"
 _HEADINGS = {
     "Knows": "What is known",
     "Success": "When it succeeds",
-    "Blind guess": "Blind guess",
+    "Baseline": "Baseline",
     "Meaningless": "When it is meaningless",
     "Source": "Source",
 }
-_ASKED = {"averaging": averaging, "reconstruction": reconstruction}
+_ON_ANSWERS = {"averaging": averaging, "reconstruction": reconstruction}
 
 
 def pages() -> dict[str, str]:
     """Return the page of every attack by its name."""
-    found = {name: _page(name, attack_of(name).__doc__ or "", _command(name)) for name in attack_names()}
-    asked = {name: _page(name, attack.__doc__ or "", _call(name)) for name, attack in _ASKED.items()}
-    return found | asked
+    published = {name: _page(name, attack_of(name).__doc__ or "", _command(name)) for name in attack_names()}
+    answers = {name: _page(name, attack.__doc__ or "", _call(name)) for name, attack in _ON_ANSWERS.items()}
+    return published | answers
 
 
 def _page(name: str, docstring: str, use: str) -> str:
     words = " ".join(docstring.split())
-    parts = re.split(r"(?:^|(?<=[.)]) )(Knows|Success|Blind guess|Source): |(?<=[.)]) (?=Meaningless )", words)
-    told = {"": parts[0]}
+    parts = re.split(r"(?:^|(?<=[.)]) )(Knows|Success|Baseline|Source): |(?<=[.)]) (?=Meaningless )", words)
+    sections = {"": parts[0]}
     place = 1
     while place < len(parts):
         heading, text = parts[place], parts[place + 1]
-        told[heading or "Meaningless"] = text
+        sections[heading or "Meaningless"] = text
         place += 2
-    lines = [f"# {name}", "", told.pop(""), ""]
+    lines = [f"# {name}", "", sections.pop(""), ""]
     for heading, title in _HEADINGS.items():
-        text = told[heading].removeprefix("Meaningless ")
+        text = sections[heading].removeprefix("Meaningless ")
         lines += [f"## {title}", "", text[:1].upper() + text[1:], ""]
     return "\n".join([*lines, "## Use", "", use, ""])
 
 
 def _command(name: str) -> str:
-    return (
-        f"`incrowd attack RELEASE --against DATA --outsiders FILE --attack {name}`; see {{doc}}`../../how-to/attack`."
-    )
+    return f"`incrowd attack RELEASE --against DATA --control FILE --attack {name}`; see {{doc}}`../../how-to/attack`."
 
 
 def _call(name: str) -> str:
     return (
-        f"From Python, with somebody to ask: `incrowd.attacks.answers.{name}`; a published table is not asked. "
+        f"From Python, on a query service: `incrowd.attacks.answers.{name}`; it does not apply to a published table. "
         "See {doc}`../../how-to/attack`."
     )
 

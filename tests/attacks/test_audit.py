@@ -60,7 +60,7 @@ def test_an_audit_needs_rows_and_whole_numbers() -> None:
     with pytest.raises(InvalidParameter, match="place of a row"):
         audit_policy(policy, rows, 4, 5)
     owned = incrowd.load_policy(changed(PEOPLE, columns__id={"role": "identifier"}, dataset__unit={"column": "id"}))
-    with pytest.raises(InvalidParameter, match="people have a column"):
+    with pytest.raises(InvalidParameter, match="person ID column"):
         audit_policy(owned, rows, 0, 5)
     with pytest.raises(InvalidParameter):
         AuditCounts(5, 4, 0, 4)

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.attacks.finding import AttackVerdict
-from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
-from incrowd.attacks.graphs.trial import GraphTrial
-from incrowd.attacks.graphs.vectors import largest_shared
+from incrowd.attacks.graphs import GRAPH_ATTACKS, GraphTrial, graph_attack_of, largest_shared
 from incrowd.core.graph import Graph
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.block_model import BlockModel
@@ -43,7 +41,7 @@ def test_characteristic_vectors_find_most_nodes_of_a_graph_with_5_percent_of_its
     """Seeded coins and dice, so that nothing is left to chance."""
     found = graph_attack_of("characteristic-vectors")(trial_of(known, Switching(share=Fraction(1, 20))))
     assert found.success.estimate > 0.5
-    assert found.control.estimate < 0.01
+    assert found.reference.estimate < 0.01
     assert found.verdict is AttackVerdict.LEAK
 
 
@@ -69,12 +67,12 @@ def test_numbers_alone_can_not_be_laid_on_a_graph() -> None:
             trial_of(karate(), method)
 
 
-@pytest.mark.parametrize("name", [name for name, _ in GRAPH_ATTACKS])
+@pytest.mark.parametrize("name", list(GRAPH_ATTACKS))
 def test_the_graph_itself_is_found_out_and_one_of_other_people_is_not(name: str) -> None:
     graph = random_graph(400, 4000, 2)
     same = GraphTrial(graph, graph, np.arange(400), np.zeros(400, np.int64))
     found = graph_attack_of(name)(same)
-    assert found.success.low > found.control.high
+    assert found.success.low > found.reference.high
     other = random_graph(400, 4000, 3)
     apart = GraphTrial(graph, other, np.random.default_rng(0).permutation(400), np.zeros(400, np.int64))
     assert graph_attack_of(name)(apart).verdict is AttackVerdict.NOT_FOUND

@@ -10,8 +10,7 @@ import pytest
 
 import incrowd
 from incrowd.attacks.finding import AttackVerdict
-from incrowd.attacks.histories.baskets import baskets
-from incrowd.attacks.histories.similarity import similarity
+from incrowd.attacks.histories import baskets, similarity
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.workflows.attack.publication import lookup_of
 from tests.attacks.crowds import pseudonymized, ratings, table_of
@@ -50,8 +49,8 @@ RELEASES = {
 def test_eight_ratings_known_about_find_nine_of_ten_among_pseudonyms() -> None:
     found = similarity(PublishedTable(pseudonymized(PEOPLE, "who", 3)), KNOWLEDGE, OUTSIDERS).at(1 - FALSE_ALARM)
     assert found.success.low > 0.9
-    assert found.outsiders is not None
-    assert found.outsiders.hits == 0
+    assert found.control is not None
+    assert found.control.hits == 0
     assert found.verdict is AttackVerdict.LEAK
     assert "8 events" in found.story[2]
 
@@ -92,7 +91,7 @@ def test_a_few_search_words_find_a_searcher() -> None:
     knowledge = Knowledge(people, ("search",), person="who", item="search", separator=" ", few=3)
     found = baskets(PublishedTable(pseudonymized(people, "who", 4)), knowledge, outsiders).at(1 - FALSE_ALARM)
     assert found.verdict is AttackVerdict.LEAK
-    assert "exactly one holds all" in found.story[1]
+    assert "exactly one has all" in found.story[1]
 
 
 def test_items_made_coarse_enough_find_nobody(tmp_path: Path) -> None:

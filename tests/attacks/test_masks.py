@@ -90,8 +90,8 @@ def test_where_nothing_else_was_published_the_nearest_row_must_be_near(tmp_path:
     alone = PublishedTable(published.table.select(["âge", "revenu", "sexe"]), published.lookups, masks=published.masks)
     found = run("linkage", alone)
     assert found.success.estimate > 0.85
-    assert found.outsiders is not None
-    assert found.outsiders.estimate < 0.3
+    assert found.control is not None
+    assert found.control.estimate < 0.3
 
 
 def test_the_nearest_rows_are_those_that_looking_at_every_pair_finds() -> None:

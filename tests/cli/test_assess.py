@@ -105,7 +105,7 @@ def test_several_releases_are_put_on_a_map(run: Runner, tmp_path: Path, monkeypa
     assert max(map(len, outcome.out.splitlines())) <= 80
     page = (tmp_path / "map.html").read_text(encoding="utf-8")
     assert page.count("<circle") == 2
-    assert "Nothing here may leave" in page
+    assert "Do not publish this page" in page
     found = run("assess fine coarse counted --policy policy.yaml --json").json
     assert sorted(found["frontier"]) == ["coarse", "fine"]
     assert [each["release"] for each in found["releases"]] == ["fine", "coarse", "counted"]
@@ -115,7 +115,7 @@ def test_several_releases_are_put_on_a_map(run: Runner, tmp_path: Path, monkeypa
 def test_counts_are_assessed_without_attackers_and_it_is_said_why(run: Runner) -> None:
     outcome = run("assess counted --policy policy.yaml")
     assert outcome.code == 0, outcome.err
-    assert "do not tell who is" in outcome.out
+    assert "masked or synthetic rows, or counts" in outcome.out
     assert "prosecutor" not in outcome.out
 
 

@@ -11,7 +11,7 @@ from tests.attacks.crowds import crowd
 from tests.cli.hospital import patients, policy
 from tests.cli.running import Runner
 
-RATES = ("success", "blind", "outsiders")
+RATES = ("success", "baseline", "control")
 
 
 @pytest.fixture
@@ -37,12 +37,12 @@ def released(run: Runner, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("foreign")
 def test_what_others_published_is_attacked_too(run: Runner) -> None:
-    outcome = run("attack --original a.csv --published b.csv --known zip,age --secret ill --outsiders c.csv --json")
+    outcome = run("attack --original a.csv --published b.csv --known zip,age --secret ill --control c.csv --json")
     assert outcome.code == 0, outcome.err
     findings = {each["attack"]: each for each in outcome.json["findings"]}
     assert set(findings) >= {"linkage", "homogeneity", "skewness", "inference", "linkability", "singling-out"}
     for finding in findings.values():
-        assert {"attack", "success", "blind", "outsiders", "knows", "verdict"} <= set(finding)
+        assert {"attack", "success", "baseline", "control", "knows", "verdict"} <= set(finding)
         for rate in RATES:
             assert finding[rate]["low"] <= finding[rate]["estimate"] <= finding[rate]["high"]
     assert findings["linkage"]["verdict"] == "leak"
@@ -53,13 +53,13 @@ def test_what_others_published_is_attacked_too(run: Runner) -> None:
 def test_without_outsiders_only_a_guess_is_beaten(run: Runner) -> None:
     line = "attack --original a.csv --published b.csv --known zip,age --secret ill --attack skewness"
     found = run(f"{line} --json").json["findings"]
-    assert [(each["outsiders"], each["verdict"]) for each in found] == [(None, "beats guessing")]
-    assert "only outsiders can tell" in run(line).out.replace("\n ", " ")
+    assert [(each["control"], each["verdict"]) for each in found] == [(None, "beats guessing")]
+    assert "Only a control group can show" in run(line).out.replace("\n ", " ")
 
 
 @pytest.mark.usefixtures("foreign")
 def test_above_a_threshold_the_exit_code_is_one(run: Runner) -> None:
-    line = "attack --original a.csv --published b.csv --known zip,age --secret ill --outsiders c.csv --attack linkage"
+    line = "attack --original a.csv --published b.csv --known zip,age --secret ill --control c.csv --attack linkage"
     assert run(f"{line} --threshold 1").code == 0
     assert run(f"{line} --threshold 0.1").code == 1
     assert run(f"{line} --threshold linkability=0.1").code == 1
@@ -70,7 +70,7 @@ def test_above_a_threshold_the_exit_code_is_one(run: Runner) -> None:
 
 @pytest.mark.usefixtures("foreign")
 def test_a_victim_is_replayed_and_a_sweep_tries_every_combination(run: Runner) -> None:
-    line = "attack --original a.csv --published b.csv --known zip,age --outsiders c.csv --attack linkage"
+    line = "attack --original a.csv --published b.csv --known zip,age --control c.csv --attack linkage"
     assert "The attacker knows of a person: zip 1" in run(f"{line} --replay").out
     assert len(run(f"{line} --replay --json").json["stories"][0]) == 3
     swept = run(f"{line} --sweep 2 --attacker prosecutor --attacker marketer --json").json["findings"]
@@ -80,10 +80,10 @@ def test_a_victim_is_replayed_and_a_sweep_tries_every_combination(run: Runner) -
 
 @pytest.mark.usefixtures("foreign")
 def test_a_page_shows_bars_with_a_control_and_a_table(run: Runner, tmp_path: Path) -> None:
-    line = "attack --original a.csv --published b.csv --known zip,age --secret ill --outsiders c.csv --attack skewness"
+    line = "attack --original a.csv --published b.csv --known zip,age --secret ill --control c.csv --attack skewness"
     assert run(f"{line} --report page.html").code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    for part in ("INTERNAL", "<svg", "outsiders", "Rates and their intervals", "One victim of skewness"):
+    for part in ("INTERNAL", "<svg", "control group", "Rates and their confidence intervals", "One victim of skewness"):
         assert part in page, part
     assert "<script" not in page
     assert run(f"{line} --report page.html").code == 2
@@ -91,7 +91,7 @@ def test_a_page_shows_bars_with_a_control_and_a_table(run: Runner, tmp_path: Pat
 
 @pytest.mark.usefixtures("released")
 def test_a_release_is_attacked_and_the_look_recorded(run: Runner) -> None:
-    outcome = run("attack out --policy policy.yaml --outsiders others.csv --attack skewness --json")
+    outcome = run("attack out --policy policy.yaml --control others.csv --attack skewness --json")
     assert outcome.code == 0, outcome.err
     assert outcome.json["look"]
     assert run("ledger show --entries --json").json["entries"][-1]["body"] == {"dataset": "patients", "verb": "attack"}
@@ -111,7 +111,7 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
     patients(tmp_path, rows=40)
     outcome = run("attack out --policy policy.yaml")
     assert outcome.code == 2
-    assert "made from something else" in outcome.err
+    assert "made from other data" in outcome.err
     policy(tmp_path, dataset={"name": "others"})
     outcome = run("attack out --policy policy.yaml")
     assert outcome.code == 2
@@ -123,7 +123,7 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
     ("line", "why"),
     [
         ("--known zip,height", "height"),
-        ("--known zip,sex", "'sex' was not published"),
+        ("--known zip,sex", "'sex' was not released"),
         ("--known zip --secret worth", "worth"),
         ("--known zip --attack magic", "there is no attack"),
         ("--known zip --attacker spy", "there is no attacker"),
@@ -133,9 +133,9 @@ def test_a_release_of_other_data_is_refused(run: Runner, released: Path, tmp_pat
         ("--known zip --slack zip", "such as age=2"),
         ("--known zip,age --sweep 0", "at least one column"),
         ("--known zip --also b.csv --attack differencing --secret ill", "same rows"),
-        ("--known zip --outsiders few.csv", "too few"),
-        ("--known zip --outsiders b.csv", "outsiders have no column"),
-        ("--known zip --attack membership --secret ill", "needs outsiders"),
+        ("--known zip --control few.csv", "too few"),
+        ("--known zip --control b.csv", "control group has no column"),
+        ("--known zip --attack membership --secret ill", "needs a control group"),
     ],
 )
 def test_bad_input_is_named(run: Runner, foreign: Path, line: str, why: str) -> None:

@@ -10,8 +10,8 @@ import pyarrow.csv
 import pytest
 
 from incrowd.cli.assess import _class_lines
-from incrowd.measures.risk.sizes import Sizes
-from incrowd.workflows.assess.assess import NOBODYS
+from incrowd.measures.risk.classes import Sizes
+from incrowd.workflows.assess.assess import NOT_JUDGED
 from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.cli.running import Runner
 
@@ -27,7 +27,7 @@ def written(folder: Path, release: dict[str, object]) -> None:
 def test_the_gate_closes_on_a_mask_of_strength_near_zero(mask: str, run: Runner, tmp_path: Path) -> None:
     written(tmp_path, WEAK[mask])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
-    attack = "attack out --policy policy.yaml --against data.csv --outsiders others.csv --threshold 0.4"
+    attack = "attack out --policy policy.yaml --against data.csv --control others.csv --threshold 0.4"
     for name in ("linkage", "homogeneity", "inference"):
         outcome = run(f"{attack} --attack {name} --json")
         (finding,) = json.loads(outcome.out)["findings"]
@@ -38,7 +38,7 @@ def test_the_gate_closes_on_a_mask_of_strength_near_zero(mask: str, run: Runner,
 def test_the_gate_stays_open_on_a_mask_that_hides_people(run: Runner, tmp_path: Path) -> None:
     written(tmp_path, STRONG["noise"])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
-    attack = "attack out --policy policy.yaml --against data.csv --outsiders others.csv --threshold 0.4"
+    attack = "attack out --policy policy.yaml --against data.csv --control others.csv --threshold 0.4"
     assert run(f"{attack} --attack linkage --attack homogeneity --attack inference").code == 0
 
 
@@ -46,7 +46,7 @@ def test_a_masked_file_of_an_unknown_method_is_attacked_and_not_refused(run: Run
     written(tmp_path, WEAK["noise"])
     assert run("release data.csv --policy policy.yaml --out out").code == 0
     (file,) = (path for path in (tmp_path / "out").iterdir() if path.stem == "data")
-    told = "--known âge,revenu,sexe --secret loyer --outsiders others.csv --attack linkage --threshold 0.4"
+    told = "--known âge,revenu,sexe --secret loyer --control others.csv --attack linkage --threshold 0.4"
     outcome = run(f"attack --original data.csv --published {file} {told}")
     assert outcome.code == 1
     assert "the method is unknown" in " ".join(outcome.out.split())
@@ -56,4 +56,4 @@ def test_an_assessment_says_where_the_risk_of_a_release_is_not_judged() -> None:
     """Rather than a dash, which reads as if there were none."""
     lines = _class_lines(Sizes(np.array([1, 1, 3])), None, 0)
     assert {line[-1] for line in lines} == {"not judged"}
-    assert "the risk after the release is not judged. That does not mean that it is low" in NOBODYS
+    assert "the risk after the release is not judged here. That does not mean that it is low" in NOT_JUDGED

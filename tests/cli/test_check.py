@@ -71,7 +71,7 @@ def test_expected_and_found_are_told_with_what_they_mean(run: Runner) -> None:
 def test_a_file_alone_gets_a_verdict_reasons_and_three_commands(run: Runner) -> None:
     outcome = run("check t.csv")
     assert outcome.code == 1
-    assert outcome.out.startswith("Do not upload this: 50 % of the rows are unique by age and ill.")
+    assert outcome.out.startswith("Do not publish this: 50 % of the rows are unique in age and ill.")
     for word in ("quasi: 'age' in its name", "incrowd profile t.csv --write policy.yaml", "incrowd plan", "--out out"):
         assert word in outcome.out, word
     assert run("check t.csv --k 2 --json").json["smallest"] == 1
@@ -80,7 +80,7 @@ def test_a_file_alone_gets_a_verdict_reasons_and_three_commands(run: Runner) -> 
 def test_a_member_list_does_not_pass_whatever_is_asked(run: Runner, tmp_path: Path) -> None:
     members = "".join(f"Anna Schmidt,ann{n}@example.org,{'FM'[n % 2]}\n" for n in range(40))
     (tmp_path / "m.csv").write_text("name,contact,sex\n" + members, encoding="utf-8")
-    assert run("check m.csv").out.startswith("Do not upload this: 1 column seems to name people")
+    assert run("check m.csv").out.startswith("Do not publish this: 1 column seems to name people")
     outcome = run("check m.csv --quasi sex --k 5")
     assert outcome.code == 1
     assert "not examined: name, contact." in outcome.out
@@ -121,7 +121,7 @@ def test_looks_are_counted_once_there_is_a_ledger(run: Runner, tmp_path: Path) -
         ("--quasi age --k 0", "at least 1"),
         ("--quasi age --k two", "--k"),
         ("--quasi age --l 2", "--sensitive"),
-        ("--quasi age --k 2 --recoded", "only a policy"),
+        ("--quasi age --k 2 --recoded", "needs a policy"),
         ("--quasi age --k-map 2", "--population"),
         ("--quasi age --population t.csv", "give k or presence"),
         ("--quasi age --population none.csv --k-map 2", "none.csv"),

@@ -51,7 +51,7 @@ def test_what_only_rows_tell_is_held_back_and_said(run: Runner, tmp_path: Path) 
     patients(tmp_path)
     told = " ".join(run("profile patients.csv --write draft.yaml").out.split())
     assert "It lets out: age, sex." in told
-    assert "held back: ill: its values were read off the rows" in told
+    assert "held back: ill: its values come from the data" in told
     assert "incrowd plan --policy draft.yaml" in told
     found = run('profile patients.csv --write other.yaml --public ill="the yearbook" --json').json
     assert found["released"] == ["age", "sex", "ill"]
@@ -78,7 +78,7 @@ def test_a_draft_is_not_written_over_a_file(run: Runner, tmp_path: Path) -> None
     (tmp_path / "draft.yaml").write_text("mine", encoding="utf-8")
     outcome = run("profile patients.csv --write draft.yaml")
     assert outcome.code == 2
-    assert "nothing is overwritten" in outcome.err
+    assert "is not overwritten" in outcome.err
     assert (tmp_path / "draft.yaml").read_text(encoding="utf-8") == "mine"
 
 

@@ -26,7 +26,7 @@ LINE = "attack out --policy policy.yaml --attack linkage --held-out"
 def test_those_held_out_are_the_control_and_results_stay_inside(run: Runner, released: Path) -> None:
     outcome = run(f"{LINE} --json")
     assert outcome.code == 0, outcome.err
-    assert outcome.json["findings"][0]["outsiders"] is not None
+    assert outcome.json["findings"][0]["control"] is not None
     (file,) = released.glob(".incrowd/internal/*/attack.1.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     kept = json.loads(file.read_text())

@@ -21,10 +21,9 @@ from incrowd.criteria.distances import equal, hierarchical, ordered
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.groups import Groups, grassberger
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.criteria.k_map import KMap
 from incrowd.criteria.likeness import BasicLikeness
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness, unique_share
 from incrowd.errors import InvalidParameter
 from tests.criteria.slow_criteria import BRANCH, CRITERIA, SENSITIVE, VALUES, Histogram

@@ -92,9 +92,9 @@ def test_merging_items_never_makes_a_combination_rarer(rows: list[set[int]], tab
 
 
 def test_strange_parameters_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="k is at least 1"):
+    with pytest.raises(InvalidParameter, match="k must be at least 1"):
         KmAnonymity("bought", 0, 2)
-    with pytest.raises(InvalidParameter, match="m is at least 1"):
+    with pytest.raises(InvalidParameter, match="m must be at least 1"):
         KmAnonymity("bought", 2, 0)
     with pytest.raises(InvalidParameter, match="declare its separator"):
         KmAnonymity("bought", 2, 1).met(Partition(np.array([2])))

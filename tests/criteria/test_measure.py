@@ -10,10 +10,9 @@ from incrowd.criteria.catalog import CLAIMS, OF_COLUMN, OF_TABLE
 from incrowd.criteria.demand import TableDemand
 from incrowd.criteria.itemsets import KmAnonymity
 from incrowd.criteria.k_anonymity import RELEASED, SUBSETS, KAnonymity
-from incrowd.criteria.k_map import KMap
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
 from incrowd.workflows.check.check import COLUMNS
 from tests.criteria import names
@@ -54,7 +53,7 @@ def test_the_worst_class_and_the_rows_that_fall_short_are_told(
     demand: TableDemand, expected: list[tuple[float, float, int]]
 ) -> None:
     found = list(demand.measures(TABLE))
-    assert [(each.expected, each.found, each.short) for each in found] == expected
+    assert [(each.expected, each.value, each.short) for each in found] == expected
     assert [each.passed for each in found] == [not short for _, _, short in expected]
 
 

@@ -23,10 +23,9 @@ from incrowd.criteria.distances import equal, ordered
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.groups import Groups
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.criteria.k_map import KMap
 from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
 from incrowd.criteria.partition import Partition
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.criteria.recount import Classes, Places, WrittenTable, classes_of, whole
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
 
@@ -172,7 +171,7 @@ def test_gross_forgeries_are_found_although_rows_were_left_out() -> None:
         assert demand.recount(table).holds is False
     found = EqualCloseness("s", "11/20").recount(table)
     assert found.holds is None
-    assert found.text.endswith("rows that were left out count too, so the file alone does not decide it")
+    assert found.text.endswith("suppressed rows count too, so the file alone does not decide it")
 
 
 def test_the_order_of_categories_and_the_tree_come_from_the_steps() -> None:
@@ -191,7 +190,7 @@ def test_the_order_of_categories_and_the_tree_come_from_the_steps() -> None:
 def test_where_nobody_is_told_how_far_values_are_apart_it_is_said() -> None:
     found = OrderedCloseness("s", "1/5").recount(written(counted_as([{"low": 1}, {"high": 1}])))
     assert found.holds is None
-    assert found.text.endswith("how far its values are apart is not told, so the file alone does not decide it")
+    assert found.text.endswith("the distances of its values are not published, so the file alone does not decide it")
 
 
 def test_more_rows_than_people_break_an_estimate() -> None:

@@ -1,4 +1,4 @@
-"""Phrases that people stumble over: where they stand in what the package shows; `python -m tests.house.phrases` lists them."""
+"""Phrases that readers stumble over, in what the package shows; `python -m tests.house.phrases` lists them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PHRASES = {
     "so many, so likely": r"\b(?:at (?:least|most) so (?:many|likely)|so many people are|pay so much)\b",
     "whoever": r"\bwhoever\b",
     "who cannot": r"(?:^|[.!?] )Who [a-z]+ [^?]*?\.(?:\s|$)",
-    "is no": r"\b(?:is|was) no (?:certificate|graph|policy|ledger|registry|number|UUID|table|file|secret|promise|guarantee"
-    r"|method|key|text|JSON|Consent|release)\b",
+    "is no": r"(?<!there )\b(?:is|was) no (?:certificate|graph|policy|ledger|registry|number|UUID|table|file|secret|promise"
+    r"|guarantee|method|key|text|JSON|Consent|release)\b",
     "tight curve": r"\btight curve\b",
     "derived again, made again": r"\b(?:derived?|derives|made|make|makes) (?:\w+ ){0,3}again\b",
     "the coins": r"\bcoins?\b",
@@ -67,7 +67,7 @@ class Use:
 
 
 def uses(root: Path = ROOT) -> Iterator[Use]:
-    """Yield every listed phrase in docs, pages and string literals of the package; docstrings of commands are shown, too."""
+    """Yield every listed phrase in docs, pages and string literals of the package; commands show their docstrings."""
     for pattern in TEXTS:
         for path in sorted(root.glob(pattern)):
             place = path.relative_to(root).as_posix()

@@ -30,7 +30,7 @@ def _keys() -> None:
 def test_a_data_protection_officer_signs_a_release_of_discharges(walk: Walk, tmp_path: Path) -> None:
     raw_files.discharges(tmp_path)
     said = words(walk("check discharges.csv", code=1))
-    assert said.startswith("Do not upload this: 2 columns seem to name people, and")
+    assert said.startswith("Do not publish this: 2 columns seem to name people, and")
     assert "incrowd profile discharges.csv --write policy.yaml" in said
     said = words(walk("profile discharges.csv --write policy.yaml --period 2024"))
     assert "patient_id tells people apart" in said
@@ -85,7 +85,7 @@ def test_an_analyst_asks_a_german_file_with_decimal_commas(walk: Walk, tmp_path:
     raw_files.members(tmp_path)
     read = "read as cp1252, ';' between columns, decimal comma, dates as %d.%m.%Y, 'k.A.' for missing values."
     said = words(walk("check mitglieder.csv", code=1))
-    assert said.startswith("Do not upload this: 98 % of the rows are unique by Alter and PLZ.")
+    assert said.startswith("Do not publish this: 98 % of the rows are unique in Alter and PLZ.")
     assert f"note: {read} next" in said
     assert read in words(walk("profile mitglieder.csv --write policy.yaml --for queries"))
     question = """query 'SELECT Geschlecht, COUNT(*) AS n, AVG("Alter") AS mean FROM rows GROUP BY Geschlecht'"""
@@ -135,7 +135,7 @@ def test_a_volunteer_learns_that_the_list_of_members_must_not_be_uploaded(walk: 
     raw_files.club(tmp_path)
     said = words(walk("check members.csv", code=1))
     assert said.startswith(
-        "Do not upload this: 4 columns seem to name people, and 99 % of the rows are unique by Born."
+        "Do not publish this: 4 columns seem to name people, and 99 % of the rows are unique in Born."
     )
     for name in ("Name", "E-mail", "Phone", "Street"):
         assert f"{name} text identifier" in said

@@ -20,7 +20,7 @@ signed = st.integers(-(2**63), 2**63 - 1)
 
 @pytest.mark.parametrize("values", [np.array([1.0]), np.array([True]), np.array(["1"]), np.array([1 + 0j])])
 def test_what_is_not_whole_is_refused(values: NDArray[Any]) -> None:
-    with pytest.raises(InvalidParameter, match="whole numbers only"):
+    with pytest.raises(InvalidParameter, match="integers only"):
         integers(values)
 
 

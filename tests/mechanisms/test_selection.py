@@ -146,7 +146,7 @@ def test_candidates_and_parameters_without_meaning_are_refused(mechanism: Select
         replace(mechanism, sensitivity=0)
     with pytest.raises(InvalidParameter, match="at least one candidate"):
         mechanism.release(np.empty(0, dtype=np.int64), SystemCoins())
-    with pytest.raises(InvalidParameter, match="whole numbers only"):
+    with pytest.raises(InvalidParameter, match="integers only"):
         mechanism.release(np.array([0.5, 1.0]), SystemCoins())
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from incrowd.noise.permutation import permutation
-from incrowd.noise.system import SystemCoins
+from incrowd.noise.system import SystemCoins, permutation
 from tests.coins import ScriptedCoins
 
 

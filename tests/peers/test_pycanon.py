@@ -130,7 +130,7 @@ def test_k_l_and_t_of_a_release_are_what_pycanon_measures(
     table = released(name, folder)
     frame, asked = plain(table), CheckedColumns(tuple(QUASI), (sensitive,))
     policy, wanted = load_policy(policy_of(name, folder)), CheckCriteria(k=1, l=1, entropy_l=1, t=1)
-    told = {each.criterion: each.found for each in check(open_source(table), wanted, asked, policy).findings}
+    told = {each.criterion: each.value for each in check(open_source(table), wanted, asked, policy).findings}
     assert told[CROWDS] == pycanon.k_anonymity(frame, QUASI)
     assert told[DISTINCT] == pycanon.l_diversity(frame, QUASI, [sensitive])
     ordered = sensitive == "visits"

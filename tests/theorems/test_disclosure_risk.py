@@ -13,9 +13,9 @@ import pytest
 from incrowd.criteria.individual_risk import individual_risk
 from incrowd.criteria.uniqueness.criterion import estimate_uniques
 from incrowd.criteria.uniqueness.models import Pitman
+from incrowd.measures.risk.classes import risk
 from incrowd.measures.risk.linkage import record_linkage
-from incrowd.measures.risk.loglinear import poisson_risk
-from incrowd.measures.risk.sizes import risk
+from incrowd.measures.risk.population import poisson_risk
 from incrowd.measures.risk.special_uniques import data_intrusion, special_uniques
 
 FIGURES: dict[str, Any] = json.loads(

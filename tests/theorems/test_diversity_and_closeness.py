@@ -17,7 +17,7 @@ from incrowd.criteria.distances import ordered
 from incrowd.criteria.groups import Groups, distinct, entropy
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 
 LECTURE = Path(__file__).resolve().parents[2] / "examples" / "lecture" / "medical.csv"
 _HALF = ["heart", "virus", "cancer", "cancer"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.attacks.graphs.vectors import sorted_rows
+from incrowd.attacks.graphs import sorted_rows
 from incrowd.core.graph import Graph, keys_of
 from incrowd.methods.graphs.add_delete import perturbed
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized

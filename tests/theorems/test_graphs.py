@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.attacks.graphs.vectors import characteristic, sorted_rows
+from incrowd.attacks.graphs import characteristic, sorted_rows
 from incrowd.core.graph import Graph
 from incrowd.core.unit import Kind
 from incrowd.mechanisms.polynomial import PolynomialNoise

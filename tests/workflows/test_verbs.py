@@ -100,7 +100,7 @@ def test_frames_come_out(policy: dict[str, Any]) -> None:
 
 def test_a_release_in_memory_and_one_in_a_folder_are_assessed_and_verified(policy: dict[str, Any]) -> None:
     released = incrowd.release(FRAME, policy)
-    assert incrowd.assess(released, policy, FRAME).kept == len(released.result)
+    assert incrowd.assess(released, policy, FRAME).released == len(released.result)
     incrowd.release_to(FRAME, policy, incrowd.Destination(Path("out")))
     assert incrowd.assess("out", policy, FRAME).rows == 2000
     assert incrowd.verify("out", ledger="sqlite:///.incrowd/ledger.sqlite", policy=policy).verdict == "verified"

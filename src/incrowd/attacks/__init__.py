@@ -1,4 +1,4 @@
-"""Attacks: one adversary a file, with stated knowledge, a control group and intervals."""
+"""Attacks: adversaries with stated knowledge, a baseline, a control group and confidence intervals."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ ATTACKS: tuple[tuple[str, str], ...] = (
     ("homogeneity", "records.homogeneity"),
     ("skewness", "records.homogeneity"),
     ("learning", "records.learning"),
-    ("intersection", "records.intersection"),
-    ("differencing", "records.differencing"),
+    ("intersection", "records.several_releases"),
+    ("differencing", "records.several_releases"),
     ("membership", "records.membership"),
     ("extremes", "records.extremes"),
     ("minimality", "records.minimality"),
-    ("similarity", "histories.similarity"),
-    ("baskets", "histories.baskets"),
-    ("singling-out", "opinion.singling_out"),
-    ("linkability", "opinion.linkability"),
-    ("inference", "opinion.inference"),
+    ("similarity", "histories"),
+    ("baskets", "histories"),
+    ("singling-out", "records.singling_out"),
+    ("linkability", "records.nearest"),
+    ("inference", "records.nearest"),
 )
-"""Every attack on something published, and where it lives; only what is asked for is imported.
+"""Every attack on a published table, and its module; only the requested one is imported.
 
-Attacks on answers (averaging, reconstruction) and the audit need somebody to ask and are called by themselves.
+Attacks on answers (averaging, reconstruction) and the audit need a query service: they are called directly.
 """
 
 
@@ -47,8 +47,7 @@ def attack_of(name: str) -> Attack:
     >>> attack_of("linkage").__name__
     'linkage'
     """
-    for known, module in ATTACKS:
-        if known == name:
-            found: Attack = getattr(import_module(f"incrowd.attacks.{module}"), name.replace("-", "_"))
-            return found
-    raise InvalidParameter(f"there is no attack {name!r}; there are {', '.join(attack_names())}.")
+    if name not in attack_names():
+        raise InvalidParameter(f"there is no attack {name!r}; there are {', '.join(attack_names())}.")
+    attack: Attack = getattr(import_module(f"incrowd.attacks.{dict(ATTACKS)[name]}"), name.replace("-", "_"))
+    return attack

@@ -1,8 +1,8 @@
 """Audit: a lower bound on epsilon that outputs prove, with stated confidence; passing an audit proves nothing.
 
-Whoever runs a mechanism many times on two neighboring tables, or once with many canaries, and guesses which world it
-was, can be right only so often if epsilon is what is claimed.  What is proved is a bound from below: "epsilon is at
-least".  The attack and its threshold must have been fixed on other outputs than those that are counted.
+An auditor runs a mechanism many times on two neighboring tables, or once with many canaries, and guesses the input.
+The claimed epsilon bounds how often such guesses are right.  An audit proves "epsilon is at least", never "at most".
+The attack and its threshold must be fixed on other outputs than those that are counted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from incrowd.attacks.finding import CONFIDENCE
 from incrowd.errors import InvalidParameter
 
 _MOST = 60.0
+"""Upper end of the bisection: with all r guesses right, one run shows about ln(r/3) at 95 %, far below 60."""
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit proves: epsilon is at least `epsilon`; `ceiling` is the most that it could have shown."""
+    """What an audit proves: epsilon is at least `epsilon`; `ceiling` is the largest value that it can show."""
 
     epsilon: float
     ceiling: float
@@ -32,7 +33,7 @@ class AuditResult:
     attack: str
 
     def sentence(self, claim: float | None = None) -> str:
-        """Say what was shown, and against a claim whether it was refuted; never that epsilon is so small.
+        """Return what was shown, and whether a claim is refuted; never that epsilon is small.
 
         >>> AuditResult(0.2, 5.6, 0.0, 0.95, "count above 10").sentence(1.0)
         'No violation of epsilon 1 found by count above 10; this audit could have shown at most epsilon 5.6 ...'
@@ -49,7 +50,7 @@ class AuditResult:
 
 @dataclass(frozen=True)
 class AuditCounts:
-    """How often an event was seen with a person (`tp` of `n1`) and without (`fp` of `n0`)."""
+    """How often an event occurred with a person (`tp` of `n1`) and without (`fp` of `n0`)."""
 
     tp: int
     n1: int
@@ -58,10 +59,12 @@ class AuditCounts:
 
     def __post_init__(self) -> None:
         if not (0 <= self.tp <= self.n1 and 0 <= self.fp <= self.n0 and self.n1 and self.n0):
-            raise InvalidParameter("an audit counts how often an event was seen among outputs of either world.")
+            raise InvalidParameter(
+                "an audit counts how often an event occurred among outputs with a person, and among outputs without."
+            )
 
     def bounds(self, confidence: float) -> tuple[float, float]:
-        """Return a rate that the true positives exceed and one that the false positives stay below, both at once."""
+        """Return a lower bound of the true-positive rate and an upper bound of the other, simultaneous."""
         from scipy.stats import beta
 
         alarm = (1.0 - confidence) / 2.0
@@ -71,9 +74,9 @@ class AuditCounts:
 
 
 def two_worlds(seen: AuditCounts, delta: float = 0.0, confidence: float = CONFIDENCE) -> float:
-    """Return an epsilon that no mechanism below it could have shown, from outputs of two neighboring tables.
+    """Return a lower bound of epsilon from outputs of two neighboring tables.
 
-    One-sided Clopper–Pearson bounds at half of what the confidence leaves each; both directions use the same two.
+    One-sided Clopper–Pearson bounds at (1 − confidence)/2 each; both directions use the same two.
 
     >>> round(two_worlds(AuditCounts(300, 1000, 50, 1000)), 4)
     1.4244
@@ -85,7 +88,7 @@ def two_worlds(seen: AuditCounts, delta: float = 0.0, confidence: float = CONFID
 
 
 def ceiling(trials: int, confidence: float = CONFIDENCE) -> float:
-    """Return the most that a perfect attack could show with so many outputs of each world.
+    """Return the largest epsilon that a perfect attack can show with `trials` outputs of each table.
 
     >>> [round(ceiling(n), 1) for n in (100, 1000, 10_000)]
     [3.3, 5.6, 7.9]
@@ -94,7 +97,7 @@ def ceiling(trials: int, confidence: float = CONFIDENCE) -> float:
 
 
 def gaussian(seen: AuditCounts, confidence: float = CONFIDENCE) -> float:
-    """Return a mu that no Gaussian mechanism below it could have shown; a test of Gaussian claims alone.
+    """Return a lower bound of mu; it tests claims of Gaussian mechanisms alone.
 
     >>> round(gaussian(AuditCounts(300, 1000, 50, 1000)), 4)
     0.9034
@@ -125,10 +128,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def one_run(canaries: int, guesses: int, right: int, delta: float = 0.0, confidence: float = CONFIDENCE) -> float:
-    """Return an epsilon that one run shows: of many canaries, each in by a fair coin, so many were guessed right.
+    """Return a lower bound of epsilon from one run: each canary is in by a fair coin, and `right` guesses are right.
 
-    Under (epsilon, delta) the chance of as many is at most beta + 2 m delta max_i P[v > W >= v - i]/i, where W is
-    binomial with r trials of chance e^epsilon/(1 + e^epsilon) and beta = P[W >= v].  Tight at delta = 0.
+    Under (epsilon, delta) the probability of as many right guesses is at most beta + 2 m delta max_i P[v > W >= v -
+    i]/i, where W is binomial with r trials of chance e^epsilon/(1 + e^epsilon) and beta = P[W >= v].  Tight at delta =
+    0.
 
     Source: Steinke, Nasr & Jagielski 2023, Theorem 5.2.
 
@@ -137,7 +141,9 @@ def one_run(canaries: int, guesses: int, right: int, delta: float = 0.0, confide
     """
     _check(delta, confidence)
     if not 0 <= right <= guesses <= canaries or not guesses:
-        raise InvalidParameter("one run has canaries, guesses about some of them, and some of those guesses right.")
+        raise InvalidParameter(
+            "one run needs canaries, at least one guess about them, and no more right guesses than guesses."
+        )
     alarm = 1.0 - confidence
     chance = partial(_chance_of_as_many, canaries, guesses, right, delta)
     if chance(0.0) > alarm:
@@ -167,10 +173,10 @@ def audit(
     delta: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> AuditResult:
-    """Audit a mechanism through its public interface: a number drawn with a person, and one drawn without.
+    """Audit a mechanism through its public interface: a random number with a person, and one without.
 
-    Half as many outputs again, drawn first and counted nowhere, choose the event: the number is at least, or at most, a
-    threshold.  Then `trials` outputs of each world are counted.
+    First, `trials // 2` outputs of each choose the event: the number is at least, or at most, a threshold.  They are
+    not counted.  Then `trials` outputs of each are counted.
     """
     learned = [np.array([draw() for _ in range(max(10, trials // 2))], float) for draw in worlds]
     sign, threshold = _event(learned[0], learned[1])
@@ -181,17 +187,17 @@ def audit(
 
 
 def _event(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[int, float]:
-    """Return the side and the threshold that tell two samples apart best, judged by the bound they would give."""
+    """Return the side and the threshold that separate two samples best, by the bound they would give."""
     best = (-1.0, 1, 0.0)
     values: Sequence[float] = np.unique(np.concatenate([one, other])).tolist()
     for sign in (1, -1):
         for value in values[:: max(1, len(values) // 200)]:
-            seen = [int((sign * each >= sign * value).sum()) for each in (one, other)]
-            shown = two_worlds(AuditCounts(seen[0], len(one), seen[1], len(other)))
-            best = max(best, (shown, sign, value))
+            counts = [int((sign * sample >= sign * value).sum()) for sample in (one, other)]
+            bound = two_worlds(AuditCounts(counts[0], len(one), counts[1], len(other)))
+            best = max(best, (bound, sign, value))
     return best[1], best[2]
 
 
 def _check(delta: float, confidence: float) -> None:
     if not 0.0 <= delta < 1.0 or not 0.0 < confidence < 1.0:
-        raise InvalidParameter("delta lies in [0, 1), and a confidence between 0 and 1, such as 0.95.")
+        raise InvalidParameter("delta must lie in [0, 1), and the confidence between 0 and 1, such as 0.95.")

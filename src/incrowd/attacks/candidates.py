@@ -1,10 +1,10 @@
 """Candidates: the published rows that fit what is known of each person.
 
 Published rows with the same labels are one class, and people with the same known values one target.  Classes are
-sorted, and targets walk down column by column: a target at a prefix of labels goes on to those next labels that cover
-its value and occur after that prefix.  Where each value has one label, that is a merge of two sorted lists; where they
-overlap a target goes several ways.  Targets are taken block by block, and a block that branches too much is halved, so
-memory is bounded whatever is published.
+sorted, and the search extends each target column by column: from a prefix of labels to the next labels that cover its
+value and occur after that prefix.  Where each value has one label, this is a merge of two sorted lists.  Where labels
+overlap, a target follows several prefixes.  Targets are searched block by block, and a block with too many prefixes is
+halved: this bounds memory for any published table.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class CodedColumns:
             array = array.combine_chunks()
         if not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()
-        found, back = np.unique(np.append(texts(array.dictionary), MISSING), return_inverse=True)
+        distinct_texts, back = np.unique(np.append(texts(array.dictionary), MISSING), return_inverse=True)
         places = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
-        codes, rows = back[places].astype(np.int64), np.zeros(len(found), bool)
-        rows[codes] = True
-        return cls((np.cumsum(rows) - 1)[codes], found[rows])
+        codes, used = back[places].astype(np.int64), np.zeros(len(distinct_texts), bool)
+        used[codes] = True
+        return cls((np.cumsum(used) - 1)[codes], distinct_texts[used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +81,11 @@ class ColumnMatch:
 
 
 def match(published: PublishedTable, people: pa.Table, column: str, slack: float | None = None) -> ColumnMatch:
-    """Return a column of a publication beside the same column of people."""
-    for table, what in ((published.table, "what was published"), (people, "the data")):
+    """Return a published column together with the same column of people."""
+    for table, source in ((published.table, "the published table"), (people, "the data")):
         if column not in table.column_names:
             raise InvalidParameter(
-                f"{column!r} is no column of {what}, so that nothing can be matched by it. Name columns of both."
+                f"{column!r} is not a column of {source}, so rows cannot be matched by it. Name columns of both."
             )
     values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
     cover = cover_of(values.texts, labels.texts, published.lookups.get(column), slack)
@@ -94,30 +94,30 @@ def match(published: PublishedTable, people: pa.Table, column: str, slack: float
 
 
 def _near(values: CodedColumns, labels: CodedColumns) -> NDArray[np.float64] | None:
-    """Return the numbers of all people in order; None if most values or labels are none."""
+    """Return the numbers of all people in order; None if most values or labels are not numbers."""
     true = numbers(values.texts)
     if np.isfinite(true).mean() <= 0.5 or np.isfinite(numbers(labels.texts)).mean() <= 0.5:
         return None
     return np.sort(true[values.codes][np.isfinite(true[values.codes])])
 
 
-def together(people: pa.Table, outsiders: pa.Table | None) -> pa.Table:
-    """Return people in the data and then outsiders, all as text; both need the same columns."""
-    if outsiders is None:
+def together(people: pa.Table, control: pa.Table | None) -> pa.Table:
+    """Return people in the data and then the control group, all as text; both need the same columns."""
+    if control is None:
         return people
-    missing = [name for name in people.column_names if name not in outsiders.column_names]
+    missing = [name for name in people.column_names if name not in control.column_names]
     if missing:
-        raise InvalidParameter(f"the outsiders have no column {missing[0]!r}: give them the columns of the data.")
+        raise InvalidParameter(f"the control group has no column {missing[0]!r}: it needs the columns of the data.")
     tables = [
         pa.table({name: pa.array(texts(table.column(name)).tolist(), pa.string()) for name in people.column_names})
-        for table in (people, outsiders)
+        for table in (people, control)
     ]
     return pa.concat_tables(tables)
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateSearch:
-    """People beside the classes of published rows that agree in some columns."""
+    """Which classes of published rows fit which people in some columns."""
 
     covers: tuple[Cover, ...]
     targets: Codes
@@ -132,13 +132,13 @@ class CandidateSearch:
     ) -> CandidateSearch:
         """Prepare to look for people by these columns."""
         if not columns:
-            raise InvalidParameter("an attacker who knows nothing cannot look for anybody: name known columns.")
-        found = [match(published, people, name, knowledge.slack.get(name)) for name in columns]
-        found.sort(key=lambda each: len(each.cover.labels) / max(1, len(each.values.texts)))
-        targets, target_of = distinct([each.values.codes for each in found])
-        classes, class_of = distinct([each.labels.codes for each in found])
+            raise InvalidParameter("an attacker who knows nothing cannot search for anybody: name known columns.")
+        matches = [match(published, people, name, knowledge.slack.get(name)) for name in columns]
+        matches.sort(key=lambda column: len(column.cover.labels) / max(1, len(column.values.texts)))
+        targets, target_of = distinct([column.values.codes for column in matches])
+        classes, class_of = distinct([column.labels.codes for column in matches])
         rows = np.bincount(class_of, published.weights, len(classes)).astype(np.int64)
-        return cls(tuple(each.cover for each in found), targets, target_of, classes, class_of, rows)
+        return cls(tuple(column.cover for column in matches), targets, target_of, classes, class_of, rows)
 
     def blocks(self) -> Iterator[tuple[Codes, Codes]]:
         """Yield pairs of a target and a class that fits it, block by block; a target's pairs are all in one block."""
@@ -148,31 +148,31 @@ class CandidateSearch:
         ]
         while waiting:
             block = waiting.pop()
-            found = self._walk(block, levels)
-            if found is not None:
-                yield found
+            pairs = self._walk(block, levels)
+            if pairs is not None:
+                yield pairs
             else:
                 waiting += [block[: len(block) // 2], block[len(block) // 2 :]]
 
     def _walk(self, block: Codes, levels: list[tuple[Codes, int]]) -> tuple[Codes, Codes] | None:
         owner, prefix = block, np.zeros(len(block), np.int64)
-        for column, (cover, (known, width)) in enumerate(zip(self.covers, levels, strict=True)):
+        for column, (cover, (prefixes, width)) in enumerate(zip(self.covers, levels, strict=True)):
             value = self.targets[owner, column]
             low, high = cover.starts[value], cover.starts[value + 1]
             if (high - low).sum() > _MOST and len(block) > 1:
                 return None
-            wanted = np.repeat(prefix, high - low) * width + cover.labels[spans(low, high)]
-            place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-            there = known[place] == wanted if len(known) else np.zeros(len(wanted), bool)
-            owner, prefix = np.repeat(owner, high - low)[there], place[there]
+            keys = np.repeat(prefix, high - low) * width + cover.labels[spans(low, high)]
+            place = np.minimum(np.searchsorted(prefixes, keys), max(len(prefixes) - 1, 0))
+            present = prefixes[place] == keys if len(prefixes) else np.zeros(len(keys), bool)
+            owner, prefix = np.repeat(owner, high - low)[present], place[present]
         return owner, prefix
 
     def totals(self) -> Codes:
         """Return for each person how many published rows fit."""
-        found = np.zeros(len(self.targets), np.int64)
+        totals = np.zeros(len(self.targets), np.int64)
         for owner, classes in self.blocks():
-            np.add.at(found, owner, self.rows[classes])
-        return found[self.target_of]
+            np.add.at(totals, owner, self.rows[classes])
+        return totals[self.target_of]
 
     def agreement(self, codes: Codes) -> Codes:
         """Return for each person the code that all rows that fit share, or −1 if none fits or they differ."""
@@ -203,10 +203,10 @@ class CandidateSearch:
     def commonest(self, codes: Codes, weights: Codes) -> Codes:
         """Return for each person the commonest code among the rows that fit, −1 if none does."""
         best = np.full(len(self.targets), NONE)
-        for whose, held, rows in self.holdings(codes, weights):
-            order = np.lexsort((-held, rows, whose))
-            last = order[np.append(np.diff(whose[order]) > 0, True)] if len(order) else order
-            best[whose[last]] = held[last]
+        for owner, held, rows in self.holdings(codes, weights):
+            order = np.lexsort((-held, rows, owner))
+            last = order[np.append(np.diff(owner[order]) > 0, True)] if len(order) else order
+            best[owner[last]] = held[last]
         return best[self.target_of]
 
 
@@ -224,8 +224,8 @@ def distinct(columns: Sequence[Codes]) -> tuple[Codes, Codes]:
     return np.stack([codes[first] for codes in columns], axis=1), group
 
 
-def drawn(table: pa.Table, most: int, seed: int) -> pa.Table:
-    """Return at most so many rows, drawn at random by what they hold: the order of the rows decides nothing."""
+def sampled(table: pa.Table, most: int, seed: int) -> pa.Table:
+    """Return at most `most` rows, sampled by their values: the order of the rows has no effect."""
     if table.num_rows <= most:
         return table
     _, which = distinct([CodedColumns.of(table.column(name)).codes for name in table.column_names])
@@ -242,9 +242,9 @@ def codes_of(published: PublishedTable, columns: Sequence[str]) -> Codes:
 
 def _levels(classes: Codes) -> list[tuple[Codes, int]]:
     """Return for each column the sorted continuations of the prefixes before it, and the width of a label's code."""
-    prefix, found = np.zeros(len(classes), np.int64), []
+    prefix, levels = np.zeros(len(classes), np.int64), []
     for column in range(classes.shape[1]):
         width = int(classes[:, column].max(initial=0)) + 1
-        known, prefix = np.unique(prefix * width + classes[:, column], return_inverse=True)
-        found.append((known, width))
-    return found
+        continuations, prefix = np.unique(prefix * width + classes[:, column], return_inverse=True)
+        levels.append((continuations, width))
+    return levels

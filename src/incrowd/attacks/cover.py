@@ -1,8 +1,8 @@
 """Cover: which values a published label can stand for.
 
-A release shows `[20, 30)`, `130**` or `lungs` where the data has 27, 13053 or asthma.  An attacker knows how to read
-labels: from the policy's hierarchies, which are public, or from how labels are usually written.  A label that cannot be
-read stands for itself alone.  Labels and values are compared as text, and as numbers or days where both are such.
+A release has `[20, 30)`, `130**` or `lungs` where the data has 27, 13053 or asthma.  An attacker knows how to read
+labels: from the policy's hierarchies, which are public, or from how labels are usually written.  An unreadable label
+stands for itself alone.  Labels and values are compared as text, and as numbers or days where both are such.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OR = r" or (?!(?:earlier|later)\b)"
 _EPOCH = date(1970, 1, 1).toordinal()
 
 Lookup = Callable[[pa.Array], Iterable[pa.Array]]
-"""What values are called at each level of a hierarchy: one array of labels a level."""
+"""The labels of values at each level of a hierarchy: one array a level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class Cover:
 
     def contains(self, values: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each pair of codes whether that label covers that value; a code of −1 covers nothing."""
-        wanted = values * self.width + labels
-        places = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
-        found = self.keys[places] == wanted if len(self.keys) else np.zeros(len(wanted), bool)
-        return np.asarray(found & (labels >= 0), bool)
+        pairs = values * self.width + labels
+        places = np.minimum(np.searchsorted(self.keys, pairs), max(len(self.keys) - 1, 0))
+        covered = self.keys[places] == pairs if len(self.keys) else np.zeros(len(pairs), bool)
+        return np.asarray(covered & (labels >= 0), bool)
 
     def labels_of(self, value: int) -> NDArray[np.int64]:
         """Return the codes of the labels that cover a value."""
@@ -82,10 +82,7 @@ def numbers(values: NDArray[np.str_]) -> NDArray[np.float64]:
     >>> numbers(np.array(["7", "1970-01-03", "x", ""])).tolist()
     [7.0, 2.0, nan, nan]
     """
-    found = np.full(len(values), np.nan)
-    for place, text in enumerate(values.tolist()):
-        found[place] = _number(text)
-    return found
+    return np.array([_number(text) for text in values.tolist()], np.float64)
 
 
 def cover_of(
@@ -99,10 +96,10 @@ def cover_of(
     pairs = [_equal(values, labels)]
     if lookup is not None:
         pairs += [_equal(texts(level), labels) for level in lookup(pa.array(values.tolist()))]
-    known = _Values.of(values)
-    pairs.append(_near(known.numbers, labels, _slack(known.numbers, labels, slack)))
+    distinct_values = _Values.of(values)
+    pairs.append(_near(distinct_values.numbers, labels, _slack(distinct_values.numbers, labels, slack)))
     for code, label in enumerate(labels.tolist()):
-        covered = _read(label, known)
+        covered = _read(label, distinct_values)
         if covered is not None:
             pairs.append((covered, np.full(len(covered), code, np.int64)))
     return _joined(pairs, len(values))
@@ -120,9 +117,9 @@ class _Values:
 
     @classmethod
     def of(cls, values: NDArray[np.str_]) -> _Values:
-        known = numbers(values)
+        parsed = numbers(values)
         place = {value: code for code, value in enumerate(values.tolist())}
-        return cls(values, known, np.argsort(values), np.argsort(known), place)
+        return cls(values, parsed, np.argsort(values), np.argsort(parsed), place)
 
     @cached_property
     def in_order(self) -> NDArray[np.float64]:
@@ -140,13 +137,13 @@ class _Values:
 
 
 def ends_of(label: str) -> tuple[float, float] | None:
-    """Return the two ends that a label shows, or None if it is no range.
+    """Return the two ends of a range, or None if the label is not one.
 
     >>> ends_of("[20, 35]"), ends_of("20-35"), ends_of("old")
     ((20.0, 35.0), (20.0, 35.0), None)
     """
-    found = _RANGE.match(label)
-    return None if found is None else (_number(found[2]), _number(found[3]))
+    range_match = _RANGE.match(label)
+    return None if range_match is None else (_number(range_match[2]), _number(range_match[3]))
 
 
 def _number(text: str) -> float:
@@ -161,19 +158,19 @@ def _number(text: str) -> float:
 
 def _equal(values: NDArray[np.str_], labels: NDArray[np.str_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of a value and the label that is the same text."""
-    found = pc.index_in(pa.array(values.tolist(), pa.string()), value_set=pa.array(labels.tolist(), pa.string()))
-    codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = pc.index_in(pa.array(values.tolist(), pa.string()), value_set=pa.array(labels.tolist(), pa.string()))
+    codes = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     which = np.flatnonzero(codes >= 0)
     return which, codes[which]
 
 
-def _slack(values: NDArray[np.float64], labels: NDArray[np.str_], given: float | None) -> float:
+def _slack(values: NDArray[np.float64], labels: NDArray[np.str_], slack: float | None) -> float:
     published = np.unique(numbers(labels))
     published = published[~np.isnan(published)]
-    if given is not None or len(published) < 2 or np.isnan(values).all():
-        return given or 0.0
-    known = values[~np.isnan(values)]
-    rare = np.isin(known, published).mean() < 0.5
+    if slack is not None or len(published) < 2 or np.isnan(values).all():
+        return slack or 0.0
+    finite = values[~np.isnan(values)]
+    rare = np.isin(finite, published).mean() < 0.5
     return float(np.diff(published).min()) / 2.0 if rare else 0.0
 
 
@@ -184,13 +181,13 @@ def _near(
     published = numbers(labels)
     codes = np.flatnonzero(~np.isnan(published))
     codes = codes[np.argsort(published[codes], kind="stable")]
-    known = np.flatnonzero(~np.isnan(values))
-    if not len(codes) or not len(known):
+    finite = np.flatnonzero(~np.isnan(values))
+    if not len(codes) or not len(finite):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     room = slack * (1.0 + 1e-9)
-    low = np.searchsorted(published[codes], values[known] - room, "left")
-    high = np.searchsorted(published[codes], values[known] + room, "right")
-    return np.repeat(known, high - low), codes[spans(low, high)]
+    low = np.searchsorted(published[codes], values[finite] - room, "left")
+    high = np.searchsorted(published[codes], values[finite] + room, "right")
+    return np.repeat(finite, high - low), codes[spans(low, high)]
 
 
 def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -201,42 +198,42 @@ def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     sizes = high - low
     before = np.cumsum(sizes) - sizes
-    found: NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(low - before, sizes)
-    return found
+    flattened: NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(low - before, sizes)
+    return flattened
 
 
-def _read(label: str, known: _Values) -> NDArray[np.int64] | None:
+def _read(label: str, values: _Values) -> NDArray[np.int64] | None:
     """Return the codes of the values that a label covers; None if it is a value like any other."""
-    if label in ANYTHING or (label == MISSING and MISSING not in known.place):
-        return np.arange(len(known.texts))
-    if (stretch := _stretch(label, known.in_order)) is not None:
-        return known.by_number[stretch]
+    if label in ANYTHING or (label == MISSING and MISSING not in values.place):
+        return np.arange(len(values.texts))
+    if (stretch := _stretch(label, values.in_order)) is not None:
+        return values.by_number[stretch]
     if "*" in label:
         prefix = label.rstrip("*")
         if "*" not in prefix and prefix != label:
-            return known.starting(prefix)
+            return values.starting(prefix)
         pattern = re.compile(re.escape(prefix).replace(r"\*", ".") + ("" if prefix == label else ".*"))
-        return np.array([code for value, code in known.place.items() if pattern.fullmatch(value)], np.int64)
+        return np.array([code for value, code in values.place.items() if pattern.fullmatch(value)], np.int64)
     inside = label[1:-1] if label[:1] + label[-1:] == "{}" else label
     parts = re.split(r"\s*,\s*" if inside is not label else _OR, inside)
     if len(parts) == 1 and inside is label:
         return None
-    found = [each for each in (_read(part, known) for part in parts) if each is not None]
-    found.append(np.array([known.place[part] for part in parts if part in known.place], np.int64))
-    return np.unique(np.concatenate(found))
+    covered = [codes for codes in (_read(part, values) for part in parts) if codes is not None]
+    covered.append(np.array([values.place[part] for part in parts if part in values.place], np.int64))
+    return np.unique(np.concatenate(covered))
 
 
 def _stretch(label: str, in_order: NDArray[np.float64]) -> slice | None:
     """Return the stretch of ordered numbers inside a range; a bare range and one in [ ] hold both ends."""
-    if found := _RANGE.match(label):
-        low, high = _number(found[2]), _number(found[3])
-        first = np.searchsorted(in_order, low, "right" if found[1] == "(" else "left")
-        last = np.searchsorted(in_order, high, "left" if found[4] in (")", "[") else "right")
+    if parsed := _RANGE.match(label):
+        low, high = _number(parsed[2]), _number(parsed[3])
+        first = np.searchsorted(in_order, low, "right" if parsed[1] == "(" else "left")
+        last = np.searchsorted(in_order, high, "left" if parsed[4] in (")", "[") else "right")
         return slice(int(first), int(max(first, last)))
     if day := _OPEN_DAY.match(label):
         label = f"{'<=' if day[2] == 'earlier' else '>='} {day[1]}"
-    if found := _SIDE.match(label):
-        sign, edge = found[1] or ">=", _number(found[2] or found[3])
+    if parsed := _SIDE.match(label):
+        sign, edge = parsed[1] or ">=", _number(parsed[2] or parsed[3])
         end = int(np.searchsorted(in_order, np.nan))
         if sign in ("<", "<=", "≤"):
             return slice(0, int(np.searchsorted(in_order, edge, "left" if sign == "<" else "right")))
@@ -245,8 +242,8 @@ def _stretch(label: str, in_order: NDArray[np.float64]) -> slice | None:
 
 
 def _joined(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], values: int) -> Cover:
-    which = np.concatenate([each for each, _ in pairs]).astype(np.int64)
-    codes = np.concatenate([each for _, each in pairs]).astype(np.int64)
+    which = np.concatenate([codes for codes, _ in pairs]).astype(np.int64)
+    codes = np.concatenate([codes for _, codes in pairs]).astype(np.int64)
     width = int(codes.max(initial=0)) + 1
     both = np.unique(which * width + codes)
     which, codes = both // width, both % width

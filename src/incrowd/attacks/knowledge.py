@@ -1,4 +1,4 @@
-"""Knowledge: what an attacker holds, a publication, and knows, some columns of some people; and who attackers are."""
+"""Knowledge: the published table that an attacker has, the columns that an attacker knows, and kinds of attackers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SUBSETS = 64
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """What an attacker holds: a table, how its labels are read, which column counts rows, and earlier releases.
+    """A published table: how its labels are read, which column counts rows, and earlier releases.
 
-    `masks` are the columns whose values were moved, as the published steps say; None if the method is unknown.
+    `masks` are the columns whose values were moved, according to the published steps; None if the method is unknown.
     """
 
     table: pa.Table
@@ -44,25 +44,25 @@ class PublishedTable:
 
     @property
     def weights(self) -> NDArray[np.int64]:
-        """How many rows each line stands for; noise may say less than none, which is none."""
+        """The number of rows that each line counts; a noisy count below zero is zero."""
         if self.count is None:
             return np.ones(self.table.num_rows, np.int64)
-        told = numbers(texts(self.table.column(self.count)))
-        return np.maximum(0, np.nan_to_num(told)).round().astype(np.int64)
+        counts = numbers(texts(self.table.column(self.count)))
+        return np.maximum(0, np.nan_to_num(counts)).round().astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What an attacker knows: of which people, which columns, how exactly; and what is looked for.
+    """What an attacker knows: of which people, which columns, how exactly; and which column is the secret.
 
-    `people` are whole records of people in the data: the attacker sees `known` of them, the judge the rest.  `guesses`:
-    where several records fit, one is taken; otherwise nothing is said.  `listed`: the attacker does not know who is in
-    the data, and is sure only if no other person of the list fits the record.  `diversity`: the l that an algorithm is
-    known to demand of every class.
+    `people` are whole records of people in the data: the attacker sees their `known_columns`, the judge the rest.
+    `guesses`: where several records fit, the attacker takes one; otherwise none.  `listed`: the attacker does not know
+    who is in the data, and is sure only if no other person on the list fits the record.  `diversity`: the l that the
+    algorithm is known to require of every class.
     """
 
     people: pa.Table
-    known: tuple[str, ...]
+    known_columns: tuple[str, ...]
     secret: str | None = None
     slack: Mapping[str, float] = field(default_factory=dict)
     guesses: bool = False
@@ -77,46 +77,48 @@ class Knowledge:
 
     @property
     def words(self) -> str:
-        """What is known, in words."""
-        columns = [f"{name} (within {self.slack[name]:g})" if name in self.slack else name for name in self.known]
+        """What the attacker knows, as text."""
+        columns = [
+            f"{name} (within {self.slack[name]:g})" if name in self.slack else name for name in self.known_columns
+        ]
         return ", ".join(columns) + (
             ", but not who is in the data" if self.listed else ", and that the person is in the data"
         )
 
     @property
     def chance(self) -> np.random.Generator:
-        """The laboratory's own dice: the same every time, since nothing that they decide protects anybody."""
+        """A seeded generator: attacks are repeatable, and nothing that it decides protects anybody."""
         return np.random.default_rng(self.seed)
 
 
 class Attack(Protocol):
-    """An adversary: what is published, what is known and who is not in the data come to a finding."""
+    """An adversary: from a published table, knowledge and a control group to a finding."""
 
-    def __call__(self, published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None) -> Finding:
-        """Attack, and hold the success against a blind guess and against outsiders."""
+    def __call__(self, published: PublishedTable, knowledge: Knowledge, control: pa.Table | None) -> Finding:
+        """Attack, and compare the success with the baseline and the control group."""
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """A kind of adversary, in words, and what knowledge that is."""
+    """A kind of adversary: a description, and how it changes the knowledge."""
 
     words: str
     knows: Callable[[Knowledge, Sequence[str]], Knowledge]
 
 
 def _insider(knowledge: Knowledge, columns: Sequence[str]) -> Knowledge:
-    return replace(knowledge, known=tuple(name for name in columns if name != knowledge.secret))
+    return replace(knowledge, known_columns=tuple(name for name in columns if name != knowledge.secret))
 
 
 def _neighbor(knowledge: Knowledge, _columns: Sequence[str]) -> Knowledge:
-    """Know half of the columns, and numbers and days only about."""
-    known = knowledge.known[: max(1, (len(knowledge.known) + 1) // 2)]
+    """Know half of the columns, with numbers and days only approximately."""
+    known_columns = knowledge.known_columns[: max(1, (len(knowledge.known_columns) + 1) // 2)]
     slack = {}
-    for name in known:
-        each = numbers(np.unique(texts(knowledge.people.column(name))))
-        if np.isfinite(each).any():
-            slack[name] = float(_NEAR * (np.nanmax(each) - np.nanmin(each)))
-    return replace(knowledge, known=known, slack=slack)
+    for name in known_columns:
+        values = numbers(np.unique(texts(knowledge.people.column(name))))
+        if np.isfinite(values).any():
+            slack[name] = float(_NEAR * (np.nanmax(values) - np.nanmin(values)))
+    return replace(knowledge, known_columns=known_columns, slack=slack)
 
 
 ATTACKERS: Mapping[str, Attacker] = MappingProxyType(
@@ -133,23 +135,24 @@ ATTACKERS: Mapping[str, Attacker] = MappingProxyType(
             lambda knowledge, _: replace(knowledge, guesses=True),
         ),
         "insider": Attacker("knows everything of a person but the secret", _insider),
-        "neighbor": Attacker("knows half of the quasi-identifiers, numbers and days only about", _neighbor),
+        "neighbor": Attacker("knows half of the quasi-identifiers, numbers and days only approximately", _neighbor),
     }
 )
 
 
 def sweep(knowledge: Knowledge, most: int) -> list[Knowledge]:
-    """Return the knowledge of every combination of at most so many of the known columns.
+    """Return the knowledge of every combination of at most `most` known columns.
 
-    >>> [each.known for each in sweep(Knowledge(pa.table({}), ("zip", "age")), 2)]
+    >>> [subset.known_columns for subset in sweep(Knowledge(pa.table({}), ("zip", "age")), 2)]
     [('zip',), ('age',), ('zip', 'age')]
     """
     if most < 1:
         raise InvalidParameter("a sweep takes at least one column at a time.")
-    chosen = [each for size in range(1, most + 1) for each in combinations(knowledge.known, size)]
-    if len(chosen) > _SUBSETS:
+    subsets = [columns for size in range(1, most + 1) for columns in combinations(knowledge.known_columns, size)]
+    if len(subsets) > _SUBSETS:
         raise InvalidParameter(
-            f"{counted(len(chosen), 'combination')} of columns are more than the {_SUBSETS} tried in one sweep: each "
-            "widens the intervals of all. Name fewer columns with --known, or sweep fewer at a time."
+            f"{counted(len(subsets), 'combination')} of columns are more than the {_SUBSETS} of one sweep: each one "
+            f"widens "
+            "the confidence intervals of all. Name fewer columns with --known, or sweep fewer at a time."
         )
-    return [replace(knowledge, known=each) for each in chosen]
+    return [replace(knowledge, known_columns=columns) for columns in subsets]

@@ -1,9 +1,9 @@
 """Masked columns: published values that a mask moved, matched by distance and judged by nearness.
 
-A mask publishes 52,013.7 where the data has 52,000.  Nobody is found by equal values then, and that hides nothing: an
-attacker takes the nearest record.  The mask and its parameters are published, so that the distance is counted in units
-of how far the mask moves values: the nearest record is the likeliest one.  A publication whose
-method is unknown is taken for masked if most of its rows fit nobody in the data; then the nearest are so by rank.
+A mask publishes 52,013.7 where the data has 52,000.  Equal values then match nobody, which protects nobody: an attacker
+takes the nearest record.  The mask and its parameters are published, so distance is measured in units of how far the
+mask moves values: the nearest record is the likeliest one.  A table whose method is unknown counts as masked if most of
+its rows fit nobody in the data; its distances are differences of ranks.
 
 Source: Pagliuca & Seri 1999 and Domingo-Ferrer & Torra 2001, record linkage by distance; Nin, Herranz & Torra 2008 for
 attackers who know the mask.
@@ -26,14 +26,14 @@ from incrowd.core.displacement import Displacement, DistanceKind
 
 Numbers = NDArray[np.float64]
 _FAR = 1e9
-"""Where a value is put that is missing or not a number: near its like alone."""
+"""The coordinate of a value that is missing or not a number: near its like alone."""
 _CATEGORIES = 40
 _SAME = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class NearestSearch(CandidateSearch):
-    """People beside the classes of published rows that are nearest to them in masked columns and fit in all others."""
+    """Which classes of published rows are nearest to which people in masked columns, and fit in all others."""
 
     places: Numbers
     points: Numbers
@@ -85,8 +85,8 @@ class NearestSearch(CandidateSearch):
         tree = KDTree(self.points[classes])
         far = tree.query(self.places[owner])[0]
         near = tree.query_ball_point(self.places[owner], far * _SAME)
-        sizes = [len(each) for each in near]
-        flat = np.concatenate([np.sort(each) for each in near]).astype(np.int64)
+        sizes = [len(places) for places in near]
+        flat = np.concatenate([np.sort(places) for places in near]).astype(np.int64)
         return np.repeat(owner, sizes), classes[flat], np.repeat(far, sizes)
 
 
@@ -150,20 +150,20 @@ class _Scale:
 
     def __call__(self, texts: NDArray[np.str_]) -> Numbers:
         """Return texts as a coordinate."""
-        found = numbers(texts)
+        values = numbers(texts)
         if self.by_rank and len(self.order):
-            found = np.where(np.isfinite(found), np.interp(found, self.order, self.ranks), np.nan)
-        return np.asarray(np.nan_to_num(found / self.unit, nan=_FAR)[:, None])
+            values = np.where(np.isfinite(values), np.interp(values, self.order, self.ranks), np.nan)
+        return np.asarray(np.nan_to_num(values / self.unit, nan=_FAR)[:, None])
 
 
 def _groups(search: CandidateSearch, person: Codes, row: Codes) -> tuple[tuple[Codes, Codes], ...]:
     """Return which targets and which classes fit each other in the columns that are not masked."""
     targets, classes = _members(search.target_of[person]), _members(search.class_of[row])
     pairs = [_by_class(owner, held) for owner, held in search.blocks()]
-    found = [
-        (np.concatenate([targets[each] for each in owner]), classes[held]) for part in pairs for held, owner in part
+    groups = [
+        (np.concatenate([targets[target] for target in owner]), classes[held]) for part in pairs for held, owner in part
     ]
-    return tuple(found) or ((np.zeros(0, np.int64), np.zeros(0, np.int64)),)
+    return tuple(groups) or ((np.zeros(0, np.int64), np.zeros(0, np.int64)),)
 
 
 def _by_class(owner: Codes, held: Codes) -> list[tuple[int, Codes]]:
@@ -188,6 +188,6 @@ def _members(codes: Codes) -> list[Codes]:
 
 def _first(codes: Codes, size: int) -> Codes:
     """Return the first place of each code."""
-    found = np.zeros(size, np.int64)
-    found[codes[::-1]] = np.arange(len(codes))[::-1]
-    return found
+    first = np.zeros(size, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first

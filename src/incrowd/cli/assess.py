@@ -17,9 +17,9 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from incrowd.measures.risk.sizes import SizeRisk, Sizes
+    from incrowd.measures.risk.classes import SizeRisk, Sizes
     from incrowd.workflows.assess.assess import Assessment
-    from incrowd.workflows.assess.synthetic import SyntheticQuality
+    from incrowd.workflows.assess.utility import SyntheticQuality
     from incrowd.workflows.attack.attack import AttackReport
 
 _PAGE = ".html"
@@ -42,8 +42,9 @@ class AssessOptions(ReadingOptions):
         str | None,
         typer.Option(metavar="COLUMN", help="Survey weights in the data: how many people each row stands for."),
     ] = None
-    outsiders: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Attack too, beside these people, who are not in the data.")
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Attack too, with this control group of people who are not in the data."),
     ] = None
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Attack too, beside those who were held out of the release.")
@@ -63,7 +64,7 @@ def assess(options: AssessOptions) -> None:
     """Compare a release with its data: rows kept, loss per column, risk before and after, and what is left to learn.
 
     Releases of every method are read at the levels they were released at. Several releases of one table are put on a
-    map of risk and loss, with the frontier among them. With --outsiders or --held-out all attacks that apply are run
+    map of risk and loss, with the frontier among them. With --control or --held-out all attacks that apply are run
     too. Of a model it is said how right it is about the rows: accuracy, calibration and curve, or errors of numbers.
 
     These numbers are made from the original rows. They are for the holder of the data, and never belong beside the
@@ -96,12 +97,13 @@ def _is_model(release: Path) -> bool:
 def _assess_model(options: AssessOptions) -> None:
     """Show how right a model is about rows whose truth is known."""
     from incrowd.engines.settings import engine_of
-    from incrowd.workflows.assess.model_scores import INTERNAL, model_scores
+    from incrowd.workflows.assess.model_scores import model_scores
+    from incrowd.workflows.attack.attack import INTERNAL
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, settings_of
 
-    if options.weights or options.outsiders or options.held_out or (options.write and options.write.suffix == _PAGE):
+    if options.weights or options.control or options.held_out or (options.write and options.write.suffix == _PAGE):
         raise InvalidParameter("of a model scores alone are shown: leave out weights, attacks and a page.")
     policy = load_policy(options.policy)
     with engine_of(settings_of(policy, options.against, options.engine, options.master, options.remote)) as engine:
@@ -124,9 +126,9 @@ def _assess_model(options: AssessOptions) -> None:
 def _assessed(options: AssessOptions) -> list[Assessment]:
     from incrowd.engines.settings import engine_of
     from incrowd.workflows.assess.assess import assess as assessed
-    from incrowd.workflows.assess.control import ControlGroup, attacked
-    from incrowd.workflows.assess.kept import keep_assessment
+    from incrowd.workflows.assess.record import keep_assessment
     from incrowd.workflows.assess.released import read_release
+    from incrowd.workflows.attack.inputs import ControlGroup, attacked
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, settings_of
@@ -139,7 +141,7 @@ def _assessed(options: AssessOptions) -> list[Assessment]:
         with progress(not options.json) as tell:
             rows = watched(original, engine, tell)
             found = [assessed(each, rows, policy, engine, weights=options.weights) for each in released]
-    control = ControlGroup(options.outsiders, options.held_out)
+    control = ControlGroup(options.control, options.held_out)
     found = [
         replace(each, lab=attacked(release, policy, options.against, control))
         for release, each in zip(options.releases, found, strict=True)
@@ -195,23 +197,25 @@ def _number(value: float | None) -> str:
 
 
 def _show(found: Assessment) -> None:
-    share = found.kept / found.rows if found.rows else 0.0
+    share = found.released / found.rows if found.rows else 0.0
     several = f" in {len(found.tables)} tables" if len(found.tables) > 1 else ""
     meaning = "loss: 0 keeps every value, 1 keeps none; a row that was not released lost everything"
     print_table(
         "Internal: made from the original rows",
         [
-            ("rows released", f"{found.kept:,} of {found.rows:,} ({share:.1%}){several}"),
-            ("loss of released rows", _number(found.loss_kept)),
+            ("rows released", f"{found.released:,} of {found.rows:,} ({share:.1%}){several}"),
+            ("loss of released rows", _number(found.loss_released)),
             ("loss, all rows", _number(found.loss)),
         ],
         "\n".join([meaning, *found.notes]),
     )
-    columns = [(column.name, str(column.level), _number(column.kept), _number(column.all)) for column in found.columns]
+    columns = [
+        (column.name, str(column.level), _number(column.released), _number(column.all)) for column in found.columns
+    ]
     print_table("Loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Rows that look alike to one who knows the quasi-identifiers",
-        _class_lines(found.classes_before, found.classes_after, found.rows - found.kept),
+        _class_lines(found.classes_before, found.classes_after, found.rows - found.released),
         header=("", "before", "after"),
     )
     if found.risks:
@@ -254,10 +258,10 @@ def _show_quality(found: SyntheticQuality) -> None:
 def _show_attacks(lab: AttackReport) -> None:
     from incrowd.cli.attack import rates_shown
 
-    header = ("attack", "success", "blind guess", "outsiders", "verdict")
-    rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.tried]
-    told = dict.fromkeys(note for each in lab.tried for note in each.finding.notes)
-    words = f"Intervals hold together with confidence {lab.confidence:g}. What finds nothing proves nothing."
+    header = ("attack", "success", "baseline", "control group", "verdict")
+    rows = [(each.finding.attack, *rates_shown(each.finding), str(each.finding.verdict)) for each in lab.runs]
+    told = dict.fromkeys(note for each in lab.runs for note in each.finding.notes)
+    words = f"Intervals are simultaneous, with confidence {lab.confidence:g}. An attack that fails proves nothing."
     note = "\n".join([*told, words])
     print_table("Attacks, beside people who are not in the data", rows, note, header=header)
 
@@ -271,7 +275,7 @@ def _show_map(found: Sequence[Assessment]) -> None:
     rows = [
         (
             each.name,
-            f"{each.kept:,}",
+            f"{each.released:,}",
             "not counted" if spot.risk is None else f"{spot.risk:.4f}",
             _number(spot.loss),
             "-" if each.utility.workload is None else f"{each.utility.workload.value:.4f}",
@@ -300,7 +304,7 @@ def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tu
 
 
 def _show_risks(found: Assessment) -> None:
-    from incrowd.measures.risk.sizes import DEFINITIONS
+    from incrowd.measures.risk.classes import DEFINITIONS
     from incrowd.workflows.assess.assess import THRESHOLD
 
     rows = []

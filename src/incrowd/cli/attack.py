@@ -40,11 +40,11 @@ class AttackOptions:
     also: Annotated[
         list[Path], typer.Option(metavar="RELEASE", help="Another release about the same people, which is out too.")
     ] = field(default_factory=list)
-    outsiders: Annotated[
-        str | None, typer.Option(metavar="FILE", help="People of the same kind who are not in the data: the control.")
+    control: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Control group: people of the same kind who are not in the data.")
     ] = None
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="Outsiders are those whom release --hold-out held out; needs --policy.")
+        bool, typer.Option("--held-out", help="Control group: the holdout group of release --hold-out; needs --policy.")
     ] = False
     changed: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --also: people who are in one of the two releases only.")
@@ -86,7 +86,7 @@ class AttackOptions:
     ] = None
     trials: Annotated[int, typer.Option(metavar="COUNT", help="At most so many people are attacked.")] = 2000
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="With which all intervals of a run hold together.")
+        float, typer.Option(metavar="SHARE", help="Confidence of all intervals of a run, simultaneously.")
     ] = 0.95
     threshold: Annotated[
         list[str],
@@ -105,9 +105,9 @@ class AttackOptions:
 def attack(options: AttackOptions) -> None:
     """Attack a release as others would, and compare with people who are not in the data.
 
-    Every rate stands beside a blind guess and, with --outsiders, beside people of the same kind who are not in the
-    data; intervals hold together for all attacks of one run. What is found is made from the original rows: it is for
-    the holder of the data and never belongs beside the release. An attack that fails proves nothing.
+    Every success rate is reported with a baseline and, with --control, with the rate on people of the same kind who
+    are not in the data. Confidence intervals are simultaneous for all attacks of one run. Results come from the
+    original rows: they are for the data holder and must not be published. An attack that fails proves nothing.
 
     With --attack audit and a policy instead of a release, its method is run --trials times with the rarest row and
     without: exit 1 if that proves more epsilon than is claimed.
@@ -124,16 +124,16 @@ def attack(options: AttackOptions) -> None:
     thresholds = given.thresholds(thresholds_of(options.threshold))
     if options.report is not None:
         check_apart(options.report, [] if options.original else [given.release])
-    tables, knowledge, outsiders = given.opened()
+    tables, knowledge, control = given.opened()
     order = replace(order, changed=given.table(options.changed))
-    lab = attacked(tables, knowledge, outsiders, order)
+    lab = attacked(tables, knowledge, control, order)
     over = lab.exceeding(thresholds)
     given.keep(lab, over)
     if options.report is not None:
         write_page(lab, options.report, given.title)
     if options.json:
-        stories = {"stories": [list(each.finding.story) for each in lab.tried]} if options.replay else {}
-        places = [lab.tried.index(each) for each in over]
+        stories = {"stories": [list(each.finding.story) for each in lab.runs]} if options.replay else {}
+        places = [lab.runs.index(each) for each in over]
         print_json({**lab.to_json(), **stories, "above": places, "look": given.look})
     else:
         _show(lab, over, given)
@@ -176,7 +176,7 @@ def _given(options: AttackOptions) -> AttackInput:
         options.original if foreign else options.against,
         options.policy,
         tuple(options.also),
-        options.outsiders,
+        options.control,
         None if options.known is None else tuple(name.strip() for name in options.known.split(",")),
         options.secret,
         numbers_of(options.slack),
@@ -194,19 +194,19 @@ def _order(options: AttackOptions) -> AttackOrder:
 
 
 def _show(lab: AttackReport, over: tuple[AttackRun, ...], given: AttackInput) -> None:
-    header = ("attack", "success", "blind guess", "outsiders", "verdict")
-    for risk in dict.fromkeys(each.finding.risk for each in lab.tried):
-        rows = [_row(n, each, over) for n, each in enumerate(lab.tried, 1) if each.finding.risk is risk]
+    header = ("attack", "success", "baseline", "control group", "verdict")
+    for risk in dict.fromkeys(each.finding.risk for each in lab.runs):
+        rows = [_row(n, each, over) for n, each in enumerate(lab.runs, 1) if each.finding.risk is risk]
         print_table(f"Internal: {risk}", rows, header=header)
     notes = [
         f"{n} {each.finding.attack} on {each.table}, by a {each.attacker} who knows {each.finding.knows}."
-        for n, each in enumerate(lab.tried, 1)
+        for n, each in enumerate(lab.runs, 1)
     ]
     notes += [f"{name} was not tried: {why}" for name, why in lab.skipped.items()]
     notes += ["✗: not shown to stay at or below its threshold."] if over else []
-    notes += [note for each in lab.tried for note in each.finding.notes]
-    notes += [each.finding.sentence for each in lab.tried]
-    notes.append(f"Intervals hold together with confidence {lab.confidence:g}. {given.look_sentence}")
+    notes += [note for each in lab.runs for note in each.finding.notes]
+    notes += [each.finding.sentence for each in lab.runs]
+    notes.append(f"Confidence intervals are simultaneous, with confidence {lab.confidence:g}. {given.look_sentence}")
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])
 
 
@@ -216,8 +216,8 @@ def _row(number: int, each: AttackRun, over: tuple[AttackRun, ...]) -> tuple[str
 
 
 def rates_shown(found: Finding) -> tuple[str, ...]:
-    """Return how often an attack, a blind guess and an attack on outsiders are right, with intervals."""
-    rates = (found.success, found.blind, found.outsiders)
+    """Return success rate, baseline and success rate on the control group, with confidence intervals."""
+    rates = (found.success, found.baseline, found.control)
     return tuple("–" if rate is None else _shown(rate) for rate in rates)
 
 
@@ -226,7 +226,7 @@ def _shown(rate: Rate) -> str:
 
 
 def _tell(lab: AttackReport) -> None:
-    for each in lab.tried:
+    for each in lab.runs:
         if each.finding.story:
             lines = [(f"{place}.", line) for place, line in enumerate(each.finding.story, 1)]
             print_table(f"One victim of {each.finding.attack}", lines)

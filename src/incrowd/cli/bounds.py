@@ -192,7 +192,7 @@ def amplify(options: AmplifyOptions) -> None:
 
     Give two of rate, epsilon (on the sample) and sampled-epsilon (of the whole); the third is solved.
     """
-    from incrowd.workflows.bounds.amplification import AmplifyQuestion, solve_amplification
+    from incrowd.workflows.bounds.calculators import AmplifyQuestion, solve_amplification
     from incrowd.workflows.bounds.odds import in_words
 
     found = solve_amplification(

@@ -246,7 +246,7 @@ def _show(verdict: CheckResult) -> None:
         )
         for finding in verdict.findings
     ]
-    meanings = {finding.criterion: finding.means for finding in verdict.findings}
+    meanings = {finding.criterion: finding.measured.meaning.means for finding in verdict.findings}
     over = {finding.criterion: finding.over for finding in verdict.findings}
     quasi = next(over[name] for name in ("k-anonymity", *over) if name in over and name not in _ABOUT_COLUMNS)
     told = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
@@ -258,7 +258,7 @@ def _show(verdict: CheckResult) -> None:
 
 
 def _number(finding: CriterionFinding) -> str:
-    if finding.found is None:
+    if finding.value is None:
         return "no rows"
     named = f" ({', '.join(finding.over)})" if finding.criterion in _ABOUT_COLUMNS and finding.over else ""
-    return f"{finding.found:.6g}{named}"
+    return f"{finding.value:.6g}{named}"

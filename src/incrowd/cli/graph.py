@@ -132,8 +132,8 @@ class GraphAttackOptions:
 def attack(options: GraphAttackOptions) -> None:
     """Attack a released graph as somebody would who knows it with names, nearly as it is.
 
-    Every rate stands beside a blind guess and beside the same attack with names exchanged at random; intervals hold
-    together for all attacks of one run. An attack that fails proves nothing.
+    Every success rate is reported with a baseline and with the same attack with names exchanged at random. Confidence
+    intervals are simultaneous for all attacks of one run. An attack that fails proves nothing.
     """
     from incrowd.workflows.graph.attack import attack_graph
 
@@ -142,10 +142,16 @@ def attack(options: GraphAttackOptions) -> None:
         print_json(lab.to_json())
         return
     rows = [
-        (finding.attack, _rate(finding.success), _rate(finding.blind), _rate(finding.control), str(finding.verdict))
+        (
+            finding.attack,
+            _rate(finding.success),
+            _rate(finding.baseline),
+            _rate(finding.reference),
+            str(finding.verdict),
+        )
         for finding in lab.findings
     ]
-    print_table("attacks", rows, _INTERNAL, ("attack", "success", "blind guess", "control", "verdict"))
+    print_table("attacks", rows, _INTERNAL, ("attack", "success", "baseline", "control", "verdict"))
     for name, why in lab.skipped.items():
         print(f"not tried: {name}: {why}")
 

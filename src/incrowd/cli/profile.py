@@ -15,7 +15,7 @@ from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_request import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
@@ -90,7 +90,7 @@ def profile(options: ProfileOptions) -> None:
 def _write(found: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> Draft:
     from incrowd.engines.readers.guess import policy_keys
     from incrowd.workflows.profile.draft_policy import draft, write_draft
-    from incrowd.workflows.profile.draft_request import DraftPeriod, DraftRequest, Origin
+    from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest, Origin
 
     target = options.write or Path()
     pairs = [each.partition("=") for each in options.public]
@@ -105,7 +105,7 @@ def _write(found: TableProfile, data: str, options: ProfileOptions, read: Source
 
 
 def _as_json(found: TableProfile, made: Draft | None, target: Path | None) -> dict[str, object]:
-    from incrowd.workflows.profile.person_column import person_column
+    from incrowd.workflows.profile.profile import person_column
 
     person = person_column(found)
     drafted = {} if made is None else {"released": made.released, "held_back": {c.name: c.why for c in made.held_back}}
@@ -127,7 +127,7 @@ def _seen_from(folder: Path, data: str) -> str:
 
 
 def _show(found: TableProfile, notes: tuple[str, ...]) -> None:
-    from incrowd.workflows.profile.person_column import person_column
+    from incrowd.workflows.profile.profile import person_column
 
     header = ("column", "type", "role", "different", "missing", "alone", "values")
     rows = [
@@ -138,7 +138,7 @@ def _show(found: TableProfile, notes: tuple[str, ...]) -> None:
             _number(column.facts.spread.distinct, column.facts.spread),
             f"{column.facts.missing:,}",
             f"{column.facts.spread.unique_share:.1%}",
-            column.shown,
+            column.summary,
         )
         for column in found.columns
     ]

@@ -26,9 +26,11 @@ class ReportOptions(ReadingOptions):
     policy: Annotated[
         Path | None, typer.Option("--policy", metavar="FILE", help="With --internal: the policy of the release.")
     ] = None
-    outsiders: Annotated[
+    control: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --internal: attack too, beside these people, who are not in the data."),
+        typer.Option(
+            metavar="FILE", help="With --internal: attack too, with this control group of people not in the data."
+        ),
     ] = None
     held_out: Annotated[
         bool, typer.Option("--held-out", help="With --internal: attack too, beside those held out of the release.")
@@ -43,23 +45,23 @@ def report(options: ReportOptions) -> None:
 
     The public report says what the certificate says; it goes beside it unless --out says where. The internal one
     compares with the original rows: the ledger records that look, and the page goes to .incrowd/internal. With
-    --outsiders or --held-out all attacks that apply are run and reported too.
+    --control or --held-out all attacks that apply are run and reported too.
     """
     from incrowd.workflows.report.render import render_internal, render_public
 
-    if not options.internal and (options.against or options.policy or options.outsiders or options.held_out):
+    if not options.internal and (options.against or options.policy or options.control or options.held_out):
         raise InvalidParameter(
-            "--against, --policy, --outsiders and --held-out are for --internal: the public report reads no original "
+            "--against, --policy, --control and --held-out are for --internal: the public report reads no original "
             "rows."
         )
     if options.internal:
         if options.policy is None:
             raise InvalidParameter("--internal needs --policy: how the released columns were recoded stands there.")
-        from incrowd.workflows.assess.control import ControlGroup
+        from incrowd.workflows.attack.inputs import ControlGroup
         from incrowd.workflows.policy.policy import load_policy
         from incrowd.workflows.policy.rows import read_as
 
-        control = ControlGroup(options.outsiders, options.held_out)
+        control = ControlGroup(options.control, options.held_out)
         policy = read_as(load_policy(options.policy), options.told)
         written = render_internal(options.release, policy, options.against, options.out, control)
     else:

@@ -1,1 +1,1 @@
-"""Criteria: what a class of rows that look alike must satisfy before it may leave."""
+"""Criteria: conditions that an equivalence class must meet before it is released."""

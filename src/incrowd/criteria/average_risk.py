@@ -21,7 +21,7 @@ from incrowd.criteria.recount import Recount, WrittenTable, at_most
 from incrowd.errors import InvalidParameter
 
 _ROUNDED = 1e-9
-"""By so much a first guess may be too early; whole numbers decide."""
+"""Relative slack of the first guess, which is in floats; whole numbers decide."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,9 @@ class AverageRiskClaim(Claim):
     """Rows are hard to find, on average."""
 
     kind = "average risk"
-    sentence = "Whoever is looked up is found with at most this chance, on average over the published rows."
+    sentence = (
+        "A person who is looked up is re-identified with at most this probability, on average over the published rows."
+    )
     rank: ClassVar[int] = 42
 
     limit: Fraction
@@ -62,55 +64,45 @@ class AverageRisk(TableDemand):
 
     def __post_init__(self) -> None:
         if not 0 < exact(self.limit, "the average risk") <= 1:
-            raise InvalidParameter("an average risk lies above 0 and at most at 1.")
+            raise InvalidParameter("the average risk must be above 0 and at most 1.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    @property
-    def whole(self) -> bool:
-        """It is about all released classes together."""
-        return True
+    whole = True
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return the classes that are left after the fewest, from the smallest on, are suppressed.
+    def retained(self, partition: Partition, among: Mask) -> Mask:
+        """Return the classes that remain after suppressing the fewest, from the smallest on.
 
-        So the fewest rows go: j classes leave classes − j over rows − (their rows), which is least for the j smallest,
-        and they have the fewest rows of any j classes or more.  Of classes of one size the first in order go.
+        This suppresses the fewest rows: without j classes the risk is (classes − j) over (rows − their rows), which is
+        least for the j smallest, and they have the fewest rows of any j classes.  Ties are broken by order.
         """
         places = np.flatnonzero(among)
         places = places[np.argsort(partition.sizes[places], kind="stable")]
-        kept = among.copy()
-        kept[places[: _fewest(partition.sizes[places], exact(self.limit, "the average risk"))]] = False
-        return kept
+        retained = among.copy()
+        retained[places[: _fewest(partition.sizes[places], exact(self.limit, "the average risk"))]] = False
+        return retained
 
     def measures(self, partition: Partition) -> Iterator[Measured]:
-        """Return classes over rows, and how many rows are in classes that would have to go."""
-        found = len(partition) / partition.rows if len(partition) else None
+        value = len(partition) / partition.rows if len(partition) else None
         short = int(partition.sizes[~self.met(partition)].sum())
-        yield Measured(self.meaning, float(exact(self.limit)), found, short)
+        yield Measured(self.meaning, float(exact(self.limit)), value, short)
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
-        """The limit."""
         return (str(exact(self.limit)),)
 
     def claim(self, form: Form) -> AverageRiskClaim:
-        """Claim it of all classes together."""
         basis = form.basis(COUNTED, (HOMOGENEITY,))
         return AverageRiskClaim(limit=exact(self.limit), theorem=(self.theorem,), **basis)
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Hold the mean over rows of one over the size of their class against the limit."""
         sizes = table.sizes()
-        found = Fraction(len(sizes), sum(sizes)) if sizes else None
-        return at_most(found, exact(self.limit), "the average risk is {}, its limit is {}")
+        value = Fraction(len(sizes), sum(sizes)) if sizes else None
+        return at_most(value, exact(self.limit), "the average risk is {}, its limit is {}")
 
 
 def _fewest(sizes: NDArray[np.int64], limit: Fraction) -> int:
-    """Return how many classes, of sizes in order, must go until those left are at most `limit` times their rows.
+    """Return how many of the smallest classes to suppress so that the rest is at most `limit` times its rows.
 
     >>> _fewest(np.array([1, 1, 1, 7]), Fraction(1, 4))
     2

@@ -1,4 +1,4 @@
-"""Until: what a cutting step demands of every class, by name; read into criteria, and put in order for people."""
+"""Catalog: the criteria that a step demands by name, and their order in texts and claims."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from incrowd.criteria.demand import ColumnDemand, Demand, Term
 from incrowd.criteria.disclosure import DeltaDisclosure, PresentDisclosure
 from incrowd.criteria.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.criteria.k_map import KMap
 from incrowd.criteria.likeness import BasicLikeness, EnhancedLikeness
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
 from incrowd.errors import InvalidParameter
 
@@ -28,64 +27,64 @@ OF_COLUMN: tuple[type[ColumnDemand], ...] = (
     DeltaDisclosure,
     PresentDisclosure,
 )
-"""What can be demanded of one sensitive column, in the order in which it is told and claimed."""
+"""Criteria for one sensitive column, in the order of texts and claims."""
 OF_TABLE: tuple[type[Demand], ...] = (KAnonymity, AverageRisk, PopulationUniqueness, KMap, DeltaPresence)
-"""What can be demanded of all classes."""
-CLAIMS: tuple[type[Claim], ...] = tuple(each.claimed for each in (*OF_TABLE, *OF_COLUMN))
+"""Criteria for all classes."""
+CLAIMS: tuple[type[Claim], ...] = tuple(demand.claimed for demand in (*OF_TABLE, *OF_COLUMN))
 """Every claim about the classes of a table."""
 _HARMLESS = "harmless"
 _DISTANCE = "distance"
 _POPULATION = "population"
-OF_EACH = (*(name for each in OF_COLUMN for name in (*each.keys, *each.options)), _HARMLESS)
-"""Every name under which something can be demanded of one column."""
+OF_EACH = (*(name for demand in OF_COLUMN for name in (*demand.keys, *demand.options)), _HARMLESS)
+"""Every name of a demand on one column."""
 
 
 def names(sensitive: Sequence[str]) -> list[str]:
-    """Return every name under which something can be demanded, in the order in which it is told.
+    """Return every name of a demand, in the order of texts.
 
     >>> names(["ill"])[:4], names(["ill"])[-1]
     (['k', 'l', 'entropy l', 't'], 'harmless of ill')
     """
     first, *others = OF_TABLE
-    general = [name for each in OF_COLUMN if each.general for name in each.keys]
-    together = [name for each in others for name in each.keys if name != _POPULATION]
-    each = [f"{name} of {column}" for column in sorted(sensitive) for name in OF_EACH]
-    return [*first.keys, *general, *together, _POPULATION, *each]
+    general = [name for demand in OF_COLUMN if demand.general for name in demand.keys]
+    together = [name for demand in others for name in demand.keys if name != _POPULATION]
+    of_columns = [f"{name} of {column}" for column in sorted(sensitive) for name in OF_EACH]
+    return [*first.keys, *general, *together, _POPULATION, *of_columns]
 
 
 def in_order(until: Mapping[str, Term], sensitive: Sequence[str]) -> dict[str, Term]:
-    """Return what is demanded in the order in which it is told, or refuse a name that nobody knows.
+    """Return demands in the order of texts, or refuse an unknown name.
 
     >>> in_order({"t of ill": "1/5", "k": 5}, ["ill"])
     {'k': 5, 't of ill': '1/5'}
     """
-    known = names(sensitive)
-    if not set(until) <= set(known):
-        raise InvalidParameter("something is demanded that is not known here.")
-    return {name: until[name] for name in known if name in until}
+    order = names(sensitive)
+    if not set(until) <= set(order):
+        raise InvalidParameter("a step demands a criterion that this version does not know.")
+    return {name: until[name] for name in order if name in until}
 
 
 def criteria_of(
     until: Mapping[str, Term], sensitive: Sequence[str], distances: Mapping[str, str]
 ) -> tuple[Demand, ...]:
-    """Return the criteria that are demanded, or refuse demands that do not belong together.
+    """Return the criteria that are demanded, or refuse demands that do not fit together.
 
-    `distances` say how far apart values are where no distance is named; without either they are equally far.
+    `distances` give the distance of values where a step names none; the default is the equal distance.
 
     >>> criteria_of({"k": 5, "l": 2, "l of ill": 3}, ["ill"], {})
     (KAnonymity(k=5), DistinctDiversity(column='ill', l=3, harmless=frozenset()))
     """
     in_order(until, sensitive)
-    found = list(_of_table(until))
-    if not found or not isinstance(found[0], KAnonymity):
-        raise InvalidParameter("no k is demanded.")
+    demands = list(_of_table(until))
+    if not demands or not isinstance(demands[0], KAnonymity):
+        raise InvalidParameter("a step must demand k.")
     for column in sensitive:
         named = until.get(f"{_DISTANCE} of {column}")
-        each = list(_of_column(until, column, distances.get(column, "equal") if named is None else str(named)))
-        if not each or (named is not None and not any(isinstance(one, Closeness) for one in each)):
-            raise InvalidParameter(f"nothing is demanded of {column!r}, or nothing by the distance that it has.")
-        found += each
-    return tuple(sorted(found, key=lambda one: one.claimed.rank))
+        of_column = list(_of_column(until, column, distances.get(column, "equal") if named is None else str(named)))
+        if not of_column or (named is not None and not any(isinstance(demand, Closeness) for demand in of_column)):
+            raise InvalidParameter(f"a step must demand a criterion of {column!r}, and t where it names a distance.")
+        demands += of_column
+    return tuple(sorted(demands, key=lambda demand: demand.claimed.rank))
 
 
 def _of_table(until: Mapping[str, Term]) -> Iterator[Demand]:
@@ -95,28 +94,28 @@ def _of_table(until: Mapping[str, Term]) -> Iterator[Demand]:
 
 
 def _of_column(until: Mapping[str, Term], column: str, distance: str) -> Iterator[Demand]:
-    """Return what is demanded of a column: by its name or, where it is not named, of all."""
+    """Return the demands on a column: those with its name, else those on all columns."""
     harmless = _harmless(until, column)
     for kind in OF_COLUMN:
-        given = {name: until[key] for name in kind.keys if (key := _key(until, name, column)) in until}
-        if given:
+        terms = {name: until[key] for name in kind.keys if (key := _key(until, name, column)) in until}
+        if terms:
             chosen = _closeness(distance) if kind is Closeness else kind
-            yield _made(kind, partial(_column, chosen, column, harmless), given)
+            yield _made(kind, partial(_column, chosen, column, harmless), terms)
 
 
 def _closeness(distance: str) -> type[Closeness]:
     if distance not in CLOSENESS:
-        raise InvalidParameter("values are apart in a way that is not known here.")
+        raise InvalidParameter("a step names a distance that this version does not know.")
     return CLOSENESS[distance]
 
 
 def _harmless(until: Mapping[str, Term], column: str) -> frozenset[str]:
-    """Return the values that hurt nobody, which are told in order, each once."""
+    """Return the harmless values, which a step lists in order, each once."""
     named = until.get(f"{_HARMLESS} of {column}")
     if named is None:
         return frozenset()
     if not isinstance(named, tuple) or not named or list(named) != sorted(set(named)):
-        raise InvalidParameter("harmless values are named in order, each once.")
+        raise InvalidParameter("harmless values must be listed in order, each once.")
     return frozenset(named)
 
 
@@ -129,11 +128,11 @@ def _column(kind: Callable[..., Demand], column: str, harmless: frozenset[str], 
     return kind(column, *parameters, harmless=harmless)
 
 
-def _made(kind: type[Demand], make: Callable[..., Demand], given: Mapping[str, Term]) -> Demand:
-    """Return a criterion from what is demanded; that must be all of it, and as it would be told again."""
-    if tuple(given) != kind.keys:
-        raise InvalidParameter("something is demanded by half.")
-    made = make(*given.values())
-    if made.terms() != given:
-        raise InvalidParameter("something is demanded in another way than it is told.")
-    return made
+def _made(kind: type[Demand], make: Callable[..., Demand], terms: Mapping[str, Term]) -> Demand:
+    """Return a criterion from its terms, which must be complete and in canonical form."""
+    if tuple(terms) != kind.keys:
+        raise InvalidParameter("a step gives only some parameters of a criterion.")
+    demand = make(*terms.values())
+    if demand.terms() != terms:
+        raise InvalidParameter("a step gives a parameter of a criterion in another form than this version writes.")
+    return demand

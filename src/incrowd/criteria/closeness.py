@@ -2,7 +2,8 @@
 
 The three differ in how far apart two values are.  Shares of a union are a mean of the shares of its classes, and the
 earth mover's distance to a fixed distribution is convex, so a union of close classes is close; a class and one that is
-too far may be too far together.  A class of nothing but harmless values passes, and then nothing is concluded.
+too far may be too far together.  A class with nothing but harmless values passes; then no
+conclusion for unions holds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from incrowd.criteria.distances import (
     levels_of,
     ordered,
 )
-from incrowd.criteria.groups import Each, Groups, Histograms
+from incrowd.criteria.groups import Groups, Histograms, PerGroup
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import Recount, WrittenTable
@@ -62,6 +63,7 @@ class Closeness(ColumnDemand):
     """t-closeness; each distance between values is a class of its own."""
 
     option: ClassVar[str] = "t"
+    parameter: ClassVar[str] = "t"
     keys: ClassVar[tuple[str, ...]] = ("t",)
     options: ClassVar[tuple[str, ...]] = ("distance",)
     claimed: ClassVar[type[Claim]] = ClosenessClaim
@@ -79,66 +81,50 @@ class Closeness(ColumnDemand):
 
     def __post_init__(self) -> None:
         if not 0 <= exact(self.t, "t") <= 1:
-            raise InvalidParameter("t lies between 0 (every class is like the whole table) and 1.")
+            raise InvalidParameter("t must lie between 0 (every class is like the whole table) and 1.")
 
     @property
     def monotone(self) -> Monotone:
-        """Unions, as long as every value counts."""
         return Monotone.NEVER if self.harmless else Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes are close enough to the whole table."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups = self._values(partition).some(among)
         close = self._distance(groups) <= self._most + SLACK
         if isinstance(groups, Groups) and self.harmless:
             close |= groups.total(harmful(groups, self.harmless)[groups.values].astype(np.int64)) == 0
-        kept = np.zeros(len(among), np.bool_)
-        kept[among] = close
-        return kept
+        retained = np.zeros(len(among), np.bool_)
+        retained[among] = close
+        return retained
 
     @property
     def bounding(self) -> bool:
-        """As long as every value counts."""
         return not self.harmless
 
     def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
-        """Return how many rows of each class can at most lie in classes within it that are close enough.
+        """Return an upper bound of the rows of each class that lie in close classes within it.
 
-        The union of such classes is close enough too, so what counts is how large a part of a class can be.
+        The union of close classes is close, so the bound is the size of the largest close part of a class.
         """
         far = ~met & (rows > 0)
         if self.harmless or not far.any():
             return rows
-        groups, found = self._values(partition).some(far), rows.copy()
+        groups, bounds = self._values(partition).some(far), rows.copy()
         largest = largest_close(groups.sizes, self._lacking(groups), self._most + 2 * SLACK)
-        found[far] = np.minimum(rows[far], largest)
-        return found
+        bounds[far] = np.minimum(rows[far], largest)
+        return bounds
 
-    @property
-    def bound(self) -> Fraction:
-        """The t."""
-        return exact(self.t)
-
-    def measured(self, groups: Groups) -> Each:
-        """Return how far each class is from the whole table."""
+    def measured(self, groups: Groups) -> PerGroup:
         return self._distance(groups)
 
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        """The t."""
-        return (str(exact(self.t)),)
-
     def claim(self, form: Form) -> ClosenessClaim:
-        """Claim it of the column; whether the output shows it hangs on what is left out and what is told."""
-        shown = ALL_ROWS if form.left_out else DISTANT if self.column in form.untold else COUNTED
-        return ClosenessClaim(t=exact(self.t), distance=self.distance, **self.stated(form, shown))
+        condition = ALL_ROWS if form.left_out else DISTANT if self.column in form.untold else COUNTED
+        return ClosenessClaim(t=exact(self.t), distance=self.distance, **self.stated(form, condition))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Measure how far the farthest class is from all rows of the file, in exact fractions."""
         return recount_closeness(self.distance, table, self.column, exact(self.t), self.harmless)
 
     def _values(self, partition: Partition) -> Groups | Histograms:
-        """Return how the column falls into the classes, written down where that is there and serves."""
+        """Return the values of the column in each class, as histograms where they exist and apply."""
         histograms = None if self.harmless or self.distance == "ordered" else partition.histograms.get(self.column)
         return partition.groups(self.column) if histograms is None else histograms
 
@@ -150,7 +136,7 @@ class Closeness(ColumnDemand):
     def _lacking(self, groups: Any) -> Lacking: ...
 
     @abstractmethod
-    def _distance(self, groups: Any) -> Each: ...
+    def _distance(self, groups: Any) -> PerGroup: ...
 
 
 class EqualCloseness(Closeness):
@@ -172,7 +158,7 @@ class EqualCloseness(Closeness):
         Bound.AT_MOST,
     )
 
-    def _distance(self, groups: Groups | Histograms) -> Each:
+    def _distance(self, groups: Groups | Histograms) -> PerGroup:
         return equal(groups)
 
     def _lacking(self, groups: Groups | Histograms) -> Lacking:
@@ -192,7 +178,7 @@ class OrderedCloseness(Closeness):
         Bound.AT_MOST,
     )
 
-    def _distance(self, groups: Groups) -> Each:
+    def _distance(self, groups: Groups) -> PerGroup:
         return ordered(groups)
 
     def _lacking(self, groups: Groups) -> Lacking:
@@ -212,7 +198,7 @@ class HierarchicalCloseness(Closeness):
         Bound.AT_MOST,
     )
 
-    def _distance(self, groups: Groups | Histograms) -> Each:
+    def _distance(self, groups: Groups | Histograms) -> PerGroup:
         return hierarchical(groups)
 
     def _lacking(self, groups: Groups | Histograms) -> Lacking:
@@ -220,6 +206,6 @@ class HierarchicalCloseness(Closeness):
 
 
 CLOSENESS: Mapping[str, type[Closeness]] = {
-    each.distance: each for each in (EqualCloseness, OrderedCloseness, HierarchicalCloseness)
+    criterion.distance: criterion for criterion in (EqualCloseness, OrderedCloseness, HierarchicalCloseness)
 }
 """By the name of the distance."""

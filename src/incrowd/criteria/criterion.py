@@ -1,4 +1,4 @@
-"""Criterion: a condition on classes of rows that look alike; what does not meet it is not released."""
+"""Criterion: a condition on equivalence classes; a class that does not meet it is not released."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Rows = NDArray[np.int64]
 """A number of rows for each class."""
 
 SLACK = 1e-12
-"""By so much a computed share may miss its bound: sums of shares are rounded."""
+"""The absolute error allowed to a computed share: sums of shares are rounded."""
 
 
 class Monotone(IntEnum):
-    """What becomes of a criterion when classes merge on the way up the lattice; the greater includes the smaller.
+    """What follows from a criterion when classes merge in coarser nodes; a greater value implies the smaller ones.
 
     UPWARD: a class that contains a class which meets it meets it too.  Then the suppressed rows at a node are among
     those of every finer node, so a node that needs too much suppression rules out all finer ones.
-    UNIONS: a union of classes that all meet it meets it too.  Then a node that needs no suppression vouches for all
-    coarser ones, and one that needs some rules out all finer ones where nothing may be suppressed.
-    NEVER: nothing can be concluded.
+    UNIONS: a union of classes that all meet it meets it too.  Then all nodes coarser than one that needs no suppression
+    need none, and where nothing may be suppressed, a node that needs some rules out all finer ones.
+    NEVER: no conclusion.
     """
 
     NEVER = 0
@@ -46,7 +46,7 @@ class Criterion(ABC):
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The sensitive columns it looks at."""
+        """The sensitive columns that it reads."""
         return ()
 
     @property
@@ -55,23 +55,23 @@ class Criterion(ABC):
         return False
 
     @abstractmethod
-    def kept(self, partition: Partition, among: Mask) -> Mask:
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes, among some, may be released."""
 
     def met(self, partition: Partition) -> Mask:
         """Return which of all classes may be released."""
-        return self.kept(partition, np.ones(len(partition), np.bool_))
+        return self.retained(partition, np.ones(len(partition), np.bool_))
 
     @property
     def bounding(self) -> bool:
-        """Whether `releasable` can take rows away."""
+        """Whether `releasable` can be below `rows`."""
         return self.monotone is Monotone.UPWARD
 
     def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
-        """Return at most how many rows of each class any finer partition can release, given that it is at most `rows`.
+        """Return an upper bound of the rows of each class that any finer partition can release, at most `rows`.
 
-        `met` tells which classes meet it; a class that has no rows left may be there or not.  An upward criterion that
-        a class fails is failed by every class within it: none.  Otherwise nothing is known.
+        `met` says which classes meet it; classes without remaining rows may be present.  Where a class fails an upward
+        criterion, every class within it fails: the bound is 0.  Otherwise it is `rows`.
         """
         del partition
         return np.where(met, rows, 0) if self.monotone is Monotone.UPWARD else rows
@@ -85,8 +85,8 @@ class Criterion(ABC):
 class All(Criterion):
     """Several criteria at once: a class is released if it meets every one.
 
-    Criteria about each class on its own come first; those about all released classes together then look at what is
-    left, in turn, until none of them takes away more.  Each step only takes classes away, so this ends.
+    Criteria about single classes come first; those about all released classes together are then applied to the
+    remaining classes in turn, until none removes more.  Every step only removes classes, so this ends.
 
     >>> from incrowd.criteria.k_anonymity import KAnonymity
     >>> (KAnonymity(2) & KAnonymity(5)).met(Partition(np.array([5, 2]))).tolist()
@@ -97,34 +97,30 @@ class All(Criterion):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise InvalidParameter("a criterion made of several needs at least one.")
+            raise InvalidParameter("a combination of criteria needs at least one.")
 
     @property
     def monotone(self) -> Monotone:
-        """The weakest of its parts."""
         return min(part.monotone for part in self.parts)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The sensitive columns any of its parts looks at."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.sensitive))
 
     @property
     def whole(self) -> bool:
-        """Whether some part is about all released classes together."""
         return any(part.whole for part in self.parts)
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes meet every part."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         for part in self.parts:
             if not part.whole:
-                among = part.kept(partition, among)
+                among = part.retained(partition, among)
         together = [part for part in self.parts if part.whole]
         left = -1
         while together and (now := int(np.count_nonzero(among))) != left:
             left = now
             for part in together:
-                among = part.kept(partition, among)
+                among = part.retained(partition, among)
         return among
 
 

@@ -1,4 +1,4 @@
-"""Demand: a criterion that a policy can name, with how it is told, claimed and counted again."""
+"""Demand: a criterion that a policy can name, with its terms, its claim and its recount."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
 from incrowd.core.claims.crowds import FEWER_PEOPLE, RECOUNTED
+from incrowd.core.rounding import exact
 from incrowd.core.steps.step import whose
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion
@@ -20,7 +21,7 @@ from incrowd.criteria.measure import Meaning, Measured
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
-    from incrowd.criteria.groups import Each, Groups
+    from incrowd.criteria.groups import Groups, PerGroup
     from incrowd.criteria.partition import Partition
     from incrowd.criteria.recount import Recount, WrittenTable
 
@@ -68,12 +69,12 @@ PEOPLE = (
 )
 
 Term = int | str | tuple[str, ...]
-"""What a step says of a demand: a whole number, an exact one as text, a name, or values."""
+"""A parameter of a demand in a step: an integer, an exact number as text, a name, or values."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnClaim(Claim):
-    """A claim about one sensitive column: the columns that make a class, the column, and which values hurt nobody."""
+    """A claim about one sensitive column: the columns that define classes, the column, and its harmless values."""
 
     rank: ClassVar[int] = 40
 
@@ -84,10 +85,10 @@ class ColumnClaim(Claim):
 
 @dataclass(frozen=True)
 class Form:
-    """What claims about the classes of a table rest on: its columns, whom it protects, and what it leaves open.
+    """What claims about the classes of a table depend on: its columns, its unit, and its exposures.
 
-    `left_out` is the share of the rows that may be missing from the output: only without it does the output show how
-    far a class is from all rows.  `untold` names columns of which nobody is told how far their values are apart.
+    `left_out` is the share of the rows that may be missing from the output: only if it is 0 does the output show how
+    far a class is from all rows.  `untold` names columns for which the distances of values are not published.
     """
 
     columns: tuple[str, ...]
@@ -96,26 +97,26 @@ class Form:
     left_out: Fraction = Fraction(0)
     untold: frozenset[str] = frozenset()
 
-    def basis(self, shown: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
-        """Return what every claim says of its columns, its unit, its conditions and its limits."""
+    def basis(self, conditions: tuple[Precondition, ...], left_open: tuple[Exposure, ...]) -> dict[str, Any]:
+        """Return the columns, the unit, the conditions and the exposures of every claim."""
         people = (FEWER_PEOPLE,) if self.unit.max_rows > 1 else ()
         return {
             "columns": self.columns,
             "unit": self.unit,
-            "preconditions": (*shown, *assumed(form_assumptions(self.unit))),
+            "preconditions": (*conditions, *assumed(form_assumptions(self.unit))),
             "not_protected": tuple(dict.fromkeys((*people, *left_open, *self.left_open, INTERSECTION))),
         }
 
 
 def form_assumptions(unit: Unit) -> frozenset[Assumption]:
-    """Return what must be true outside our code for the form of a table to mean anything."""
+    """Return the assumptions under which the form of a table protects anybody."""
     return frozenset({QUASI, whose(unit)})
 
 
 class Demand(Criterion):
-    """A criterion that is known by name: in policies, in the steps of a release, in its claims and in its check.
+    """A criterion with a name in policies, steps, claims and checks.
 
-    `keys` are the names of its parameters in a cutting step, in the order of its fields.
+    `keys` are the names of its parameters in a step, in the order of its fields.
     """
 
     keys: ClassVar[tuple[str, ...]]
@@ -128,7 +129,7 @@ class Demand(Criterion):
     @property
     @abstractmethod
     def parameters(self) -> tuple[int | str, ...]:
-        """What is demanded, whole numbers as they are and others exactly, as text."""
+        """The parameters, integers unchanged and other numbers exactly, as text."""
 
     @abstractmethod
     def claim(self, form: Form) -> Claim:
@@ -136,74 +137,79 @@ class Demand(Criterion):
 
     @abstractmethod
     def recount(self, table: WrittenTable) -> Recount:
-        """Hold a published table against it, slowly, and without what made the table."""
+        """Check a published table slowly, without the code that made it."""
 
     @property
     def about(self) -> str:
-        """What is looked at when a table is counted again."""
+        """The name of this check when a table is recounted."""
         return self.claimed.kind
 
     def terms(self) -> dict[str, int | str]:
-        """Return what is demanded as a step says it."""
+        """Return the parameters by the keys of a step."""
         return dict(zip(self.keys, self.parameters, strict=True))
 
 
 class TableDemand(Demand):
-    """A demand on the classes of a table, whatever is sensitive in them."""
+    """A demand on the classes of a table that reads no sensitive column."""
 
     @abstractmethod
     def measures(self, partition: Partition) -> Iterator[Measured]:
-        """Return what is measured of all classes, and how many rows fall short."""
+        """Yield the measured values of all classes, and how many rows do not meet them."""
 
 
 class ColumnDemand(Demand):
-    """A demand on the values that one sensitive column has in each class; values named as harmless hurt nobody."""
+    """A demand on the values of one sensitive column in each class; values listed as harmless need no protection."""
 
     option: ClassVar[str]
     """Its key in a policy."""
     general: ClassVar[bool] = False
     """Whether it can be demanded of every sensitive column at once."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Further names that belong to it in a cutting step."""
+    """Further keys that belong to it in a step."""
 
     everywhere: ClassVar[bool] = False
-    """Whether classes of nothing but harmless values are held to it as well."""
+    """Whether classes with nothing but harmless values must meet it as well."""
 
     column: str
     harmless: frozenset[str]
 
+    parameter: ClassVar[str] = ""
+    """The field with its one parameter, where it has one."""
+
     @property
-    @abstractmethod
     def bound(self) -> int | Fraction:
-        """What is measured is held against this."""
+        """The number that the measured value is compared with."""
+        return exact(vars(self)[self.parameter])
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        return (str(self.bound),)
 
     @abstractmethod
-    def measured(self, groups: Groups) -> Each | NDArray[np.int64]:
+    def measured(self, groups: Groups) -> PerGroup | NDArray[np.int64]:
         """Return what is measured in each class."""
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The column."""
         return (self.column,)
 
     @property
     def about(self) -> str:
-        """What is looked at when a table is counted again."""
         return f"{self.claimed.kind} of {self.column}"
 
-    def stated(self, form: Form, shown: tuple[Precondition, ...] = COUNTED) -> dict[str, Any]:
-        """Return all that its claim says beside its own parameters."""
+    def stated(self, form: Form, conditions: tuple[Precondition, ...] = COUNTED) -> dict[str, Any]:
+        """Return all fields of its claim except its own parameters."""
         named = {"sensitive": self.column, "harmless": tuple(sorted(self.harmless)) or None}
         left_open = (_HARMLESS,) if self.harmless else ()
-        return {"theorem": (self.theorem,), **named, **form.basis(shown, left_open)}
+        return {"theorem": (self.theorem,), **named, **form.basis(conditions, left_open)}
 
     def compared(self, form: Form) -> dict[str, Any]:
-        """Return the same for a claim that compares with all rows, which a file may lack some of."""
+        """Return the same for a claim that compares with all rows, some of which a file may lack."""
         return self.stated(form, ALL_ROWS if form.left_out else COUNTED)
 
 
 def listed(value: Term) -> str:
-    """Return what is demanded with lists written out, for people to read.
+    """Return a parameter as text.
 
     >>> listed(("cold", "healthy")), listed(5)
     ('cold, healthy', '5')
@@ -212,7 +218,7 @@ def listed(value: Term) -> str:
 
 
 def spelled(until: Mapping[str, Term]) -> str:
-    """Return demands in words.
+    """Return demands as text.
 
     >>> spelled({"k": 5, "harmless of ill": ("cold", "healthy")})
     'k = 5, harmless of ill = cold, healthy'

@@ -18,7 +18,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.terms import Exposure, Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Groups, PerGroup
 from incrowd.criteria.likeness import greatest, none
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
@@ -53,12 +53,13 @@ class PresentDisclosureClaim(DisclosureClaim):
 class DeltaDisclosure(ColumnDemand):
     """The share of every value in a class, over its share in the whole table, has a binary logarithm below δ in size.
 
-    A value that occurs in the table and not in the class has an infinite one: it fails, as the definition says.
+    A value that occurs in the table and not in the class has an infinite one: it fails, as in the definition.
 
     Source: Brickell & Shmatikov 2008, Definition 1 (δ-disclosure privacy).
     """
 
     option: ClassVar[str] = "disclosure"
+    parameter: ClassVar[str] = "delta"
     keys: ClassVar[tuple[str, ...]] = ("disclosure",)
     claimed: ClassVar[type[Claim]] = DisclosureClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -81,41 +82,25 @@ class DeltaDisclosure(ColumnDemand):
 
     def __post_init__(self) -> None:
         if exact(self.delta, "delta") <= 0:
-            raise InvalidParameter("delta is above 0: the largest logarithm that is allowed.")
+            raise InvalidParameter("delta must be above 0: it is the largest logarithm that is allowed.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes show every value about as often as the whole table does."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups = partition.groups(self.column)
         far = self._logs(groups) >= float(exact(self.delta, "delta")) - SLACK
         return np.asarray(among & none(groups, far) & ~self._lacking(groups))
 
-    @property
-    def bound(self) -> Fraction:
-        """The δ."""
-        return exact(self.delta)
-
-    def measured(self, groups: Groups) -> Each:
-        """Return the largest logarithm of a harmful value in each class, without limit where one is lacking."""
+    def measured(self, groups: Groups) -> PerGroup:
         return np.where(self._lacking(groups), np.inf, greatest(groups, self._logs(groups)))
 
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        """The δ."""
-        return (str(exact(self.delta)),)
-
     def claim(self, form: Form) -> DisclosureClaim:
-        """Claim it of the column, against all rows."""
         return DisclosureClaim(disclosure=exact(self.delta), **self.compared(form))
 
     def recount(self, table: WrittenTable) -> Recount:
         """Find the largest |log₂ p/q| in the file; a value that a class lacks breaks the bound.
 
-        Rows left out may have values that the file lacks, so then nothing is shown to hold.
+        Suppressed rows may have values that the file lacks, so with suppression the file cannot show that it holds.
         """
         classes = table.classes(self.column)
         named = [value for value in whole(classes) if value not in self.harmless]
@@ -124,7 +109,7 @@ class DeltaDisclosure(ColumnDemand):
         text = _words(math.inf if lacking else worst, exact(self.delta))
         return decided(text, holds=not table.left_out, broken=broken or lacking)
 
-    def _logs(self, groups: Groups) -> Each:
+    def _logs(self, groups: Groups) -> PerGroup:
         """Return for each cell the size of the logarithm, nothing for harmless values."""
         counted = harmful(groups, self.harmless)[groups.values]
         return np.where(counted, np.abs(np.log2(groups.shares() / groups.overall[groups.values])), 0.0)
@@ -146,10 +131,10 @@ class DeltaDisclosure(ColumnDemand):
 
 @dataclass(frozen=True)
 class PresentDisclosure(DeltaDisclosure):
-    """The same for the values that a class shows: one that it lacks is passed over.
+    """The same for the values that occur in a class: a value that it lacks is skipped.
 
-    A class may then rule out values, which the definition forbids; ARX judges so.  A value may be rare in a union that
-    is frequent enough in one of its classes, so nothing is concluded for unions.
+    A class may then rule out values, which the definition forbids; ARX does so.  A value may be rare in a union and
+    frequent enough in one of its classes, so no conclusion for unions holds.
 
     Source: ARX, δ-disclosure privacy; after Brickell & Shmatikov 2008, Definition 1.
     """
@@ -170,20 +155,15 @@ class PresentDisclosure(DeltaDisclosure):
     )
     everywhere: ClassVar[bool] = False
 
-    @property
-    def monotone(self) -> Monotone:
-        """Never."""
-        return Monotone.NEVER
+    monotone = Monotone.NEVER
 
     def claim(self, form: Form) -> PresentDisclosureClaim:
-        """Claim it of the column, against all rows, and say what it leaves open."""
         stated = self.compared(form)
         return PresentDisclosureClaim(
             disclosure=exact(self.delta), **{**stated, "not_protected": (ABSENT, *stated["not_protected"])}
         )
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Find the largest |log₂ p/q| of values that occur; their shares in all rows lie between two ends."""
         worst, broken, holds = self._recounted(table)
         return decided(_words(worst, exact(self.delta)), holds=holds, broken=broken)
 

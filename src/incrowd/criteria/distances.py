@@ -8,19 +8,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.criteria.groups import Each, Groups, Histograms
+from incrowd.criteria.groups import Groups, Histograms, PerGroup
 
 _ROUNDS = 2
-"""Of Newton's method: a bound is as good as it gets after a few."""
+"""Steps of Newton's method: further steps hardly improve the bound."""
 
 _DENSE = 8
-"""Sums are kept for every possible key while there are at most so many times more of them than cells."""
+"""Sums are stored for every possible key while there are at most this many times more keys than cells."""
 
 _NONE = 2.0
 """Above 1: one over it is less than a row."""
 
 
-def equal(groups: Groups | Histograms) -> Each:
+def equal(groups: Groups | Histograms) -> PerGroup:
     """Return each group's distance where any two values are equally far apart: half the sum of |p − q|.
 
     The table is t-close for the greatest of them.
@@ -38,11 +38,10 @@ def equal(groups: Groups | Histograms) -> Each:
     overall = groups.overall[groups.values]
     here = groups.mean(np.abs(groups.shares() - overall))
     elsewhere = 1.0 - groups.mean(overall)  # what the whole table has of values that the group has not
-    found: Each = np.clip((here + elsewhere) / 2.0, 0.0, 1.0)
-    return found
+    return np.asarray(np.clip((here + elsewhere) / 2.0, 0.0, 1.0))
 
 
-def ordered(groups: Groups) -> Each:
+def ordered(groups: Groups) -> PerGroup:
     """Return each group's distance where the i-th and the j-th of m values are |i − j| / (m − 1) apart.
 
     The values of the groups are in order already (`Groups.placed` puts them there); only those that occur have a place.
@@ -66,8 +65,7 @@ def ordered(groups: Groups) -> Each:
     # From each value to the next that the group has, its cumulated share stands still; before its first it is 0.
     walked = groups.mean(_apart(below, here, until, upto))
     before = _apart(below, np.zeros_like(groups.starts), here[groups.starts], np.zeros(len(lengths)))
-    found: Each = np.clip((walked + before) / max(1, len(totals) - 1), 0.0, 1.0)
-    return found
+    return np.asarray(np.clip((walked + before) / max(1, len(totals) - 1), 0.0, 1.0))
 
 
 def _within(running: NDArray[np.int64], starts: NDArray[np.intp], lengths: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -76,7 +74,7 @@ def _within(running: NDArray[np.int64], starts: NDArray[np.intp], lengths: NDArr
     return np.asarray(running - np.repeat(before, lengths))
 
 
-def _apart(below: Each, first: NDArray[np.intp], last: NDArray[np.intp], level: Each) -> Each:
+def _apart(below: PerGroup, first: NDArray[np.intp], last: NDArray[np.intp], level: PerGroup) -> PerGroup:
     """Return the sum of |below − level| over the places from `first` up to, not including, `last`.
 
     `below` grows, so it is under the level up to some place and above it from there on: two differences of prefix sums.
@@ -88,12 +86,12 @@ def _apart(below: Each, first: NDArray[np.intp], last: NDArray[np.intp], level: 
     return np.asarray(under + over)
 
 
-def hierarchical(groups: Groups | Histograms) -> Each:
+def hierarchical(groups: Groups | Histograms) -> PerGroup:
     """Return each group's distance where two values are as far apart as the lowest label they share is high.
 
     Two values under one label at level h of a hierarchy of height H are h/H apart.  That is a path in a tree whose
-    edges are all 1/(2H) long, and moving earth along a tree costs, for each edge, its length times the surplus of what
-    hangs below it.  Summed over the H levels below `*`, that is the mean over the levels of the distance in which any
+    edges are all 1/(2H) long, and moving earth along a tree costs, for each edge, its length times the surplus of the
+    subtree below it.  Summed over the H levels below `*`, that is the mean over the levels of the distance in which any
     two labels of the level are equally far apart.
 
     Source: Li, Li & Venkatasubramanian 2007, the hierarchical distance; this form is proved above.
@@ -105,8 +103,7 @@ def hierarchical(groups: Groups | Histograms) -> Each:
     [0.25, 0.25]
     """
     levels = levels_of(groups)
-    found: Each = functools.reduce(np.add, [equal(level) for level in levels]) / len(levels)
-    return found
+    return np.asarray(functools.reduce(np.add, [equal(level) for level in levels]) / len(levels))
 
 
 def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
@@ -118,7 +115,7 @@ def levels_of(groups: Groups | Histograms) -> Sequence[Groups | Histograms]:
 
 def lifted(groups: Groups) -> list[Groups]:
     """Return the groups with the values themselves, then with what they are at each level below `*`."""
-    number, found = len(groups.lengths), [groups]
+    number, levels = len(groups.lengths), [groups]
     numbers = np.repeat(np.arange(number), groups.lengths)
     for lift in groups.lifts:
         labels = int(lift.max(initial=0)) + 1
@@ -128,8 +125,8 @@ def lifted(groups: Groups) -> list[Groups]:
         whole = np.bincount(lift, groups.totals, labels).astype(np.int64)
         names = groups.labels.slice(0, labels)
         values = (keys - owners * labels).astype(np.int32)
-        found.append(Groups(np.cumsum(lengths) - lengths, values, rows, names, (), whole))
-    return found
+        levels.append(Groups(np.cumsum(lengths) - lengths, values, rows, names, (), whole))
+    return levels
 
 
 def _summed(keys: NDArray[np.int64], rows: NDArray[np.int64], room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -142,12 +139,12 @@ def _summed(keys: NDArray[np.int64], rows: NDArray[np.int64], room: int) -> tupl
     return met, np.bincount(places, rows, len(met)).astype(np.int64)
 
 
-Lacking = Callable[[Each], tuple[Each, Each]]
+Lacking = Callable[[PerGroup], tuple[PerGroup, PerGroup]]
 """For x = 1/m of each group: a bound on the distance of any m rows of it, and how fast the bound falls there."""
 
 
 def largest_close(sizes: NDArray[np.int64], bound: Lacking, t: float) -> NDArray[np.int64]:
-    """Return how many rows of each group can at most be chosen such that their distance is at most t.
+    """Return an upper bound of how many rows of each group can be chosen with a distance of at most t.
 
     The bound on the distance of m chosen rows is convex in x = 1/m and falls as x grows.  Newton's method for the x
     where it reaches t, begun at x = 1/n for a group of n rows, therefore never passes it: 1/x is a bound on m after
@@ -175,9 +172,9 @@ def lacking(levels: Sequence[Groups | Histograms]) -> Lacking:
     if len(bounds) == 1:
         return bounds[0]
 
-    def bound(x: Each) -> tuple[Each, Each]:
-        found = [each(x) for each in bounds]
-        reached, slopes = (functools.reduce(np.add, column) for column in zip(*found, strict=True))
+    def bound(x: PerGroup) -> tuple[PerGroup, PerGroup]:
+        parts = [part(x) for part in bounds]
+        reached, slopes = (functools.reduce(np.add, column) for column in zip(*parts, strict=True))
         return reached / len(bounds), slopes / len(bounds)
 
     return bound
@@ -190,7 +187,7 @@ def _lacking(groups: Groups | Histograms) -> Lacking:
     overall, rows = groups.overall[groups.values], groups.counts.astype(np.float64)
     absent = 1.0 - groups.mean(overall)
 
-    def bound(x: Each) -> tuple[Each, Each]:
+    def bound(x: PerGroup) -> tuple[PerGroup, PerGroup]:
         short = overall - rows * np.repeat(x, groups.lengths)
         under = short > 0
         return absent + groups.mean(short * under), groups.mean(rows * under)
@@ -199,7 +196,7 @@ def _lacking(groups: Groups | Histograms) -> Lacking:
 
 
 def _lacking_of_all(groups: Histograms) -> Lacking:
-    def bound(x: Each) -> tuple[Each, Each]:
+    def bound(x: PerGroup) -> tuple[PerGroup, PerGroup]:
         short = groups.overall - groups.rows * x[:, np.newaxis]
         return groups.mean(np.maximum(short, 0.0)), groups.mean(groups.rows * (short > 0))
 
@@ -224,9 +221,9 @@ def lacking_in_order(groups: Groups) -> Lacking:
     after = np.repeat(sizes, lengths) - upto
     before = sums[here[groups.starts]]  # up to the first value of the group it has nothing
 
-    def bound(x: Each) -> tuple[Each, Each]:
-        each = np.repeat(x, lengths)
-        most, least = upto * each, 1.0 - after * each
+    def bound(x: PerGroup) -> tuple[PerGroup, PerGroup]:
+        x_of_cell = np.repeat(x, lengths)
+        most, least = upto * x_of_cell, 1.0 - after * x_of_cell
         above = np.clip(np.searchsorted(below, most, side="right"), here, until)
         under = np.clip(np.searchsorted(below, least), here, until)
         over = sums[until] - sums[above] - most * (until - above)

@@ -1,7 +1,7 @@
-"""Diversity: criteria on how many values of a sensitive column a class shows, and how evenly.
+"""Diversity: criteria on how many values of a sensitive column a class has, and how evenly.
 
-Values named as harmless ("healthy") are no disclosure: a class that shows nothing else meets every criterion here, and
-in other classes they count as one more thing a person could have, as in the original paper.
+Values listed as harmless ("healthy") are not a disclosure: a class without others meets every criterion here, and in
+other classes they count as further values that a person could have, as in the original paper.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
-from incrowd.criteria.groups import Each, Groups, distinct, entropy, frequent, grassberger
+from incrowd.criteria.groups import Groups, PerGroup, distinct, entropy, frequent, grassberger
 from incrowd.criteria.measure import Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import NONE, Label, Recount, WrittenTable, at_least, at_most, hurting
@@ -40,9 +40,9 @@ class DistinctDiversityClaim(ColumnClaim):
     """Each class shows several sensitive values."""
 
     kind = "distinct l-diversity"
-    sentence = "Each class of rows that look alike shows at least l values of the sensitive column."
+    sentence = "Each equivalence class has at least l values of the sensitive column."
 
-    l: int  # noqa: E741 (the name that everyone knows it by)
+    l: int  # noqa: E741 - the letter of the paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class EntropyDiversityClaim(ColumnClaim):
     kind = "entropy l-diversity"
     sentence = "The sensitive values of each class are at least as mixed as l equally common ones."
 
-    l: Fraction  # noqa: E741 (the name that everyone knows it by)
+    l: Fraction  # noqa: E741 - the letter of the paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +65,12 @@ class RecursiveDiversityClaim(ColumnClaim):
     )
 
     c: Fraction
-    l: int  # noqa: E741 (the name that everyone knows it by)
+    l: int  # noqa: E741 - the letter of the paper
 
 
 @dataclass(frozen=True)
 class DistinctDiversity(ColumnDemand):
-    """At least l different values.  A larger class shows no fewer: upward; with harmless values only unions keep it.
+    """At least l different values.  A larger class has no fewer: upward; with harmless values only unions preserve it.
 
     Source: Machanavajjhala, Gehrke, Kifer & Venkitasubramaniam 2006, the l-diversity principle in its simplest reading.
     """
@@ -90,45 +90,38 @@ class DistinctDiversity(ColumnDemand):
     )
 
     column: str
-    l: int  # noqa: E741 (the name that everyone knows it by)
+    l: int  # noqa: E741 - the letter of the paper
     harmless: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.l < 1:
-            raise InvalidParameter("l is at least 1: with 1, every class passes.")
+            raise InvalidParameter("l must be at least 1; with 1, every class passes.")
 
     @property
     def monotone(self) -> Monotone:
-        """Upward; unions where values are harmless: a class of them alone may be joined by too few others."""
         return Monotone.UNIONS if self.harmless else Monotone.UPWARD
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes show at least l values, or none that hurts."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups = partition.groups(self.column)
         return np.asarray(among & ((distinct(groups) >= self.l) | _spared(groups, self.harmless)))
 
     @property
     def bound(self) -> int:
-        """The l."""
         return self.l
 
     def measured(self, groups: Groups) -> NDArray[np.int64]:
-        """Return how many values each class shows."""
         return distinct(groups)
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
-        """The l."""
         return (self.l,)
 
     def claim(self, form: Form) -> DistinctDiversityClaim:
-        """Claim it of the column."""
         return DistinctDiversityClaim(l=self.l, **self.stated(form))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Count the values of the least diverse class that shows something harmful."""
-        found = min((len(values) for values in hurting(table.classes(self.column), self.harmless)), default=None)
-        return at_least(found, self.l, "the least diverse class shows {} values, l is {}")
+        fewest = min((len(values) for values in hurting(table.classes(self.column), self.harmless)), default=None)
+        return at_least(fewest, self.l, "the least diverse class shows {} values, l is {}")
 
 
 @dataclass(frozen=True)
@@ -136,12 +129,13 @@ class EntropyDiversity(ColumnDemand):
     """The entropy of the values is at least ln l, and at least l values differ.
 
     With Shannon's entropy a union of classes that meet it meets it, because entropy is concave and the union's shares
-    are a mean of theirs.  With Grassberger's estimator, or with harmless values, nothing is concluded.
+    are a mean of theirs.  With Grassberger's estimator, or with harmless values, no conclusion for unions holds.
 
     Source: Machanavajjhala et al. 2006, Definition 4.1; Stammler, Katzenbeisser & Hamacher 2016 for the estimator.
     """
 
     option: ClassVar[str] = "entropy_l"
+    parameter: ClassVar[str] = "l"
     keys: ClassVar[tuple[str, ...]] = ("entropy l",)
     claimed: ClassVar[type[Claim]] = EntropyDiversityClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -154,51 +148,36 @@ class EntropyDiversity(ColumnDemand):
     )
 
     column: str
-    l: Number  # noqa: E741 (the name that everyone knows it by)
+    l: Number  # noqa: E741 - the letter of the paper
     estimator: Estimator = Estimator.SHANNON
     harmless: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if exact(self.l, "l") < 1:
-            raise InvalidParameter("l is at least 1: with 1, every class passes.")
+            raise InvalidParameter("l must be at least 1; with 1, every class passes.")
 
     @property
     def monotone(self) -> Monotone:
-        """Unions for Shannon's entropy."""
         plain = self.estimator is Estimator.SHANNON and not self.harmless
         return Monotone.UNIONS if plain else Monotone.NEVER
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes are diverse enough, or show nothing that hurts."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups, least = partition.groups(self.column), float(exact(self.l, "l"))
         logs = np.log if self.estimator is Estimator.SHANNON else grassberger
         entropies = logs(groups.sizes) - groups.mean(groups.counts * logs(groups.counts)) / groups.sizes
         diverse = (entropies >= math.log(least) - SLACK) & (distinct(groups) >= least)
         return np.asarray(among & (diverse | _spared(groups, self.harmless)))
 
-    @property
-    def bound(self) -> Fraction:
-        """The l."""
-        return exact(self.l)
-
-    def measured(self, groups: Groups) -> Each:
-        """Return e to the entropy of each class."""
+    def measured(self, groups: Groups) -> PerGroup:
         return entropy(groups)
 
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        """The l."""
-        return (str(exact(self.l)),)
-
     def claim(self, form: Form) -> EntropyDiversityClaim:
-        """Claim it of the column."""
         return EntropyDiversityClaim(l=exact(self.l), **self.stated(form))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Measure the entropy of the least diverse class that shows something harmful."""
-        each = [_entropy(values) for values in hurting(table.classes(self.column), self.harmless)]
-        found = round(math.exp(min(each)), 12) if each else None
-        return at_least(found, exact(self.l), "e to the least entropy is {}, l is {}")
+        entropies = [_entropy(values) for values in hurting(table.classes(self.column), self.harmless)]
+        least = round(math.exp(min(entropies)), 12) if entropies else None
+        return at_least(least, exact(self.l), "e to the least entropy is {}, l is {}")
 
 
 @dataclass(frozen=True)
@@ -229,22 +208,18 @@ class RecursiveDiversity(ColumnDemand):
 
     column: str
     c: Number
-    l: int  # noqa: E741 (the name that everyone knows it by)
+    l: int  # noqa: E741 - the letter of the paper
     harmless: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.l < 2:
-            raise InvalidParameter("l is at least 2 in recursive diversity.")
+            raise InvalidParameter("l must be at least 2 in recursive diversity.")
         if exact(self.c, "c") <= 0:
-            raise InvalidParameter("c is above 0 in recursive diversity.")
+            raise InvalidParameter("c must be above 0 in recursive diversity.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes are diverse enough, or show nothing that hurts."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups = partition.groups(self.column)
         most, others = frequent(groups, harmful(groups, self.harmless), self.l - 2)
         c = exact(self.c, "c")
@@ -253,34 +228,28 @@ class RecursiveDiversity(ColumnDemand):
 
     @property
     def bound(self) -> Fraction:
-        """The c."""
         return exact(self.c)
 
-    def measured(self, groups: Groups) -> Each:
-        """Return the most frequent harmful value of each class over what is left."""
+    def measured(self, groups: Groups) -> PerGroup:
         most, others = frequent(groups, harmful(groups, self.harmless), self.l - 2)
         left = groups.sizes - most - others
-        found: Each = np.divide(most, left, out=np.where(most > 0, np.inf, 0.0), where=left > 0)
-        return found
+        return np.asarray(np.divide(most, left, out=np.where(most > 0, np.inf, 0.0), where=left > 0))
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
-        """The c and the l."""
         return str(exact(self.c)), self.l
 
     def claim(self, form: Form) -> RecursiveDiversityClaim:
-        """Claim it of the column."""
         return RecursiveDiversityClaim(c=exact(self.c), l=self.l, **self.stated(form))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Find the class in which the most frequent harmful value is farthest above the rest; c lies above that."""
-        found = max(
+        highest = max(
             (_ratio(values, self.l, self.harmless) for values in hurting(table.classes(self.column), self.harmless)),
             default=None,
         )
         words = "the most frequent value of a class is at most {} times the rest, c is {}"
-        text = at_most(found, exact(self.c), words).text
-        return Recount(text, found is None or found < float(exact(self.c)) * (1 - 1e-12))
+        text = at_most(highest, exact(self.c), words).text
+        return Recount(text, highest is None or highest < float(exact(self.c)) * (1 - 1e-12))
 
 
 def _spared(groups: Groups, harmless: frozenset[str]) -> NDArray[np.bool_] | np.bool_:

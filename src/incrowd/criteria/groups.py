@@ -1,4 +1,4 @@
-"""Groups: classes of rows that agree on some columns, and how the values of another column fall into them."""
+"""Groups: classes of rows that agree on some columns, with the values of another column in each."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from incrowd.errors import InvalidParameter
 
 _CHUNK = 2**20
 
-Each = NDArray[np.float64]
+PerGroup = NDArray[np.float64]
 """One number for each group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The cells (group, value) that hold rows, in order: where each group starts, each cell's value and its rows.
+    """The cells (group, value) that have rows, in order: where each group starts, the value of each cell and its rows.
 
     Values are numbered 0, 1, … in the order of the declared classes, or of the values; only those that occur have a
-    number.  A missing value is a value of its own, the last one.  `lifts` tell for each level between the value and `*`
-    the class of each value, where somebody needs them.  `everywhere` holds how many rows of the whole table have each
-    value, where not all of its groups are here.
+    number.  A missing value is a value of its own, the last one.  `lifts` hold for each level between the value and `*`
+    the class of each value, where a distance needs them.  `everywhere` is the number of rows of the whole table with
+    each value, where some of its groups are missing here.
 
     >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
     >>> sick.sizes.tolist(), sick.totals.tolist()
@@ -43,7 +43,7 @@ class Groups:
 
     @classmethod
     def of(cls, counts: Counts, columns: Sequence[str], sensitive: str) -> Groups:
-        """Return the groups over `columns` and how the values of `sensitive` fall into them."""
+        """Return the groups over `columns`, with the values of `sensitive` in each."""
         if sensitive in columns:
             raise InvalidParameter(
                 f"{sensitive!r} cannot be both a quasi-identifier and the sensitive column of one check: name it once."
@@ -72,17 +72,15 @@ class Groups:
         """How many rows of the whole table have each value."""
         if self.everywhere is not None:
             return self.everywhere
-        found: NDArray[np.int64] = np.bincount(self.values, self.counts, len(self.labels)).astype(np.int64)
-        return found
+        return np.asarray(np.bincount(self.values, self.counts, len(self.labels)).astype(np.int64))
 
     @cached_property
-    def overall(self) -> Each:
+    def overall(self) -> PerGroup:
         """The share of each value in the whole table."""
-        found: Each = self.totals / max(1, int(self.totals.sum()))
-        return found
+        return np.asarray(self.totals / max(1, int(self.totals.sum())))
 
     def some(self, chosen: NDArray[np.bool_]) -> Groups:
-        """Return some of the groups, still seen beside the whole table.
+        """Return some of the groups, still compared with the whole table.
 
         >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
         >>> some = sick.some(np.array([False, True]))
@@ -96,15 +94,15 @@ class Groups:
         return Groups(starts, self.values[cells], self.counts[cells], self.labels, self.lifts, self.totals)
 
     def total(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum over each group of something that each cell has."""
+        """Return the sum over each group of an integer of each cell."""
         return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0, np.int64)
 
-    def mean(self, cells: Each) -> Each:
-        """Return the sum over each group of a decimal number that each cell has."""
+    def mean(self, cells: PerGroup) -> PerGroup:
+        """Return the sum over each group of a float of each cell."""
         return np.add.reduceat(cells, self.starts) if len(self.starts) else np.zeros(0)
 
     def placed(self, order: NDArray[np.intp]) -> Groups:
-        """Return the same groups with values numbered by their places in another order; levels above are forgotten.
+        """Return the same groups with values numbered by their places in another order; levels above are dropped.
 
         >>> sick = Groups(np.array([0]), np.array([0, 1]), np.array([3, 1]), pa.array(["flu", "gout"]))
         >>> sick.placed(np.array([1, 0])).counts.tolist()
@@ -117,14 +115,14 @@ class Groups:
         labels, whole = self.labels.take(pa.array(back)), None if self.everywhere is None else self.everywhere[back]
         return Groups(self.starts, values[sequence].astype(np.int32), self.counts[sequence], labels, (), whole)
 
-    def shares(self) -> Each:
+    def shares(self) -> PerGroup:
         """Return for each cell its share of its group."""
         return self.counts / np.repeat(self.sizes, self.lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """Groups with the rows of every value written down, a line for each group: faster where values are few.
+    """Groups with the rows of every value, a line for each group: faster where values are few.
 
     >>> sick = Histograms(np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([3, 5]))
     >>> sick.sizes.tolist(), sick.some(np.array([False, True])).overall.tolist()
@@ -135,7 +133,7 @@ class Histograms:
     totals: NDArray[np.int64]
     lifts: tuple[Codes, ...] = ()
     levels: int = 1
-    """How often each row is counted: once by its value, and once by each label above it that stands beside."""
+    """How often each row is counted: once by its value, and once by each label above it in the same line."""
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -143,27 +141,26 @@ class Histograms:
         return np.rint(self.mean(self.rows)).astype(np.int64)
 
     @cached_property
-    def overall(self) -> Each:
+    def overall(self) -> PerGroup:
         """The share of each value in the whole table."""
-        found: Each = self.totals * self.levels / max(1, int(self.totals.sum()))
-        return found
+        return np.asarray(self.totals * self.levels / max(1, int(self.totals.sum())))
 
     def some(self, chosen: NDArray[np.bool_]) -> Histograms:
-        """Return some of the groups, still seen beside the whole table."""
+        """Return some of the groups, still compared with the whole table."""
         return Histograms(self.rows[chosen], self.totals, self.lifts, self.levels)
 
     def with_labels(self) -> Histograms:
-        """Return the same with the labels of all levels above beside the values.
+        """Return the same with the labels of all levels above after the values.
 
         >>> sick = Histograms(np.array([[3.0, 1.0]]), np.array([3, 5]), (np.array([0, 0], np.int32),))
         >>> sick.with_labels().rows.tolist()
         [[3.0, 1.0, 4.0]]
         """
-        each = [lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1) for lift in self.lifts]
-        onto = np.hstack([np.eye(len(self.totals)), *each])
-        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64), (), 1 + len(each))
+        indicators = [lift[:, np.newaxis] == np.arange(int(lift.max(initial=0)) + 1) for lift in self.lifts]
+        onto = np.hstack([np.eye(len(self.totals)), *indicators])
+        return Histograms(self.rows @ onto, (self.totals @ onto).astype(np.int64), (), 1 + len(indicators))
 
-    def mean(self, cells: NDArray[np.float64]) -> Each:
+    def mean(self, cells: NDArray[np.float64]) -> PerGroup:
         """Return for each group the sum of a number that each value has, mean over the levels."""
         return np.asarray(cells @ np.full(len(self.totals), 1.0 / self.levels))
 
@@ -174,7 +171,7 @@ def _last_codes(counts: Counts) -> Codes:
 
 
 def class_starts(counts: Counts, columns: int) -> NDArray[np.intp]:
-    """Return where each class over the first so many columns starts among the cells, which are in order.
+    """Return where each class over the first `columns` columns starts among the cells, which are in order.
 
     >>> from incrowd.core.domain import Categories
     >>> from incrowd.core.hierarchy.flat import Flat
@@ -185,12 +182,12 @@ def class_starts(counts: Counts, columns: int) -> NDArray[np.intp]:
     >>> class_starts(Counts(both, np.array([0, 1, 4]), np.array([3, 2, 1])), 1).tolist()
     [0, 2]
     """
-    found = []
+    starts = []
     for start in range(0, len(counts), _CHUNK):
         codes = counts.layout.unpack(counts.keys[max(0, start - 1) : start + _CHUNK])[:columns]
         changes = np.logical_or.reduce([column[1:] != column[:-1] for column in codes])
-        found.append(np.flatnonzero(changes if start else np.append(True, changes)) + start)
-    return np.concatenate([np.zeros(0, np.intp), *found])
+        starts.append(np.flatnonzero(changes if start else np.append(True, changes)) + start)
+    return np.concatenate([np.zeros(0, np.intp), *starts])
 
 
 def distinct(groups: Groups) -> NDArray[np.int64]:
@@ -206,7 +203,7 @@ def distinct(groups: Groups) -> NDArray[np.int64]:
     return groups.total(np.ones(len(groups.counts), np.int64))
 
 
-def entropy(groups: Groups) -> Each:
+def entropy(groups: Groups) -> PerGroup:
     """Return e to the entropy of each group: the number of equally frequent values with the same entropy.
 
     The table is entropy l-diverse for the least of them.  It is never above the number of distinct values.
@@ -219,12 +216,11 @@ def entropy(groups: Groups) -> Each:
     [2.0, 1.0]
     """
     shares = groups.shares()
-    found: Each = np.exp(-groups.mean(shares * np.log(shares)))
-    return found
+    return np.asarray(np.exp(-groups.mean(shares * np.log(shares))))
 
 
 def frequent(groups: Groups, harmful: NDArray[np.bool_], others: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each group how often its most frequent harmful value occurs, and its so many most frequent others.
+    """Return for each group how often its most frequent harmful value occurs, and the sum of its `others` next values.
 
     >>> import pyarrow as pa
     >>> sick = Groups(np.array([0]), np.array([0, 1, 2]), np.array([3, 1, 4]), pa.array(["flu", "gout", "healthy"]))
@@ -246,7 +242,7 @@ def frequent(groups: Groups, harmful: NDArray[np.bool_], others: int) -> tuple[N
     return most, groups.total(counted)
 
 
-def grassberger(numbers: NDArray[np.int64]) -> Each:
+def grassberger(numbers: NDArray[np.int64]) -> PerGroup:
     """Return Grassberger's substitute for the logarithm of a count, which makes entropies of small samples less biased.
 
     It is ψ(m + 1/2) + ln 2 for the counts 2m and 2m + 1, with ψ the digamma function: −γ − ln 2 + 2 Σ 1/(2j − 1) over
@@ -262,5 +258,4 @@ def grassberger(numbers: NDArray[np.int64]) -> Each:
     small = sums[np.minimum(halves, 50)] - np.euler_gamma - np.log(2.0)
     inverse = 1.0 / np.maximum(halves, 1).astype(np.float64) ** 2
     large = np.log(2.0 * np.maximum(halves, 1)) + inverse * (1 / 24 - inverse * (7 / 960 - inverse * 31 / 8064))
-    found: Each = np.where(halves <= 50, small, large)
-    return found
+    return np.asarray(np.where(halves <= 50, small, large))

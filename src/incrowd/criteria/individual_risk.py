@@ -1,12 +1,12 @@
-"""Individual risk: the chance that a record of a weighted sample is linked rightly, without knowing the population.
+"""Individual risk: the probability that a record of a weighted sample is linked correctly.
 
-Of a class of f rows whose weights add up to W, the people F in the population are taken as negative binomial: each of
-them was drawn with probability p = f/W, and drawing went on until f were there.  Somebody who links a row at random is
-right with r = E[1/F] = (p/f)·₂F₁(1, 1; f + 1; 1 − p), that is (p/f)·Σ n!·(1 − p)ⁿ / ((f + 1)…(f + n)).
+For a class of f rows whose weights add up to W, the number F of people in the population is modeled as negative
+binomial: each person was sampled with probability p = f/W, until f were sampled.  A random link of a row is right with
+probability r = E[1/F] = (p/f)·₂F₁(1, 1; f + 1; 1 − p), that is (p/f)·Σ n!·(1 − p)ⁿ / ((f + 1)…(f + n)).
 
 All terms are positive, so the sum is safe everywhere, and short unless f is small and p is too.  There the recursion
 r₁ = p/(1 − p)·ln(1/p), r_{f+1} = p/(1 − p)·(1/f − r_f) is exact, because it shrinks its own rounding for p < 1/2.
-For larger p it blows it up: with p = 0.9 and f = 20 doubles give −584 for 0.045.
+For larger p it amplifies it: with p = 0.9 and f = 20 doubles give −584 for 0.045.
 
 Source: Benedetti & Franconi 1998; Polettini 2003 for the form with ₂F₁.
 """
@@ -33,18 +33,18 @@ def individual_risk(rows: Sequence[int] | NDArray[np.int64], weights: Sequence[f
     """
     f, total = np.asarray(rows, np.float64), np.asarray(weights, np.float64)
     if f.shape != total.shape:
-        raise InvalidParameter("each class has its rows and the sum of their weights: give as many of both.")
+        raise InvalidParameter("rows and weights must have one number for each class.")
     if not (np.isfinite(total) & (total > 0)).all() or (f < 1).any():
         raise InvalidParameter(
-            "a weight is a number above 0, how many people of the population a row stands for, and a class has at "
-            "least one row: leave rows without a weight out, or use no weights."
+            "a weight must be a number above 0 (the people of the population that a row represents), and a class "
+            "needs at least one row: omit rows without a weight, or use no weights."
         )
     p = np.minimum(1.0, f / total)
     recursive = (p < 0.5) & (f <= _FEW)
-    found = np.empty(len(f))
-    found[recursive] = _recursion(f[recursive], p[recursive])
-    found[~recursive] = _series(f[~recursive], p[~recursive])
-    return found
+    risk = np.empty(len(f))
+    risk[recursive] = _recursion(f[recursive], p[recursive])
+    risk[~recursive] = _series(f[~recursive], p[~recursive])
+    return risk
 
 
 def _recursion(f: _Numbers, p: _Numbers) -> _Numbers:

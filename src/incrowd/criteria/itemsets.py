@@ -1,4 +1,4 @@
-"""Itemsets: how many rows hold each combination of a few items, and the criterion that none of them is rare."""
+"""Itemsets: how many rows have each combination of a few items, and the criterion that none is rare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 
 _AT_ONCE = 2**22
-"""So many combinations are listed at a time, or those with one and the same greatest item if they are more."""
+"""Combinations listed at a time; more only if one greatest item has more."""
 
 Supports = tuple[Layout, Keys, NDArray[np.int64]]
 """How combinations of one size are laid out in keys, the greatest item first; the keys; how many rows hold each."""
@@ -96,13 +96,9 @@ class KmAnonymity(Criterion):
     def __post_init__(self) -> None:
         check(self.k, self.m)
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes hold no rare combination."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         sets, owners = partition.sets_of(self.column)
         size = len(partition)
         met = partition.sizes >= self.k
@@ -112,7 +108,6 @@ class KmAnonymity(Criterion):
         return np.asarray(among & met)
 
     def claim(self, separator: str, columns: tuple[str, ...], unit: Unit) -> KmClaim:
-        """Claim it of items that a separator parts, within the classes that the other quasi-identifiers make."""
         return KmClaim(
             k=self.k,
             m=self.m,
@@ -127,17 +122,17 @@ class KmAnonymity(Criterion):
 
 
 def check(k: int, m: int) -> None:
-    """Refuse a k or an m that says nothing.
+    """Refuse a k or an m below 1.
 
     >>> check(2, 0)
     Traceback (most recent call last):
     ...
-    incrowd.errors.InvalidParameter: m is at least 1: so many items of a person may be known to somebody.
+    incrowd.errors.InvalidParameter: m must be at least 1: the number of items that an attacker may know.
     """
     if k < 1:
-        raise InvalidParameter("k is at least 1: with 1, every table passes.")
+        raise InvalidParameter("k must be at least 1; with 1, every table passes.")
     if m < 1:
-        raise InvalidParameter("m is at least 1: so many items of a person may be known to somebody.")
+        raise InvalidParameter("m must be at least 1: the number of items that an attacker may know.")
 
 
 def smallest_support(sets: Sets, m: int) -> int:
@@ -211,5 +206,5 @@ def _tally(keys: Keys, span: tuple[int, int], layout: Layout) -> tuple[Keys, NDA
     if keys.dtype != np.int64 or room > 4 * len(keys) + 2**16:
         return grouped(keys)
     counts = np.bincount(keys - low, minlength=room)
-    found = np.flatnonzero(counts)
-    return found + low, counts[found].astype(np.int64)
+    met = np.flatnonzero(counts)
+    return met + low, counts[met].astype(np.int64)

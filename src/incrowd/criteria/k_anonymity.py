@@ -1,4 +1,4 @@
-"""k-anonymity: at least k rows look alike."""
+"""k-anonymity: every equivalence class has at least k rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SUBSETS = Meaning(
 
 @dataclass(frozen=True)
 class KAnonymity(TableDemand):
-    """At least k rows look alike.  Classes only grow when they merge: upward.
+    """Every equivalence class has at least k rows.  Classes only grow when they merge: upward.
 
     Source: Samarati & Sweeney 1998; Samarati 2001; Sweeney 2002.
 
@@ -56,36 +56,27 @@ class KAnonymity(TableDemand):
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise InvalidParameter("k is at least 1: with 1, every class passes.")
+            raise InvalidParameter("k must be at least 1; with 1, every class passes.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Upward."""
-        return Monotone.UPWARD
+    monotone = Monotone.UPWARD
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes hold at least k rows."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         return np.asarray(among & (partition.sizes >= self.k))
 
     def releasable(self, partition: Partition, rows: Rows, met: Mask) -> Rows:
-        """Return none where fewer than k are left."""
         del partition, met
         return np.where(rows >= self.k, rows, 0)
 
     def measures(self, partition: Partition) -> Iterator[Measured]:
-        """Return the smallest class."""
         yield measured(self.meaning, partition.sizes, partition.sizes, self.k)
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
-        """The k."""
         return (self.k,)
 
     def claim(self, form: Form) -> Anonymity:
-        """Claim it over the columns that make a class; with several rows a person, k rows are fewer people."""
         people = math.ceil(self.k / form.unit.max_rows) if form.unit.max_rows > 1 else None
         return Anonymity(k=self.k, people=people, theorem=(self.theorem,), **form.basis(COUNTED, (HOMOGENEITY,)))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Hold the smallest class against k."""
         return at_least(table.smallest(), self.k, "the smallest class has {} rows, k is {}")

@@ -19,7 +19,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import SLACK, Mask, Monotone
 from incrowd.criteria.demand import ColumnClaim, ColumnDemand, Form
-from incrowd.criteria.groups import Each, Groups
+from incrowd.criteria.groups import Groups, PerGroup
 from incrowd.criteria.measure import TOLERANCE, Bound, Meaning
 from incrowd.criteria.partition import Partition, harmful
 from incrowd.criteria.recount import SLACK as SLOW_SLACK
@@ -56,6 +56,7 @@ class BasicLikeness(ColumnDemand):
     """
 
     option: ClassVar[str] = "beta"
+    parameter: ClassVar[str] = "beta"
     keys: ClassVar[tuple[str, ...]] = ("beta",)
     claimed: ClassVar[type[Claim]] = LikenessClaim
     theorem: ClassVar[Theorem] = Theorem(
@@ -76,55 +77,38 @@ class BasicLikeness(ColumnDemand):
 
     def __post_init__(self) -> None:
         if exact(self.beta, "beta") <= 0:
-            raise InvalidParameter("beta is above 0: the relative gain in frequency that is allowed.")
+            raise InvalidParameter("beta must be above 0: it is the relative gain in frequency that is allowed.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes show no value much more often than the whole table does."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         groups = partition.groups(self.column)
         gains = groups.shares() / groups.overall[groups.values] - 1.0
         allowed = np.where(harmful(groups, self.harmless), self._allowed(groups), math.inf)
         return np.asarray(among & none(groups, gains > allowed[groups.values] + SLACK))
 
-    @property
-    def bound(self) -> Fraction:
-        """The β."""
-        return exact(self.beta)
-
-    def measured(self, groups: Groups) -> Each:
-        """Return the greatest gain of a harmful value in each class."""
+    def measured(self, groups: Groups) -> PerGroup:
         return greatest(groups, self._gains(groups))
 
-    @property
-    def parameters(self) -> tuple[int | str, ...]:
-        """The β."""
-        return (str(exact(self.beta)),)
-
     def claim(self, form: Form) -> LikenessClaim:
-        """Claim it of the column, against all rows."""
         return LikenessClaim(beta=exact(self.beta), **self.compared(form))
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Find the greatest gain of a value in a class; its bound grows with the share in all rows: the ends decide."""
         gains, holds, broken = [0.0], True, False
         for here, everywhere, low, high in shares(table.classes(self.column), self.harmless, table.left_out):
             gains.append(here / everywhere - 1)
             holds &= here <= self._most(low) + SLOW_SLACK
             broken |= here > self._most(high) + SLOW_SLACK
-        found = f"{max(gains):.6g}, β is {exact(self.beta)}"
-        text = f"the share of a value grows in a class by a factor of 1 + {found}"
+        largest = f"{max(gains):.6g}, β is {exact(self.beta)}"
+        text = f"the share of a value grows in a class by a factor of 1 + {largest}"
         return decided(text, holds=holds, broken=broken)
 
-    def _gains(self, groups: Groups) -> Each:
+    def _gains(self, groups: Groups) -> PerGroup:
         """Return for each cell by how much its value is more frequent there than in the whole table."""
         counted = harmful(groups, self.harmless)[groups.values]
         return np.where(counted, groups.shares() / groups.overall[groups.values] - 1.0, 0.0)
 
-    def _allowed(self, groups: Groups) -> Each:
+    def _allowed(self, groups: Groups) -> PerGroup:
         return np.full(len(groups.labels), float(exact(self.beta, "beta")))
 
     def _most(self, share: float) -> float:
@@ -154,29 +138,26 @@ class EnhancedLikeness(BasicLikeness):
         Bound.AT_MOST,
     )
 
-    def measured(self, groups: Groups) -> Each:
-        """Return the greatest gain of a harmful value in each class, without limit where β would not count."""
+    def measured(self, groups: Groups) -> PerGroup:
         gains = self._gains(groups)
         beyond = gains > -np.log(groups.overall[groups.values]) + TOLERANCE
         return greatest(groups, np.where(beyond, np.inf, gains))
 
     def claim(self, form: Form) -> EnhancedLikenessClaim:
-        """Claim it of the column, against all rows."""
         return EnhancedLikenessClaim(beta=exact(self.beta), **self.compared(form))
 
-    def _allowed(self, groups: Groups) -> Each:
+    def _allowed(self, groups: Groups) -> PerGroup:
         return np.minimum(super()._allowed(groups), -np.log(groups.overall))
 
     def _most(self, share: float) -> float:
         return share * (1 + min(float(exact(self.beta)), -math.log(share))) if share else 0.0
 
 
-def greatest(groups: Groups, cells: Each) -> Each:
+def greatest(groups: Groups, cells: PerGroup) -> PerGroup:
     """Return the greatest number of a cell in each group."""
     return np.maximum.reduceat(cells, groups.starts) if len(groups.starts) else np.zeros(0)
 
 
 def none(groups: Groups, cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which groups have no such cell."""
-    found: NDArray[np.bool_] = groups.total(cells.astype(np.int64)) == 0
-    return found
+    return np.asarray(groups.total(cells.astype(np.int64)) == 0)

@@ -1,4 +1,4 @@
-"""Partition: a table cut into classes of rows that look alike, with all that a criterion may ask about them."""
+"""Partition: a table divided into equivalence classes, with all that a criterion reads of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from incrowd.errors import InvalidParameter
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rows in each class, how the sensitive columns fall into the classes, and the population behind them.
+    """The rows in each class, the sensitive values in each, and the population of each.
 
-    `population` tells how many people of a larger table are in each class, `outside` how many of them are in classes
-    that the table has no row of.  `sets` hold set-valued columns row by row, with the class of each row.  `histograms`
-    hold a sensitive column with every value written down, where that takes little room.
+    `population` is the number of people of a larger table in each class, `outside` how many of them are in classes
+    without a row here.  `sets` hold set-valued columns row by row, with the class of each row.  `histograms` hold a
+    sensitive column with a count for every value, where these are few.
 
     >>> Partition(np.array([5, 2])).rows
     7
@@ -41,19 +41,19 @@ class Partition:
 
     @classmethod
     def of(cls, counts: Counts, columns: Sequence[str], sensitive: Sequence[str] = ()) -> Partition:
-        """Return the classes over some columns of what was counted, and how the sensitive ones fall into them."""
+        """Return the classes over some columns, with the sensitive values in each."""
         whole = counts.marginal([*columns, *sensitive])
         starts = class_starts(whole, len(columns))
         sizes = np.add.reduceat(whole.counts, starts) if len(starts) else np.zeros(0, np.int64)
         return cls(sizes, {name: _with_lifts(counts, columns, name) for name in sensitive})
 
-    def drawn_from(self, classes: Counts, people: Counts) -> Partition:
-        """Return the same classes with the population behind them; `classes` and `people` are counted alike.
+    def with_population(self, classes: Counts, people: Counts) -> Partition:
+        """Return the same classes with their population; `classes` and `people` are counted alike.
 
         Both are over the same columns with the same declared classes, so that equal tuples have equal keys.
         """
         if classes.layout != people.layout or classes.names != people.names:
-            raise InvalidParameter("a table and its population are compared over the same columns and classes.")
+            raise InvalidParameter("a table and its population must have the same columns and classes.")
         places = np.minimum(np.searchsorted(people.keys, classes.keys), max(0, len(people) - 1))
         there = people.keys[places] == classes.keys if len(people) else np.zeros(len(classes), np.bool_)
         population = np.where(there, people.counts[places], 0) if len(people) else np.zeros(len(classes), np.int64)
@@ -65,7 +65,7 @@ class Partition:
         return int(self.sizes.sum())
 
     def groups(self, column: str) -> Groups:
-        """Return how a sensitive column falls into the classes."""
+        """Return the values of a sensitive column in each class."""
         if column not in self.sensitive:
             raise InvalidParameter(f"{column!r} was not counted as a sensitive column: name it as one.")
         return self.sensitive[column]
@@ -79,7 +79,7 @@ class Partition:
     def people(self) -> NDArray[np.int64]:
         """Return the population of each class."""
         if self.population is None:
-            raise InvalidParameter("this criterion compares with a population: give the table it was drawn from.")
+            raise InvalidParameter("this criterion compares with a population: give the population file.")
         return self.population
 
 
@@ -99,7 +99,7 @@ def lifts(classes: Classes, met: Codes) -> tuple[Codes, ...]:
 
 
 def harmful(groups: Groups, harmless: frozenset[str]) -> NDArray[np.bool_]:
-    """Return for each value of a sensitive column whether it could hurt: whether it is not named as harmless.
+    """Return for each value of a sensitive column whether it is not listed as harmless.
 
     >>> import pyarrow as pa
     >>> groups = Groups(np.array([0]), np.array([0, 1]), np.array([1, 1]), pa.array(["flu", "healthy"]))
@@ -111,5 +111,5 @@ def harmful(groups: Groups, harmless: frozenset[str]) -> NDArray[np.bool_]:
 
 def _with_lifts(counts: Counts, columns: Sequence[str], sensitive: str) -> Groups:
     column = counts.marginal([sensitive])
-    found = lifts(column.classes[0], column.codes()[0])
-    return replace(Groups.of(counts, columns, sensitive), lifts=found)
+    above = lifts(column.classes[0], column.codes()[0])
+    return replace(Groups.of(counts, columns, sensitive), lifts=above)

@@ -1,9 +1,9 @@
-"""Recount: what a published table shows of a criterion, counted slowly, obviously, and without what made the table.
+"""Recount: a criterion checked in a published table, slowly and without the code that made the table.
 
-Let s be the share of the rows that may have been left out, and q′ the share of a value in the file.  Its share in all
+Let s be the share of the rows that may be missing, and q′ the share of a value in the file.  Its share in all
 rows is q = (1 − s′)·q′ + s′·r for some s′ ≤ s and some r from 0 to 1, so (1 − s)·q′ ≤ q ≤ (1 − s)·q′ + s, and the total
 variation distance between the file and all rows is at most s.  A bound that holds at the one end and fails at the
-other is left open; with nothing left out both ends are the same.
+other is undecided; without missing rows both ends are the same.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Classes = Mapping[tuple[object, ...], Counter[Label]]
 """For each class how often each sensitive value occurs in it."""
 NONE: frozenset[str] = frozenset()
 SLACK = 1e-9
-"""By so much a computed number may miss its bound."""
-_NOBODY = "there are no rows that count"
-LEFT_OUT = "; rows that were left out count too, so the file alone does not decide it"
+"""The error allowed to a computed number."""
+_NOBODY = "no rows to check"
+LEFT_OUT = "; suppressed rows count too, so the file alone does not decide it"
 
 
 @dataclass(frozen=True)
 class Recount:
-    """What was found, and whether the criterion holds; None where the file alone does not decide it."""
+    """The result as text, and whether the criterion holds; None where the file alone does not decide it."""
 
     text: str
     holds: bool | None = True
@@ -40,7 +40,7 @@ class Recount:
 
 @dataclass(frozen=True)
 class Places:
-    """Which values a sensitive column can have, in their declared order, and the labels above each, level by level."""
+    """The domain of a sensitive column in its declared order, and the labels above each value, level by level."""
 
     in_order: tuple[Label, ...] = named("in order")
     labels_above: tuple[tuple[Label, ...], ...] | None = named("labels above", None)
@@ -48,10 +48,10 @@ class Places:
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A published table as anyone can count it: its smallest class, its classes, and what a reader is told of it.
+    """A published table that anyone can count: its smallest class, its classes, and published facts about it.
 
-    `left_out` is the share of the rows that may be missing from it; `places` and `types` say how far the values of a
-    sensitive column are apart, by their declared places or by their places among numbers or days.
+    `left_out` is the share of the rows that may be missing from it; `places` and `types` define distances of the values
+    of a sensitive column, by their declared order or by the order of numbers or days.
     """
 
     smallest: Callable[[], int | None]
@@ -69,7 +69,7 @@ def classes_of(batches: Iterable[pa.RecordBatch], quasi: Sequence[str], sensitiv
     >>> {group[0]: dict(values) for group, values in classes_of(table.to_batches(), ["age"], "ill").items()}
     {'30s': {'flu': 1, 'gout': 1}, '40s': {'flu': 1}}
     """
-    found: defaultdict[tuple[object, ...], Counter[Label]] = defaultdict(Counter)
+    classes: defaultdict[tuple[object, ...], Counter[Label]] = defaultdict(Counter)
     names = [*quasi, sensitive]
     for batch in batches:
         plain = pa.Table.from_batches([batch]).select(names)
@@ -77,8 +77,8 @@ def classes_of(batches: Iterable[pa.RecordBatch], quasi: Sequence[str], sensitiv
         for *group, value, times in zip(
             *(counted.column(name).to_pylist() for name in [*names, "count_all"]), strict=True
         ):
-            found[tuple(group)][label_of(value)] += times
-    return found
+            classes[tuple(group)][label_of(value)] += times
+    return classes
 
 
 def label_of(value: object) -> Label:
@@ -95,7 +95,7 @@ def label_of(value: object) -> Label:
 
 
 def spared(values: Counter[Label], harmless: frozenset[str]) -> bool:
-    """Return whether a class shows nothing that hurts.
+    """Return whether a class has harmless values only.
 
     >>> spared(Counter(healthy=3), frozenset({"healthy"}))
     True
@@ -104,16 +104,16 @@ def spared(values: Counter[Label], harmless: frozenset[str]) -> bool:
 
 
 def hurting(classes: Classes, harmless: frozenset[str]) -> list[Counter[Label]]:
-    """Return the classes that show something that hurts."""
+    """Return the classes with a value that is not harmless."""
     return [values for values in classes.values() if not spared(values, harmless)]
 
 
 def whole(classes: Classes) -> Counter[Label]:
     """Return how often each value occurs in all classes together."""
-    found: Counter[Label] = Counter()
+    totals: Counter[Label] = Counter()
     for values in classes.values():
-        found.update(values)
-    return found
+        totals.update(values)
+    return totals
 
 
 def shares(
@@ -131,30 +131,30 @@ def shares(
                 yield times / rows, everywhere, low, low + rest
 
 
-def at_least(found: float | None, least: int | Fraction, words: str) -> Recount:
-    """Return whether a number is large enough, in words with a place for it and for its bound.
+def at_least(value: float | None, least: int | Fraction, words: str) -> Recount:
+    """Return whether a number is large enough; `words` has a place for it and for its bound.
 
     >>> at_least(3, 5, "{} rows, k is {}")
     Recount(text='3 rows, k is 5', holds=False)
     """
-    if found is None:
+    if value is None:
         return Recount(_NOBODY)
-    return Recount(words.format(found, least), found >= float(least) * (1 - SLACK))
+    return Recount(words.format(value, least), value >= float(least) * (1 - SLACK))
 
 
-def at_most(found: float | Fraction | None, most: Fraction, words: str) -> Recount:
-    """Return whether a number is small enough, in words with a place for it and for its bound.
+def at_most(value: float | Fraction | None, most: Fraction, words: str) -> Recount:
+    """Return whether a number is small enough; `words` has a place for it and for its bound.
 
     >>> at_most(Fraction(1, 5), Fraction(1, 4), "a risk of {}, at most {}")
     Recount(text='a risk of 0.2, at most 1/4', holds=True)
     """
-    if found is None:
+    if value is None:
         return Recount(_NOBODY)
-    return Recount(words.format(f"{float(found):.6g}", most), found <= float(most) + SLACK)
+    return Recount(words.format(f"{float(value):.6g}", most), value <= float(most) + SLACK)
 
 
 def decided(text: str, *, holds: bool, broken: bool, remark: str = LEFT_OUT) -> Recount:
-    """Return what two ends decide: that a bound is broken at the better one, or holds at the worse one, or neither."""
+    """Return what two ends decide: broken at the better one, or held at the worse one, or undecided."""
     if broken:
         return Recount(text, holds=False)
     return Recount(text) if holds else Recount(text + remark, holds=None)

@@ -25,13 +25,13 @@ from incrowd.criteria.recount import (
     whole,
 )
 
-_DISTANT = "; how far its values are apart is not told, so the file alone does not decide it"
+_DISTANT = "; the distances of its values are not published, so the file alone does not decide it"
 Distance = Callable[[Counter[Label], Counter[Label]], Fraction]
 
 
 @dataclass(frozen=True)
 class SlowDistance:
-    """A distance between a class and all rows; steady if rows left out change it by their share at most."""
+    """A distance between a class and all rows; steady if missing rows change it by at most their share."""
 
     of: Distance
     steady: bool = True
@@ -43,8 +43,8 @@ def recount_closeness(
     """Return how far the farthest class is from the file, and whether all are within t of all rows."""
     classes = table.classes(column)
     measure = measure_of(distance, classes, table.types.get(column), table.places.get(column))
-    found, holds, broken = closeness(hurting(classes, harmless), whole(classes), t, (measure, table.left_out))
-    text = f"the farthest class is {float(found):.6g} from all rows of the file, t is {t}"
+    farthest, holds, broken = closeness(hurting(classes, harmless), whole(classes), t, (measure, table.left_out))
+    text = f"the farthest class is {float(farthest):.6g} from all rows of the file, t is {t}"
     return decided(text, holds=holds, broken=broken, remark=LEFT_OUT if table.left_out else _DISTANT)
 
 
@@ -62,8 +62,8 @@ def closeness(
         farthest, slack = _farthest(harmed, met, measure.of), t + Fraction(SLACK)
         return farthest, farthest + left_out <= slack, farthest - left_out > slack
     loosest = _farthest(harmed, met, equal)
-    found = loosest if measure is None else _farthest(harmed, met, measure.of)
-    return found, loosest + left_out <= t, False
+    distance = loosest if measure is None else _farthest(harmed, met, measure.of)
+    return distance, loosest + left_out <= t, False
 
 
 def equal(here: Counter[Label], everywhere: Counter[Label]) -> Fraction:
@@ -76,7 +76,7 @@ def equal(here: Counter[Label], everywhere: Counter[Label]) -> Fraction:
     """
     rows, all_rows = here.total(), everywhere.total()
     surplus = (times * all_rows - everywhere[value] * rows for value, times in here.items())
-    return Fraction(sum(each for each in surplus if each > 0), rows * all_rows)
+    return Fraction(sum(excess for excess in surplus if excess > 0), rows * all_rows)
 
 
 def ordered(order: Sequence[Label]) -> Distance:
@@ -109,14 +109,14 @@ def hierarchical(values: Sequence[Label], above: Sequence[Sequence[Label]]) -> D
 
     def distance(here: Counter[Label], everywhere: Counter[Label]) -> Fraction:
         lifted = [(_lifted(here, lift), _lifted(everywhere, lift)) for lift in lifts]
-        each = [equal(here, everywhere), *(equal(*both) for both in lifted)]
-        return sum(each, Fraction(0)) / len(each)
+        distances = [equal(here, everywhere), *(equal(*both) for both in lifted)]
+        return sum(distances, Fraction(0)) / len(distances)
 
     return distance
 
 
 def measure_of(distance: str, classes: Classes, kind: Type | None, places: Places | None) -> SlowDistance | None:
-    """Return how a distance is measured; None if nobody is told how far values are apart.
+    """Return how a distance is measured; None if the distances of values are not published.
 
     `kind` is the type of values that lie in the order of numbers or days.  A mean of distances in which labels are
     equally far apart is as steady as they are.  The ordered distance is not: values that the file lacks would lie
@@ -148,7 +148,7 @@ def _farthest(harmed: Sequence[Counter[Label]], met: Counter[Label], distance: D
 
 
 def _lifted(values: Counter[Label], lift: Mapping[Label, Label]) -> Counter[Label]:
-    found: Counter[Label] = Counter()
+    labels: Counter[Label] = Counter()
     for value, times in values.items():
-        found[lift[value]] += times
-    return found
+        labels[lift[value]] += times
+    return labels

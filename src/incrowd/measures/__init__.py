@@ -1,1 +1,1 @@
-"""Numbers read off a release."""
+"""Measures: numbers computed from a release; they guarantee nothing."""

@@ -1,4 +1,4 @@
-"""Coded: a table as codes of values, so that what was released and what it came from can be held against each other."""
+"""Coded: a table as codes of values, so that a release can be compared with its original."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Tuples of codes, a line for each column, and how many rows each tuple stands for.
+    """Tuples of codes, a line for each column, and the number of rows of each tuple.
 
-    `sizes` is how many values each column has, and `positions` where they lie if they are numbers or days (missing ones
-    nowhere); two tables that are compared have the same of both.
+    `sizes` is the number of values of each column, `positions` the numbers or days that the codes stand for (NaN for
+    missing ones); two tables that are compared have the same of both.
 
     >>> sexes = Coded(("sex",), np.array([[0, 1]]), np.array([3.0, 1.0]), (2,), (None,))
     >>> sexes.rows, sexes.marginal(0).tolist()
@@ -34,16 +34,16 @@ class Coded:
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.codes) == len(self.sizes) == len(self.positions):
-            raise InvalidParameter("a coded table has codes, a size and positions for each of its columns.")
+            raise InvalidParameter("a coded table needs codes, a size and positions for each of its columns.")
         if (self.weights < 0).any():
-            raise InvalidParameter("a tuple stands for at least 0 rows.")
+            raise InvalidParameter("a tuple cannot have fewer than 0 rows.")
 
     def __len__(self) -> int:
         return len(self.weights)
 
     @property
     def rows(self) -> float:
-        """How many rows all tuples stand for."""
+        """How many rows all tuples have together."""
         return float(self.weights.sum())
 
     def place(self, name: str) -> int:
@@ -68,7 +68,7 @@ class Coded:
         """Return for each tuple where its value of an ordered column lies; nan where it is missing."""
         positions = self.positions[column]
         if positions is None:
-            raise InvalidParameter(f"{self.names[column]!r} is neither numbers nor days.")
+            raise InvalidParameter(f"{self.names[column]!r} has neither numbers nor days.")
         return np.asarray(positions[self.codes[column]])
 
     def classes(self, columns: Sequence[int]) -> NDArray[np.int64]:
@@ -78,11 +78,11 @@ class Coded:
         return grouped(keys, np.rint(self.weights).astype(np.int64))[1]
 
     def picked(self, most: int) -> Coded:
-        """Return at most so many rows, one by one, evenly over the tuples in their order."""
+        """Return at most `most` single rows, evenly spaced over the tuples in their order."""
         total = int(np.rint(self.rows))
         ends = np.cumsum(self.weights)
-        asked = np.arange(total) + 0.5 if total <= most else (np.arange(most) + 0.5) * (total / most)
-        places = np.minimum(np.searchsorted(ends, asked), len(self) - 1) if len(self) else np.zeros(0, np.intp)
+        targets = np.arange(total) + 0.5 if total <= most else (np.arange(most) + 0.5) * (total / most)
+        places = np.minimum(np.searchsorted(ends, targets), len(self) - 1) if len(self) else np.zeros(0, np.intp)
         return replace(self, codes=self.codes[:, places], weights=np.ones(len(places)))
 
     def some(self, chosen: NDArray[np.bool_]) -> Coded:

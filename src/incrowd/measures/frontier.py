@@ -1,7 +1,7 @@
-"""Frontier: candidate releases of one table on a map of risk and loss, and which of them nobody should pass over.
+"""Frontier: candidate releases of one table on a map of risk and information loss, and the best among them.
 
-A candidate is *on the frontier* if no other has less of one and no more of the other.  Which of these to take is a
-choice of people: the map only shows which ones need not be discussed.
+A candidate is *on the frontier* if no other has less of one and no more of the other.  People choose among these; the
+map only shows which candidates are worse than another.
 
 Source: Duncan, Keller-McNulty & Stokes 2001, the risk–utility map.
 """
@@ -19,7 +19,7 @@ from incrowd.drawing.markup import figure, table, tag
 
 @dataclass(frozen=True)
 class MappedRelease:
-    """A release by name, with its risk and what it lost; None where that is not known."""
+    """A release by name, with its risk and its information loss; None where unknown."""
 
     name: str
     risk: float | None
@@ -40,18 +40,20 @@ def placed(candidates: Sequence[MappedRelease]) -> tuple[Placed, ...]:
     """Return the candidates that have a place on the map, the least risky first.
 
     >>> places = [("a", 0.1, 0.5), ("b", 0.2, 0.4), ("c", 0.2, 0.6), ("d", None, 0.1)]
-    >>> some = [MappedRelease(*each) for each in places]
-    >>> [each.name for each in placed(some) if each.best]
+    >>> some = [MappedRelease(*place) for place in places]
+    >>> [place.name for place in placed(some) if place.best]
     ['a', 'b']
     """
-    known = [
-        (each.name, each.risk, each.loss) for each in candidates if each.risk is not None and each.loss is not None
+    located = [
+        (candidate.name, candidate.risk, candidate.loss)
+        for candidate in candidates
+        if candidate.risk is not None and candidate.loss is not None
     ]
-    found = [
-        Placed(name, risk, loss, not any(_beats((r, lost), (risk, loss)) for _, r, lost in known))
-        for name, risk, loss in known
+    places = [
+        Placed(name, risk, loss, not any(_beats((r, lost), (risk, loss)) for _, r, lost in located))
+        for name, risk, loss in located
     ]
-    return tuple(sorted(found, key=lambda each: (each.risk, each.loss, each.name)))
+    return tuple(sorted(places, key=lambda candidate: (candidate.risk, candidate.loss, candidate.name)))
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -59,36 +61,36 @@ def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def risk_utility_map(candidates: Sequence[MappedRelease], risk: str, loss: str) -> Markup:
-    """Return the map as a picture with its numbers; candidates without a place stand in the table alone."""
-    found = placed(candidates)
-    highest = rounded_up(max([each.risk for each in found], default=0.0) or 0.01)
-    widest = rounded_up(max([each.loss for each in found], default=0.0) or 0.01)
+    """Return the map as a picture with its numbers; candidates without a place are in the table only."""
+    places = placed(candidates)
+    highest = rounded_up(max([place.risk for place in places], default=0.0) or 0.01)
+    widest = rounded_up(max([place.loss for place in places], default=0.0) or 0.01)
     area = Area(0.0, widest, 0.0, highest)
     across, upward = ticks(widest, 5), ticks(highest, 5)
-    drawn = [
+    marks = [
         *area.across(across, [f"{value:g}" for value in across]),
         *area.upward(upward, [f"{value:g}" for value in upward]),
         *titles(loss, risk),
-        *(part for each in found for part in _mark(each, area)),
+        *(part for place in places for part in _mark(place, area)),
     ]
-    best = [each.name for each in found if each.best]
-    where = "Each dot is a release; to the left less is lost, further down less is at risk."
+    best = [place.name for place in places if place.best]
+    where = "Each dot is a release; further left it loses less information, further down its risk is lower."
     caption = f"{where} On the frontier: {', '.join(best) or 'none'}."
-    numbers = table("Releases on the map", ["Release", risk, loss, "On the frontier"], _lines(candidates, found))
-    return figure(picture(f"Map of risk and loss. {caption}", *drawn), caption, numbers)
+    numbers = table("Releases on the map", ["Release", risk, loss, "On the frontier"], _lines(candidates, places))
+    return figure(picture(f"Map of risk and information loss. {caption}", *marks), caption, numbers)
 
 
-def _mark(each: Placed, area: Area) -> list[Markup]:
-    x, y = area.x(each.loss), area.y(each.risk)
+def _mark(place: Placed, area: Area) -> list[Markup]:
+    x, y = area.x(place.loss), area.y(place.risk)
     return [
-        tag("circle", cx=x, cy=y, r=6, class_="mark" if each.best else "bar noisy"),
-        tag("text", each.name, x=x, y=y - 10, class_="mid strong" if each.best else "mid faint"),
+        tag("circle", cx=x, cy=y, r=6, class_="mark" if place.best else "bar noisy"),
+        tag("text", place.name, x=x, y=y - 10, class_="mid strong" if place.best else "mid faint"),
     ]
 
 
-def _lines(candidates: Sequence[MappedRelease], found: Sequence[Placed]) -> list[list[str]]:
-    best = {each.name: "yes" if each.best else "no" for each in found}
-    spelled = [[each.name, _spelled(each.risk), _spelled(each.loss)] for each in candidates]
+def _lines(candidates: Sequence[MappedRelease], places: Sequence[Placed]) -> list[list[str]]:
+    best = {candidate.name: "yes" if candidate.best else "no" for candidate in places}
+    spelled = [[candidate.name, _spelled(candidate.risk), _spelled(candidate.loss)] for candidate in candidates]
     return [[*line, best.get(line[0], "not on the map")] for line in spelled]
 
 

@@ -1,4 +1,4 @@
-"""Score: a number that was read off a release, what it means, and how sure it is; a score guarantees nothing."""
+"""Score: a number measured on a release, its definition and its confidence interval; a score guarantees nothing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from incrowd.errors import InvalidParameter
 
 CONFIDENCE = 0.95
-"""How often the interval of an estimate holds what is estimated, unless a score says otherwise."""
-_Z = 1.959963984540054  # of that confidence, both sides
+"""The coverage of the confidence interval of an estimate, unless a score says otherwise."""
+NORMAL_95 = 1.959963984540054
+"""The normal quantile of that coverage, two-sided."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A number with its definition; an estimate has an interval, and says of what kind; an exact number has none.
+    """A number with its definition; an estimate has an interval of a stated kind, an exact number has none.
 
     >>> share("unique", 3, 40, "rows that are alone").value
     0.075
@@ -33,22 +34,19 @@ class Score:
     def __post_init__(self) -> None:
         ends = (self.low, self.high)
         if (self.low is None) != (self.high is None):
-            raise InvalidParameter("an interval has two ends, or there is none.")
+            raise InvalidParameter("an interval needs both ends, or none.")
         if self.low is not None and self.high is not None and not self.low <= self.value <= self.high:
-            raise InvalidParameter(f"the score {self.value} lies outside of its interval {ends}.")
+            raise InvalidParameter(f"the score {self.value} lies outside its interval {ends}.")
 
     @property
     def exact(self) -> bool:
-        """Whether it was counted, and nothing estimated."""
+        """Whether the number was counted, not estimated."""
         return self.low is None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form; an exact number has no interval."""
-        plain = asdict(self)
-        if self.exact:
-            for key in ("low", "high", "interval"):
-                del plain[key]
-        return plain
+        """Return the values for JSON; an exact number has no interval."""
+        hidden = ("low", "high", "interval") if self.exact else ()
+        return {key: value for key, value in asdict(self).items() if key not in hidden}
 
 
 def share(name: str, successes: float, trials: int, means: str) -> Score:
@@ -62,9 +60,9 @@ def share(name: str, successes: float, trials: int, means: str) -> Score:
     """
     if trials < 1:
         raise InvalidParameter("a share needs at least one trial.")
-    p, z2 = successes / trials, _Z * _Z
+    p, z2 = successes / trials, NORMAL_95 * NORMAL_95
     middle = (p + z2 / (2 * trials)) / (1 + z2 / trials)
-    reach = _Z * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
+    reach = NORMAL_95 * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
     low, high = max(0.0, middle - reach), min(1.0, middle + reach)
     return Score(name, p, means, min(low, p), max(high, p), "Wilson, 95 %")
 
@@ -75,4 +73,6 @@ def around(name: str, value: float, error: float, means: str) -> Score:
     >>> round(around("found", 10.0, 1.0, "rows").high, 6)
     11.959964
     """
-    return Score(name, value, means, min(value, max(0.0, value - _Z * error)), value + _Z * error, "normal, 95 %")
+    return Score(
+        name, value, means, min(value, max(0.0, value - NORMAL_95 * error)), value + NORMAL_95 * error, "normal, 95 %"
+    )

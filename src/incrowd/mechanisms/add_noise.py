@@ -17,7 +17,21 @@ from incrowd.noise.tails import gaussian_reach, laplace_reach
 
 
 @dataclass(frozen=True)
-class AddLaplace:
+class AddNoise:
+    """Parameters of noise on a list of integers: one unit moves `groups` of them, each by at most `sensitivity`."""
+
+    scale: Fraction
+    sensitivity: int = 1
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+        counting_number(self.sensitivity, "sensitivity")
+        counting_number(self.groups, "groups")
+
+
+@dataclass(frozen=True)
+class AddLaplace(AddNoise):
     """Adds independent integer Laplace noise, P[z] proportional to e^(−|z|/scale), to each of a list of whole numbers.
 
     Guarantee: `groups` numbers with `Laplace(scale, sensitivity)` each, so epsilon = groups · sensitivity / scale.
@@ -30,15 +44,7 @@ class AddLaplace:
     Laplace(scale=Fraction(2, 1), sensitivity=1)
     """
 
-    scale: Fraction
-    sensitivity: int = 1
-    groups: int = 1
     because: ClassVar[str] = "Ghosh et al. 2009, two-sided geometric noise"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, "scale"))
-        counting_number(self.sensitivity, "sensitivity")
-        counting_number(self.groups, "groups")
 
     @classmethod
     def costing(cls, epsilon: Number, sensitivity: int = 1, groups: int = 1) -> AddLaplace:
@@ -47,7 +53,6 @@ class AddLaplace:
 
     @property
     def loss(self) -> Loss:
-        """The guarantee, from the parameters alone."""
         return repeated(Laplace(self.scale, self.sensitivity), self.groups)
 
     def release(self, values: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -62,7 +67,7 @@ class AddLaplace:
 
 
 @dataclass(frozen=True)
-class AddGaussian:
+class AddGaussian(AddNoise):
     """Adds independent integer Gaussian noise, P[z] proportional to e^(−z²/(2 scale²)), to each of a list of numbers.
 
     Guarantee: `groups` numbers with `Gaussian(scale, sensitivity)` each.
@@ -73,19 +78,10 @@ class AddGaussian:
     Gaussian(scale=Fraction(5, 1), sensitivity=1)
     """
 
-    scale: Fraction
-    sensitivity: int = 1
-    groups: int = 1
     because: ClassVar[str] = "Canonne et al. 2020, Theorem 4"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, "scale"))
-        counting_number(self.sensitivity, "sensitivity")
-        counting_number(self.groups, "groups")
 
     @property
     def loss(self) -> Loss:
-        """The guarantee, from the parameters alone."""
         return repeated(Gaussian(self.scale, self.sensitivity), self.groups)
 
     def release(self, values: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -146,7 +142,6 @@ class Threshold:
 
     @property
     def loss(self) -> Loss:
-        """The guarantee, from the parameters alone."""
         return Sequence((self.noise.loss, Approximate(Fraction(0), self.delta)))
 
     def release(self, counts: NDArray[Any], coins: Coins) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -159,5 +154,5 @@ class Threshold:
         True
         """
         noisy = self.noise.release(counts, coins)
-        kept = np.flatnonzero(noisy >= self.threshold)
-        return kept, noisy[kept]
+        released = np.flatnonzero(noisy >= self.threshold)
+        return released, noisy[released]

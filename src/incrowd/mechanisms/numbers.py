@@ -32,7 +32,7 @@ def probability(number: Number, name: str) -> Fraction:
     """
     value = exact(number, name)
     if not 0 < value < 1:
-        raise InvalidParameter(f"{name} is a probability strictly between 0 and 1.")
+        raise InvalidParameter(f"{name} must be a probability strictly between 0 and 1.")
     return value
 
 
@@ -65,7 +65,7 @@ def integers(values: NDArray[Any]) -> NDArray[np.int64]:
         return np.minimum(values.astype(np.uint64), np.uint64(WIDEST)).astype(np.int64)
     if values.dtype.kind != "i":
         raise InvalidParameter(
-            "noise is added to whole numbers only, because floating-point noise betrays what it hides; "
+            "noise is added to integers only, because floating-point noise discloses what it was added to; "
             "multiply by a fixed factor and round first."
         )
     return np.clip(values.astype(np.int64), -WIDEST, WIDEST)
@@ -80,5 +80,4 @@ def plus(values: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int6
     >>> plus(np.array([1, -WIDEST]), np.array([-5, -(2**62)])).tolist() == [-4, -WIDEST]
     True
     """
-    total: NDArray[np.int64] = np.clip(values + noise.reshape(values.shape), -WIDEST, WIDEST)
-    return total
+    return np.asarray(np.clip(values + noise.reshape(values.shape), -WIDEST, WIDEST))

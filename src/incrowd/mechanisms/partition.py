@@ -42,7 +42,6 @@ class NoisySmallCounts:
 
     @property
     def loss(self) -> losses.NoisyWhenSmall:
-        """The guarantee, from the parameters alone."""
         return losses.NoisyWhenSmall(self.k, self.epsilon)
 
     def release(self, counts: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -104,9 +103,7 @@ class OccupiedBins:
 
     def __post_init__(self) -> None:
         if self.size > MOST_BINS:
-            raise InvalidParameter(
-                "a partition of more than 2^46 bins cannot be drawn over: use fewer or coarser bins."
-            )
+            raise InvalidParameter("a partition may have at most 2^46 bins: use fewer or coarser bins.")
 
     @property
     def empty(self) -> int:
@@ -141,9 +138,9 @@ class OccupiedBins:
         order = np.argsort(places, kind="stable")
         return OccupiedBins(places[order], np.concatenate((self.counts, counts))[order], self.size)
 
-    def where(self, kept: NDArray[np.bool_]) -> OccupiedBins:
+    def where(self, chosen: NDArray[np.bool_]) -> OccupiedBins:
         """Return some of these bins."""
-        return OccupiedBins(self.places[kept], self.counts[kept], self.size)
+        return OccupiedBins(self.places[chosen], self.counts[chosen], self.size)
 
 
 def blend(mechanism: ClampedSmallCounts, bins: OccupiedBins, coins: Coins) -> OccupiedBins:

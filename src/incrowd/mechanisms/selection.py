@@ -21,7 +21,7 @@ _AT_ONCE = 2**20
 
 @dataclass(frozen=True)
 class ScoreSelection:
-    """What picks a candidate by its score for an epsilon, if one unit of privacy moves scores by a sensitivity."""
+    """Parameters of a selection by score: its epsilon, and by how much one unit of privacy moves a score."""
 
     epsilon: Fraction
     sensitivity: int = 1
@@ -32,7 +32,6 @@ class ScoreSelection:
 
     @property
     def loss(self) -> Pure:
-        """The guarantee, from the parameters alone."""
         return Pure(self.epsilon)
 
     @property
@@ -91,7 +90,6 @@ class MonotoneExponential(Exponential):
 
     @property
     def scale(self) -> Fraction:
-        """How far below the best a score must lie to be e times less likely."""
         return self.sensitivity / self.epsilon
 
 
@@ -112,15 +110,14 @@ class NoisyMax(ScoreSelection):
     """Reports the candidate whose score is highest after exponential noise of mean 2 · sensitivity / epsilon on each.
 
     Guarantee: epsilon-differential privacy for the position of the winner.  Its score, noisy or not, is not free:
-    release
-    it with fresh noise and pay for it (`MostCommon`).
+    release it with fresh noise and charge it (`MostCommon`).
     Assumes: one unit of privacy moves every score by at most `sensitivity`; the candidates are public.
     Source: McKenna and Sheldon 2020 (permute-and-flip); Ding, Kifer, Saghaian, Steinke, Wang, Xiao and Zhang 2021.
 
     Noise is never drawn.  An exponential noise lifts a score that lies `gap` below the best one above it with chance
     e^(−gap/scale), and by how much is again exponential whatever the gap.  The winner is above the best score,
-    and those who are there are alike: so toss these coins and draw one of the heads.  This is exact, and ties
-    between equal scores are settled by fair chance.
+    and all candidates above it are equally likely to win: so toss these coins and draw one of the heads.  This is
+    exact, and ties between equal scores are settled by fair chance.
 
     Proof of the guarantee.  Fix the noise of all candidates but r.  Then r wins if its noise exceeds some number T.
     One person moves T by at most 2 · sensitivity (its own score down and a rival up), and P[noise > T + s] ≥
@@ -155,7 +152,6 @@ class MonotoneNoisyMax(NoisyMax):
 
     @property
     def scale(self) -> Fraction:
-        """The mean of the noise."""
         return self.sensitivity / self.epsilon
 
 

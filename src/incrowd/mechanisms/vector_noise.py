@@ -47,8 +47,8 @@ class GaussianLaw:
 
     def together(self, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that the whole vector leaves with chance about `miss` at most."""
-        each = -math.expm1(math.log1p(-miss) / len(self.scales))
-        return tuple(self.within(place, each) for place in range(len(self.scales)))
+        miss_each = -math.expm1(math.log1p(-miss) / len(self.scales))
+        return tuple(self.within(place, miss_each) for place in range(len(self.scales)))
 
     def marginal(self, place: int) -> Marginal:
         """Return the law of one coordinate.
@@ -58,8 +58,9 @@ class GaussianLaw:
         """
         return _marginal(self.scales[place])
 
-    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:  # noqa: ARG002 - coordinates are independent
+    def conditional(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that all other coordinates leave with chance about `miss`, given one of them."""
+        del place, reach  # coordinates are independent
         return self.together(miss)
 
 
@@ -106,12 +107,10 @@ class AddGaussianVector:
 
     @property
     def loss(self) -> ZeroConcentrated:
-        """The guarantee, from the parameters alone."""
         return ZeroConcentrated(len(self.widths) * Fraction(self.rows) ** 2 / (2 * self.scale**2))
 
     @property
     def law(self) -> GaussianLaw:
-        """The law of the noise of one vector."""
         return GaussianLaw(tuple(self.scale * width for width in self.widths))
 
     def release(self, vectors: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
@@ -188,7 +187,6 @@ class AddCube:
 
     @property
     def loss(self) -> Loss:
-        """The guarantee, from the parameters alone."""
         if self.widths == (1,) and self.rows == 1:
             return Laplace(1 / self.epsilon)
         return Pure(self.epsilon)
@@ -201,7 +199,6 @@ class AddCube:
 
     @property
     def law(self) -> CubeLaw:
-        """The law of the noise of one vector."""
         if len(self.widths) == 1:
             return CubeLaw((1,), 1, self.widths[0] * self.rows / self.epsilon)
         return CubeLaw(self.widths, self.fine, self.fine * self.rows / self.epsilon)

@@ -1,1 +1,1 @@
-"""Chance, drawn exactly."""
+"""Noise: exact draws of randomness."""

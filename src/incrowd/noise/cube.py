@@ -37,11 +37,13 @@ def cube(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, size
         missing = np.arange(start, min(start + many, size))
         while missing.size:
             radius = np.minimum(_radius(words, widths, fine, scale, missing.size), far)
-            each = np.repeat(radius, len(widths))
-            drawn, settled = _coordinate(words, np.tile(np.array(widths), missing.size), fine, each)
-            kept = (radius < far) & settled.reshape(-1, len(widths)).all(axis=1)
-            result[missing[kept]] = drawn.reshape(-1, len(widths))[kept]
-            missing = missing[~kept]
+            radius_of_coordinate = np.repeat(radius, len(widths))
+            coordinates, settled = _coordinate(
+                words, np.tile(np.array(widths), missing.size), fine, radius_of_coordinate
+            )
+            accepted = (radius < far) & settled.reshape(-1, len(widths)).all(axis=1)
+            result[missing[accepted]] = coordinates.reshape(-1, len(widths))[accepted]
+            missing = missing[~accepted]
     return result
 
 
@@ -70,7 +72,7 @@ def _coordinate(
     bits = fine.bit_length() - 1
     product = (radius & (fine - 1)) * width
     half, rest = (radius >> bits) * width + (product >> bits), product & (fine - 1)
-    result, kept = np.zeros(radius.size, dtype=np.int64), np.ones(radius.size, dtype=np.bool_)
+    result, accepted = np.zeros(radius.size, dtype=np.int64), np.ones(radius.size, dtype=np.bool_)
     waiting = np.arange(radius.size)
     while waiting.size:
         slot = _below(words, 2 * half[waiting] + 3)
@@ -78,9 +80,9 @@ def _coordinate(
         result[waiting[inside]] = slot[inside] - half[waiting[inside]]
         waiting = waiting[~inside]
         rejected = _below(words, np.full(waiting.size, fine)) < rest[waiting]
-        kept[waiting[rejected]] = False
+        accepted[waiting[rejected]] = False
         waiting = waiting[~rejected]
-    return result, kept
+    return result, accepted
 
 
 def _below(words: Words, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -90,12 +92,12 @@ def _below(words: Words, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     by = bounds.astype(np.uint64)
     lowest = (~by + np.uint64(1)) % by
-    drawn = words(by.size).copy()
-    again = np.flatnonzero(drawn < lowest)
+    words_drawn = words(by.size).copy()
+    again = np.flatnonzero(words_drawn < lowest)
     while again.size:
-        drawn[again] = words(again.size)
-        again = again[drawn[again] < lowest[again]]
-    return (drawn % by).astype(np.int64)
+        words_drawn[again] = words(again.size)
+        again = again[words_drawn[again] < lowest[again]]
+    return (words_drawn % by).astype(np.int64)
 
 
 @lru_cache(maxsize=256)

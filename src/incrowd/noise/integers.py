@@ -77,9 +77,9 @@ def outliers(words: Words, scale: Fraction, least: int, size: int) -> tuple[NDAr
 
     Source: Cormode, Procopiuc, Srivastava and Tran 2012 (there with a binomial count).
     """
-    found = [np.empty(0, dtype=np.int64)]
+    where_found = [np.empty(0, dtype=np.int64)]
     if least > VANISHING * scale:
-        return found[0], found[0]
+        return where_found[0], where_found[0]
     low = min(size.bit_length(), _doublings(scale, least))
     digits = [_gap_digit(scale, least, j) for j in range(low)]
     carry = _gap_power(scale, least, low)
@@ -87,9 +87,9 @@ def outliers(words: Words, scale: Fraction, least: int, size: int) -> tuple[NDAr
     while last < size:
         gaps = np.minimum(by_digits(words, digits, carry, min(_BATCH, size + 1), size), size)
         places = last + np.cumsum(gaps + 1)
-        found.append(places[places < size])
+        where_found.append(places[places < size])
         last = int(places[-1])
-    where = np.concatenate(found)
+    where = np.concatenate(where_found)
     return where, np.minimum(least + geometric(words, scale, where.size), LARGEST)
 
 
@@ -154,9 +154,9 @@ def gaussian(words: Words, scale: Fraction, size: int) -> NDArray[np.int64]:
     result = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:
-        found = _accepted(words, scale, min(_CHUNK, 2 * (size - filled) + 16))[: size - filled]
-        result[filled : filled + found.size] = found
-        filled += found.size
+        accepted = _accepted(words, scale, min(_CHUNK, 2 * (size - filled) + 16))[: size - filled]
+        result[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return result
 
 

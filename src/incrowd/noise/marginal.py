@@ -55,10 +55,10 @@ class Marginal:
         >>> Marginal.of(np.arange(40.0), 2.0 ** -np.arange(40.0) / 1.5).least(np.log(1 / 3)).tolist()
         1.0
         """
-        wanted = np.asarray(log_chance, dtype=np.float64)
-        inside = np.interp(-wanted, -self.logs, self.nodes)
-        beyond = self.nodes[-1] + (wanted - self.logs[-1]) / self._slope
-        return np.asarray(np.ceil(np.where(wanted < self.logs[-1], beyond, inside) - _CLOSE))
+        target = np.asarray(log_chance, dtype=np.float64)
+        inside = np.interp(-target, -self.logs, self.nodes)
+        beyond = self.nodes[-1] + (target - self.logs[-1]) / self._slope
+        return np.asarray(np.ceil(np.where(target < self.logs[-1], beyond, inside) - _CLOSE))
 
     def radius(self, least: Any, miss: float) -> _Array:
         """Return the least r with P[|x| ≤ r | x ≥ least] ≥ 1 − miss, for each of several whole numbers.

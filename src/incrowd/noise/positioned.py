@@ -1,4 +1,4 @@
-"""Secret samples whose coins hang on a row's position or id: read twice, a row meets the same coin."""
+"""Secret samples whose coins depend on a row's position or id: a row read twice meets the same coin."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class PositionedSample:
 
     def __post_init__(self) -> None:
         if not 0 < self.rate < 1:
-            raise InvalidParameter("a sampling rate lies strictly between 0 and 1; without sampling, use no sample.")
+            raise InvalidParameter("a sampling rate must lie strictly between 0 and 1; for all rows, use no sample.")
         if not self._limit:
-            raise InvalidParameter("a sampling rate below 2^(-64) would keep nobody; choose a higher one.")
+            raise InvalidParameter("a sampling rate below 2^(-64) would sample nobody; choose a higher one.")
 
     @classmethod
     def fresh(cls, rate: Fraction) -> PositionedSample:
@@ -55,14 +55,14 @@ class PositionedSample:
     def at(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Return for each position in [start, stop) whether that row is in the sample."""
         if not 0 <= start <= stop <= 2**63:
-            raise InvalidParameter("positions run from 0 to 2^63, and a range does not end before it starts.")
+            raise InvalidParameter("positions must lie between 0 and 2^63, and a range must not end before it starts.")
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         first = start // 2  # a block holds two words
         stream = Cipher(algorithms.AES(self._position_key), modes.CTR(first.to_bytes(16, "big"))).encryptor()
         skip, limit = start - 2 * first, self._limit
         result = np.empty(skip + stop - start, dtype=np.bool_)
-        zeros, buffer = bytes(8 * _CHUNK), bytearray(8 * _CHUNK + 16)  # the cipher wants a block to spare
+        zeros, buffer = bytes(8 * _CHUNK), bytearray(8 * _CHUNK + 16)  # the cipher needs one spare block
         words = np.frombuffer(buffer, dtype="<u8")
         for done in range(0, result.size, _CHUNK):
             part = result[done : done + _CHUNK]
@@ -76,7 +76,7 @@ class PositionedSample:
         Ids are unsigned 64-bit numbers, or rows of two of them (128 bits, for hashed ids that must not collide).
         """
         if ids.dtype != np.uint64 or ids.ndim not in (1, 2) or (ids.ndim == 2 and ids.shape[1] != 2):
-            raise InvalidParameter("ids are unsigned 64-bit integers, one or two to a row; convert them first.")
+            raise InvalidParameter("ids must be unsigned 64-bit integers, one or two a row; convert them first.")
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         block = Cipher(algorithms.AES(self._id_key), modes.ECB()).encryptor()  # noqa: S305  a permutation, not a message

@@ -1,4 +1,4 @@
-"""How far noise reaches: numbers it passes with at most a given chance, intervals and boxes of cube noise."""
+"""Tails: bounds that noise exceeds with at most a given probability, intervals and boxes of cube noise."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class CubeLaw:
         5
         """
         if chance < _RAREST:
-            raise Infeasible("a chance below 1e-40 cannot be told apart from none: give a larger delta.")
+            raise Infeasible("a probability below 1e-40 cannot be computed here: give a larger delta.")
         bounds = _bounds(self)
         half = _half(bounds.last, self.widths[place], self.fine)
 
@@ -130,7 +130,7 @@ class CubeLaw:
         True
         """
         (fine, smear), (coarse, step) = sorted(zip(places, map(abs, factors), strict=True), key=lambda pair: pair[1])
-        shells = _shells(self)
+        shells = _shells(self, _NEAR)
         outer = _half(shells.last, self.widths[coarse], self.fine)
         inner = smear * (_half(shells.last, self.widths[fine], self.fine) + 0.5)
 
@@ -154,18 +154,7 @@ class CubeLaw:
         >>> CubeLaw((1, 10), 16, Fraction(16)).together(0.05)
         (5, 50)
         """
-        shells = _shells(self)
-        halves = [_half(shells.last, width, self.fine) for width in self.widths]
-
-        def rare(radius: int) -> bool:
-            box = [float(radius * width // self.fine) for width in self.widths]
-            shares = [
-                np.minimum(1.0, (2.0 * b + 1.0) / (2.0 * half + 1.0)) for b, half in zip(box, halves, strict=True)
-            ]
-            return float(shells.weights @ (1.0 - np.prod(shares, axis=0))) <= miss
-
-        radius = least(rare)
-        return tuple(radius * width // self.fine for width in self.widths)
+        return _box(self, _shells(self, _NEAR), miss)
 
     def marginal(self, place: int) -> Marginal:
         """Return the law of one coordinate.
@@ -175,16 +164,16 @@ class CubeLaw:
         """
         return _marginal(self, place)
 
-    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+    def conditional(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that all other coordinates leave with chance at most `miss`, given one of them.
 
         Given |x_place| = reach, J has the weight |B(J)| q^J / (2 h_place + 1) where the box B(J) reaches so far, and
         the others are uniform in B(J) as before: the further the one, the wider the others.
 
-        >>> [CubeLaw((1, 10), 16, Fraction(16)).given(0, reach, 0.05)[1] for reach in (0, 5, 20)]
+        >>> [CubeLaw((1, 10), 16, Fraction(16)).conditional(0, reach, 0.05)[1] for reach in (0, 5, 20)]
         [30, 62, 199]
         """
-        return _given(self, place, reach, miss)
+        return _conditional(self, place, reach, miss)
 
 
 @dataclass(frozen=True)
@@ -206,8 +195,8 @@ class _Bounds:
 
 
 @lru_cache(maxsize=64)
-def _shells(law: CubeLaw) -> _Shells:
-    first, last, length = _blocks(law, _COARSE, _NEAR)
+def _shells(law: CubeLaw, beyond: int) -> _Shells:
+    first, last, length = _blocks(law, _COARSE, beyond)
     middle = (first + last) / 2.0
     logs = _log_points(middle, law) - middle / float(law.scale)
     weights = np.exp(logs - logs.max()) * length
@@ -228,13 +217,10 @@ def _bounds(law: CubeLaw) -> _Bounds:
 @lru_cache(maxsize=64)
 def _marginal(law: CubeLaw, place: int) -> Marginal:
     """Add up the chances of x ≥ k over the boxes that reach so far: Σ_J w_J (h_J − k + 1) / (2 h_J + 1)."""
-    first, last, length = _blocks(law, _COARSE, _BEYOND)
-    middle = (first + last) / 2.0
-    logs = _log_points(middle, law) - middle / float(law.scale)
-    weights = np.exp(logs - logs.max()) * length
-    half = _half(last, law.widths[place], law.fine)
-    each = weights / weights.sum() / (2.0 * half + 1.0)
-    ones, times = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (each, each * (half + 1.0)))
+    shells = _shells(law, _BEYOND)
+    half = _half(shells.last, law.widths[place], law.fine)
+    density = shells.weights / (2.0 * half + 1.0)
+    ones, times = (np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (density, density * (half + 1.0)))
     step = max(1, math.floor(law.scale * law.widths[place] / (law.fine * _COARSE)))
     nodes = np.arange(0.0, float(half[-1]) + 1.0, step)
     at = np.searchsorted(half, nodes)
@@ -243,7 +229,7 @@ def _marginal(law: CubeLaw, place: int) -> Marginal:
 
 @lru_cache(maxsize=1024)
 def _within(law: CubeLaw, place: int, miss: float) -> int:
-    shells = _shells(law)
+    shells = _shells(law, _NEAR)
     half = _half(shells.last, law.widths[place], law.fine)
 
     def rare(m: int) -> bool:
@@ -253,21 +239,27 @@ def _within(law: CubeLaw, place: int, miss: float) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _given(law: CubeLaw, place: int, reach: int, miss: float) -> tuple[int, ...]:
+def _conditional(law: CubeLaw, place: int, reach: int, miss: float) -> tuple[int, ...]:
     start = -(-reach * law.fine // law.widths[place])
     length = max(1, math.floor(law.scale / _COARSE))
     count = math.ceil((2 * len(law.widths) + _NEAR) * law.scale / length) + 1
     last = start + np.arange(count, dtype=np.float64) * length + (length - 1)
-    halves = [_half(last, width, law.fine) for width in law.widths]
-    logs = _log_points(last, law) - last / float(law.scale) - np.log(2.0 * halves[place] + 1.0)
+    half = _half(last, law.widths[place], law.fine)
+    logs = _log_points(last, law) - last / float(law.scale) - np.log(2.0 * half + 1.0)
     weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
+    return _box(law, _Shells(last, weights / weights.sum()), miss, place)
+
+
+def _box(law: CubeLaw, shells: _Shells, miss: float, free: int | None = None) -> tuple[int, ...]:
+    """Return half-widths of the least box that all coordinates but a `free` one leave with chance at most `miss`."""
+    halves = [_half(shells.last, width, law.fine) for width in law.widths]
 
     def rare(radius: int) -> bool:
         box = [float(radius * width // law.fine) for width in law.widths]
         shares = [np.minimum(1.0, (2.0 * b + 1.0) / (2.0 * half + 1.0)) for b, half in zip(box, halves, strict=True)]
-        shares[place] = np.ones_like(last)
-        return float(weights @ (1.0 - np.prod(shares, axis=0))) <= miss
+        if free is not None:
+            shares[free] = np.ones_like(shells.last)
+        return float(shells.weights @ (1.0 - np.prod(shares, axis=0))) <= miss
 
     radius = least(rare)
     return tuple(radius * width // law.fine for width in law.widths)

@@ -48,9 +48,9 @@ def toss(words: Words, chance: Chance, size: int) -> NDArray[np.bool_]:
     limit = chance(WORD)
     if limit >> WORD:  # p = 1
         return np.ones(size, dtype=np.bool_)
-    drawn = words(size)
-    result = drawn < np.uint64(limit)
-    for tie in np.flatnonzero(drawn == np.uint64(limit)):
+    uniform = words(size)
+    result = uniform < np.uint64(limit)
+    for tie in np.flatnonzero(uniform == np.uint64(limit)):
         result[tie] = _settle(words, chance)
     return result
 
@@ -79,10 +79,10 @@ def decay(words: Words, scale: Fraction, steps: NDArray[np.int64]) -> NDArray[np
     """
     alive = np.arange(steps.size)
     for digit in reversed(range(int(steps.max(initial=0)).bit_length())):
-        asked = np.flatnonzero((steps[alive] >> digit) & 1)
-        kept = np.ones(alive.size, dtype=np.bool_)
-        kept[asked] = toss(words, exponential(2**digit / scale), asked.size)
-        alive = alive[kept]
+        tossed = np.flatnonzero((steps[alive] >> digit) & 1)
+        survives = np.ones(alive.size, dtype=np.bool_)
+        survives[tossed] = toss(words, exponential(2**digit / scale), tossed.size)
+        alive = alive[survives]
     result = np.zeros(steps.size, dtype=np.bool_)
     result[alive] = True
     return result
@@ -108,6 +108,6 @@ def _settle(words: Words, chance: Chance) -> bool:
     while True:
         bits += WORD
         digits: int = chance(bits) % 2**WORD
-        drawn = int(words(1)[0])
-        if drawn != digits:
-            return drawn < digits
+        uniform = int(words(1)[0])
+        if uniform != digits:
+            return uniform < digits

@@ -1,1 +1,1 @@
-"""Quality: what a recoding and its suppression take away."""
+"""Quality: the information loss of recoding and suppression."""

@@ -1,4 +1,4 @@
-"""Additive: quality models in which every row pays for every column on its own: loss, precision and height."""
+"""Additive: quality models in which every row pays for each column separately: loss, precision and height."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from incrowd.core.rounding import Number
 from incrowd.quality.ladder import Ladder
 from incrowd.quality.quality import (
     Factors,
-    Kept,
+    Mask,
     Measure,
     Quality,
     Rows,
@@ -31,8 +31,8 @@ Prices = Sequence[Sequence[NDArray[np.float64]]]
 class Additive(Measure):
     """What a released row pays for each column and rung, and how much more a suppressed one pays.
 
-    The score is the mean over the rows.  What all rows pay as if none were suppressed depends on one column at a time,
-    so it is a sum of `bases`; only suppressed classes are looked at again.
+    The score is the mean over the rows.  The payment of all rows without suppression depends on one column at a time,
+    so it is a sum of `bases`; only suppressed classes are computed again.
 
     Soundness of the bounds: a row pays at least the smaller of its two prices, which gives `steps`; prices of released
     rows never fall from rung to rung, and what a suppressed row pays more never rises.  All rows of a class pay alike.
@@ -57,22 +57,25 @@ class Additive(Measure):
         )
         pairs = [list(zip(*both, strict=True)) for both in zip(released, suppressed, strict=True)]
         least = [
-            [float((c * np.minimum(kept, gone)).sum()) for kept, gone in column]
+            [
+                float((c * np.minimum(released_price, suppressed_price)).sum())
+                for released_price, suppressed_price in column
+            ]
             for c, column in zip(counted, pairs, strict=True)
         ]
-        more = tuple(tuple(gone - kept for kept, gone in column) for column in pairs)
+        more = tuple(
+            tuple(suppressed_price - released_price for released_price, suppressed_price in column) for column in pairs
+        )
         negative = any((part < 0).any() for column in more for part in column)
         steps = tuple(np.maximum.accumulate(np.array(column)) / rows for column in least)
         below = tuple(_least_more(ladder, column) for ladder, column in zip(ladders, more, strict=True))
         return cls(tuple(base / rows for base in bases), steps, more, below, rows, not negative)
 
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        """Return the mean over the rows."""
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
         base = sum(float(column[rung]) for column, rung in zip(self.bases, rungs, strict=True))
-        return base + self._surcharge(rungs, tuples, kept)
+        return base + self._surcharge(rungs, tuples, retained)
 
     def surcharges(self, rungs: Rungs, tuples: Tuples, lost: Rows) -> Surcharges:
-        """Return what suppressed rows pay more, or 0 where some pay less."""
         gone = np.flatnonzero(lost)
         if not len(gone) or not self.never_negative:
             return super().surcharges(rungs, tuples, lost)
@@ -82,14 +85,14 @@ class Additive(Measure):
             more[rung] @ np.bincount(codes[gone], shares, more[rung].shape[1]) for more, rung, codes in columns
         )
 
-    def _surcharge(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        gone = np.flatnonzero(~kept)
+    def _surcharge(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
+        gone = np.flatnonzero(~retained)
         if not len(gone):
             return 0.0
-        each = np.zeros(len(gone))
+        extra = np.zeros(len(gone))
         for more, rung, codes in zip(self.more, rungs, tuples.codes, strict=True):
-            each += more[rung][codes[gone]]
-        return float((each * tuples.sizes[gone]).sum()) / self.rows
+            extra += more[rung][codes[gone]]
+        return float((extra * tuples.sizes[gone]).sum()) / self.rows
 
 
 def _least_more(ladder: Ladder, more: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
@@ -97,13 +100,13 @@ def _least_more(ladder: Ladder, more: Sequence[NDArray[np.float64]]) -> tuple[ND
 
     Whichever rows of a class are suppressed at a lower rung, each pays so much more there.
     """
-    found = []
+    tables = []
     for rung, rise in enumerate(ladder.rises):
         least = np.full((rung + 1, int(rise.max(initial=0)) + 1), np.inf)
         for lower in range(rung + 1):
             np.minimum.at(least[lower], rise, more[lower])
-        found.append(least[:, rise])
-    return tuple(found)
+        tables.append(least[:, rise])
+    return tuple(tables)
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,6 @@ class Loss(WeightedQuality):
     """
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Additive:
-        """Return the loss of one table's generalizations."""
         factors, parts = Factors.of(self.factor), shares_of_weights(self.weights, ladders)
         released, suppressed = [], []
         for ladder, part in zip(ladders, parts, strict=True):
@@ -140,7 +142,9 @@ class Loss(WeightedQuality):
             scale = factors.generalized * (1.0 - spared) / (1.0 - factors.generalized * spared)
             left = [losses + factors.suppressed * (1.0 - losses) for losses in ladder.losses]
             released.append([part * scale * losses for losses in ladder.losses])
-            suppressed.append([np.full(len(each), part) if factors.suppressed == 1.0 else part * each for each in left])
+            suppressed.append(
+                [np.full(len(losses), part) if factors.suppressed == 1.0 else part * losses for losses in left]
+            )
         return Additive.of(released, suppressed, ladders, tuples)
 
 
@@ -152,7 +156,6 @@ class Precision(WeightedQuality):
     """
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Additive:
-        """Return the precision that one table's generalizations lose."""
         factors, parts = Factors.of(self.factor), shares_of_weights(self.weights, ladders)
         released, suppressed = [], []
         for ladder, part in zip(ladders, parts, strict=True):
@@ -173,7 +176,6 @@ class Height(Quality):
     weights: Mapping[str, Number] = field(default_factory=dict)
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Additive:
-        """Return the height of one table's generalizations."""
         parts = shares_of_weights(self.weights, ladders) * len(ladders)
         prices = [
             [np.full(len(ladder.rises[0]), part * level) for level in ladder.levels]

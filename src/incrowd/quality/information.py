@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from incrowd.core.rounding import Number
 from incrowd.quality.ladder import Ladder
-from incrowd.quality.quality import Factors, Kept, Measure, Quality, Rungs, counted_by_code, shares_of_weights
+from incrowd.quality.quality import (
+    Factors,
+    Mask,
+    Measure,
+    MergingMeasure,
+    Quality,
+    Rungs,
+    counted_by_code,
+    shares_of_weights,
+)
 from incrowd.quality.tuples import Tuples
 
 Logs = NDArray[np.float64]
@@ -18,7 +27,7 @@ Logs = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NonUniformEntropy(Quality):
-    """Non-uniform entropy: the bits it takes to get the values back from the labels, over all rows, mean over columns.
+    """Non-uniform entropy: the bits needed to recover the values from the labels, over all rows, mean over columns.
 
     A row whose value occurs n times under a label that occurs m times costs log(m/n).  Suppressed rows then lose their
     labels too: the entropy of the labels among them, once for each.  The first part depends on one column at a time and
@@ -34,7 +43,6 @@ class NonUniformEntropy(Quality):
         Factors.of(self.factor)
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
-        """Return the entropy that one table's generalizations lose."""
         factors, parts = Factors.of(self.factor), shares_of_weights(self.weights, ladders)
         steps = []
         for ladder, counted, part in zip(ladders, counted_by_code(ladders, tuples), parts, strict=True):
@@ -47,7 +55,7 @@ class NonUniformEntropy(Quality):
 
 @dataclass(frozen=True)
 class Divergence(Quality):
-    """Kullback–Leibler divergence, in bits, from the table to what can be read off the release.
+    """Kullback–Leibler divergence, in bits, from the table to what a reader infers from the release.
 
     A reader spreads each class evenly over the tuples it could stand for, and the suppressed rows over all tuples.
     With P the share of a class and A its number of tuples the divergence is Σ p log p − Σ P log(P/A).  When classes
@@ -58,7 +66,6 @@ class Divergence(Quality):
     """
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
-        """Return the divergence of one table's generalizations."""
         shares = tuples.sizes[tuples.sizes > 0] / max(1, tuples.rows)
         zeros = tuple(np.zeros(len(ladder)) for ladder in ladders)
         return _Spread(zeros, _widths(ladders, tuples), tuples.rows, float((shares * np.log2(shares)).sum()))
@@ -70,36 +77,32 @@ class _Entropy(Measure):
     ladders: tuple[Ladder, ...]
     parts: NDArray[np.float64]
 
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        found = self.least(rungs, tuples)
-        gone, sizes = tuples.codes[:, ~kept], tuples.sizes[~kept]
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
+        bits = self.least(rungs, tuples)
+        gone, sizes = tuples.codes[:, ~retained], tuples.sizes[~retained]
         if not len(sizes):
-            return found
+            return bits
         for ladder, rung, codes, part in zip(self.ladders, rungs, gone, self.parts, strict=True):
             labels = np.bincount(ladder.rises[rung][codes], sizes)
             labels = labels[labels > 0]
-            found += float(part * (labels * np.log2(labels.sum() / labels)).sum())
-        return found
+            bits += float(part * (labels * np.log2(labels.sum() / labels)).sum())
+        return bits
 
 
 @dataclass(frozen=True, eq=False)
-class _Spread(Measure):
-    steps: tuple[NDArray[np.float64], ...]
+class _Spread(MergingMeasure):
     widths: tuple[tuple[Logs, ...], ...]
     rows: int
     negentropy: float
 
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        shares = tuples.sizes[kept] / max(1, self.rows)
-        areas = _areas(self.widths, rungs, tuples.codes[:, kept])
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
+        shares = tuples.sizes[retained] / max(1, self.rows)
+        areas = _areas(self.widths, rungs, tuples.codes[:, retained])
         read = float((shares * (np.log2(shares) - areas)).sum())
-        lost = float(tuples.sizes[~kept].sum()) / max(1, self.rows)
+        lost = float(tuples.sizes[~retained].sum()) / max(1, self.rows)
         if lost > 0:
             read += lost * (np.log2(lost) - _everything(self.widths))
         return self.negentropy - float(read)
-
-    def least(self, rungs: Rungs, tuples: Tuples) -> float:
-        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
 
 
 def _widths(ladders: Sequence[Ladder], tuples: Tuples) -> tuple[tuple[Logs, ...], ...]:
@@ -107,20 +110,20 @@ def _widths(ladders: Sequence[Ladder], tuples: Tuples) -> tuple[tuple[Logs, ...]
 
     Values outside the domain, and missing ones, are one value each, if they occur.
     """
-    found = []
+    widths = []
     for ladder, counted in zip(ladders, counted_by_code(ladders, tuples), strict=True):
         values = np.ones(len(counted))
         ordinary = len(ladder.classes[0].marks)
         values[ordinary:] = counted[ordinary:] > 0
         totals = [np.bincount(rise, values)[rise] for rise in ladder.rises]
-        found.append((*(np.log2(np.maximum(total, 1.0)) for total in totals), np.array([np.log2(values.sum())])))
-    return tuple(found)
+        widths.append((*(np.log2(np.maximum(total, 1.0)) for total in totals), np.array([np.log2(values.sum())])))
+    return tuple(widths)
 
 
 def _areas(widths: Sequence[Sequence[Logs]], rungs: Rungs, codes: NDArray[np.int32]) -> Logs:
     areas: Logs = np.zeros(codes.shape[1])
-    for column, rung, each in zip(widths, rungs, codes, strict=True):
-        areas += column[rung][each]
+    for column, rung, column_codes in zip(widths, rungs, codes, strict=True):
+        areas += column[rung][column_codes]
     return areas
 
 

@@ -1,4 +1,4 @@
-"""Ladder: one column at every level that may be chosen, seen from the finest, and what each level takes away.
+"""Ladder: one column at every level that may be chosen, from the finest, and the information loss of each level.
 
 A row whose label stands for n of the N values of its column loses (n/N − 1/N) / (1 − 1/N): nothing if the label is a
 value, everything if it is `*`.  A row that is not released loses everything.  A table's loss is the mean over its rows,
@@ -61,7 +61,7 @@ def _met(classes: Classes, values: pa.Array | None) -> NDArray[np.float64]:
     recoding = classes.recoding
     if values is None:
         raise InvalidParameter(
-            f"how many values the classes of {recoding.column.name!r} hold is not declared: declare categories or "
+            f"the number of values in the classes of {recoding.column.name!r} is not declared: declare categories or "
             "bounds, or give the values that occur."
         )
     stored = read(values, recoding.column.type).values
@@ -76,7 +76,7 @@ def _met(classes: Classes, values: pa.Array | None) -> NDArray[np.float64]:
 
 
 def mean_loss(losses: NDArray[np.float64], rows: NDArray[np.int64], left_out: int = 0) -> float:
-    """Return the mean over rows: so many in classes with these losses, and so many that were left out.
+    """Return the mean over rows: those in classes with these losses, and those that were suppressed.
 
     >>> mean_loss(np.array([0.0, 0.5]), np.array([6, 2]), left_out=2)
     0.3
@@ -128,7 +128,7 @@ class Ladder:
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """The level of the hierarchy at each rung."""
-        return tuple(each.recoding.level for each in self.classes)
+        return tuple(classes.recoding.level for classes in self.classes)
 
     @property
     def height(self) -> int:
@@ -178,7 +178,7 @@ def occurring(ladders: Sequence[Ladder], codes: Sequence[Codes]) -> tuple[tuple[
 
     Classes that hold no row get no number, so that products of their numbers stay as small as they can be.
     """
-    found = []
+    numbers = []
     for ladder, column in zip(ladders, codes, strict=True):
         met = np.flatnonzero(np.bincount(column, minlength=len(ladder.rises[0])))
         rungs = []
@@ -186,5 +186,5 @@ def occurring(ladders: Sequence[Ladder], codes: Sequence[Codes]) -> tuple[tuple[
             places = np.zeros(len(rise), np.int32)
             places[met] = np.unique(rise[met], return_inverse=True)[1]
             rungs.append(places)
-        found.append(tuple(rungs))
-    return tuple(found)
+        numbers.append(tuple(rungs))
+    return tuple(numbers)

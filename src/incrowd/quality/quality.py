@@ -1,4 +1,4 @@
-"""Quality: a number that says what a recoding and its suppression take away; less is better."""
+"""Quality: models of the information loss by recoding and suppression; less is better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.quality.tuples import Tuples
 Rungs = Sequence[int]
 """A node of the lattice: one rung of each column's ladder."""
 
-Kept = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 """Which classes are released; the rows of the others are suppressed."""
 
 Rows = NDArray[np.int64]
@@ -41,18 +41,28 @@ class Measure(ABC):
     steps: tuple[NDArray[np.float64], ...]
 
     @abstractmethod
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
-        """Return what is lost at a node, given its classes and which of them are released."""
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
+        """Return the information loss at a node, from its classes and which of them are released."""
 
     def least(self, rungs: Rungs, tuples: Tuples) -> float:
-        """Return what is lost at least, at this node and at every coarser one, however much is suppressed."""
+        """Return a lower bound of the loss at this node and at every coarser one, with any suppression."""
         del tuples
         return sum(float(column[rung]) for column, rung in zip(self.steps, rungs, strict=True))
 
     def surcharges(self, rungs: Rungs, tuples: Tuples, lost: Rows) -> Surcharges:
-        """Return what suppression adds at least, here and at every finer node that loses so many rows of each class."""
+        """Return lower bounds of what suppression adds at every finer node that loses `lost` rows of each class."""
         del tuples, lost
         return tuple(np.zeros(rung + 1) for rung in rungs)
+
+
+@dataclass(frozen=True, eq=False)
+class MergingMeasure(Measure):
+    """A measure that never falls when classes merge or are suppressed: its score without suppression is `least`."""
+
+    steps: tuple[NDArray[np.float64], ...]
+
+    def least(self, rungs: Rungs, tuples: Tuples) -> float:
+        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
 
 
 class Quality(ABC):
@@ -65,7 +75,7 @@ class Quality(ABC):
 
 @dataclass(frozen=True)
 class Factors:
-    """How much generalization and suppression weigh against each other, as one factor from 0 to 1.
+    """The weights of generalization and suppression, from one factor between 0 and 1.
 
     One half treats both alike, 0 makes suppression free, 1 makes generalization free: the weight of generalization is 1
     up to one half and then falls to 0, that of suppression rises to 1 at one half and stays there.  This is the factor
@@ -80,11 +90,11 @@ class Factors:
 
     @classmethod
     def of(cls, factor: Number) -> Factors:
-        """Return the two weights that a factor stands for."""
+        """Return the two weights of a factor."""
         value = exact(factor, "the factor between generalization and suppression")
         if not 0 <= value <= 1:
             raise InvalidParameter(
-                "the factor between generalization and suppression lies between 0 (suppression is free) and 1 "
+                "the factor between generalization and suppression must lie between 0 (suppression is free) and 1 "
                 "(generalization is free)."
             )
         return cls(float(min(Fraction(1), 2 - 2 * value)), float(min(Fraction(1), 2 * value)))
@@ -93,18 +103,17 @@ class Factors:
 def shares_of_weights(weights: Mapping[str, Number], ladders: Sequence[Ladder]) -> NDArray[np.float64]:
     """Return the part of each column in the mean over the columns: its weight over the sum of all.
 
-    A column without a weight has weight 1, so without weights this is the arithmetic mean.  The parts add up to 1: what
-    loses everything in every column loses 1, whatever the weights.
+    A column without a weight has weight 1, so without weights this is the arithmetic mean.  The parts add up to 1: a
+    row that loses everything in every column loses 1, with any weights.
     """
     names = [ladder.name for ladder in ladders]
     unknown = [name for name in weights if name not in names]
     if unknown:
         raise InvalidParameter(f"{unknown[0]!r} has a weight, but only {', '.join(names)} are generalized.")
-    given = np.array([float(exact(weights.get(name, 1), f"the weight of {name!r}")) for name in names])
-    if (given < 0).any() or not given.any():
-        raise InvalidParameter("weights are at least 0, and one of them is above 0.")
-    parts: NDArray[np.float64] = given / given.sum()
-    return parts
+    numbers = np.array([float(exact(weights.get(name, 1), f"the weight of {name!r}")) for name in names])
+    if (numbers < 0).any() or not numbers.any():
+        raise InvalidParameter("weights must be at least 0, and one of them above 0.")
+    return np.asarray(numbers / numbers.sum())
 
 
 def counted_by_code(ladders: Sequence[Ladder], tuples: Tuples) -> list[NDArray[np.float64]]:
@@ -115,7 +124,7 @@ def counted_by_code(ladders: Sequence[Ladder], tuples: Tuples) -> list[NDArray[n
 
 @dataclass(frozen=True)
 class Discernibility(Quality):
-    """Discernibility: how many ordered pairs of rows cannot be told apart; a suppressed row is paired with every row.
+    """Discernibility: how many ordered pairs of rows are in one class; a suppressed row is paired with every row.
 
     Classes only merge on the way up, and (m + n)² ≥ m² + n², so the sum of squares is a bound for all coarser nodes; a
     suppressed class of n rows costs n times the table, at least n².
@@ -124,7 +133,6 @@ class Discernibility(Quality):
     """
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
-        """Return the discernibility of one table's generalizations."""
         return _Pairs(_nothing(ladders), tuples.rows)
 
 
@@ -138,36 +146,27 @@ class AverageSize(Quality):
     """
 
     def over(self, ladders: Sequence[Ladder], tuples: Tuples) -> Measure:
-        """Return the average class size of one table's generalizations."""
         return _Average(_nothing(ladders), tuples.rows)
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs(Measure):
-    steps: tuple[NDArray[np.float64], ...]
+class _Pairs(MergingMeasure):
     rows: int
 
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
         del rungs
-        sizes = tuples.sizes[kept].astype(np.float64)
-        return float((sizes * sizes).sum()) + float(tuples.sizes[~kept].sum()) * self.rows
-
-    def least(self, rungs: Rungs, tuples: Tuples) -> float:
-        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
+        sizes = tuples.sizes[retained].astype(np.float64)
+        return float((sizes * sizes).sum()) + float(tuples.sizes[~retained].sum()) * self.rows
 
 
 @dataclass(frozen=True, eq=False)
-class _Average(Measure):
-    steps: tuple[NDArray[np.float64], ...]
+class _Average(MergingMeasure):
     rows: int
 
-    def score(self, rungs: Rungs, tuples: Tuples, kept: Kept) -> float:
+    def score(self, rungs: Rungs, tuples: Tuples, retained: Mask) -> float:
         del rungs, tuples
-        classes = int(np.count_nonzero(kept)) + (not kept.all())
+        classes = int(np.count_nonzero(retained)) + (not retained.all())
         return self.rows / max(1, classes)
-
-    def least(self, rungs: Rungs, tuples: Tuples) -> float:
-        return self.score(rungs, tuples, np.ones(len(tuples), np.bool_))
 
 
 def _nothing(ladders: Sequence[Ladder]) -> tuple[NDArray[np.float64], ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.core.keys import Codes
 
 _DENSE = 8
-"""Sums are kept for every possible key while there are at most so many times more of them than cells."""
+"""Sums are stored for every possible key while there are at most this many times more keys than cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,10 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class Tuples:
-    """Classes of rows that look alike: for each the finest codes of one of its tuples, column by column, and its rows.
+    """Equivalence classes: for each the finest codes of one of its tuples, column by column, and its rows.
 
-    Whatever a recoding makes of the class it makes of that tuple, so codes of any rung are one lookup away.
-    `population` counts the people of a larger table in each class, where one is given.
+    A recoding maps the class as it maps that tuple, so codes of any rung are one lookup away.  `population` counts the
+    people of a larger table in each class, if there is one.
 
     >>> both = Tuples(np.array([[0, 1]], np.int32), np.array([3, 4]))
     >>> both.rows, len(both)
@@ -66,8 +66,7 @@ def sum_by_class(ids: Codes, numbers: NDArray[np.int64], classes: int) -> NDArra
     >>> sum_by_class(np.array([0, 1, 0], np.int32), np.array([1, 2, 3]), 2).tolist()
     [4, 2]
     """
-    found: NDArray[np.int64] = np.bincount(ids, numbers, classes).astype(np.int64)
-    return found
+    return np.asarray(np.bincount(ids, numbers, classes).astype(np.int64))
 
 
 def merged_spread(spread: Spread, ids: Codes, classes: int, values: int) -> Spread:
@@ -92,7 +91,7 @@ def merged_spread(spread: Spread, ids: Codes, classes: int, values: int) -> Spre
 
 
 def spread_table(spread: Spread, ids: Codes, classes: int, values: int) -> NDArray[np.float64] | None:
-    """Return the same with every value written down, a line for each class; None where that would be mostly zeros.
+    """Return a table of counts, a line for each class and a column for each value; None if mostly zeros.
 
     >>> spread = Spread(np.array([0, 1, 1], np.int32), np.array([0, 0, 1], np.int32), np.array([1, 2, 3]))
     >>> spread_table(spread, np.array([0, 0], np.int32), 1, 2).tolist()

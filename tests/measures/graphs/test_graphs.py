@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from incrowd.core.graph import Graph
-from incrowd.measures.graphs.classes import colors, sizes_of, uniqueness
-from incrowd.measures.graphs.shape import GraphShape, communities, mean_path, modularity, spectrum
+from incrowd.measures.graphs import (
+    GraphShape,
+    colors,
+    communities,
+    mean_path,
+    modularity,
+    sizes_of,
+    spectrum,
+    uniqueness,
+)
 from tests.graphs import dense, karate, random_graph
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.core.graph import Graph, keys_of
-from incrowd.measures.graphs.classes import colors, sizes_of, uniqueness
-from incrowd.measures.graphs.shape import GraphShape, communities, modularity
+from incrowd.measures.graphs import GraphShape, colors, communities, modularity, sizes_of, uniqueness
 from incrowd.methods.graphs.degree_anonymity.realization import anonymized
 from incrowd.methods.graphs.degree_anonymity.sequence import graphical
 from incrowd.methods.graphs.shared.matrices import triangles

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from incrowd.criteria.individual_risk import individual_risk
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.survey import expected_links
+from incrowd.measures.risk.population import expected_links
 
 
 def slow(f: int, p: float) -> float:

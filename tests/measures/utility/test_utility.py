@@ -11,11 +11,17 @@ from scipy.stats import wasserstein_distance
 
 from incrowd.errors import InvalidParameter, PackageMissing
 from incrowd.measures.coded import Coded
-from incrowd.measures.utility.dependencies import correlation, cramers_v, dependencies, mutual_information
+from incrowd.measures.utility.distances import (
+    correlation,
+    cramers_v,
+    dependencies,
+    hellinger,
+    mover,
+    mutual_information,
+    variation,
+)
 from incrowd.measures.utility.learning import learning
-from incrowd.measures.utility.marginals import hellinger, mover, variation
-from incrowd.measures.utility.propensity import pmse, propensity
-from incrowd.measures.utility.regression import coefficients
+from incrowd.measures.utility.regressions import coefficients, pmse, propensity
 from incrowd.measures.utility.workload import workload_error
 
 CHANCE = np.random.default_rng(6)

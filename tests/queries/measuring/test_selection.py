@@ -82,7 +82,7 @@ def test_given_how_far_one_coordinate_is_off_the_others_stay_in_their_box() -> N
     for off in (0, 1, 3, 8):
         radius = np.maximum(np.ceil(4 * off), np.ceil(4 * np.abs(y) / 2))
         chances = np.exp(-radius / 6.0)
-        half = law.given(0, off, 0.05)[1]
+        half = law.conditional(0, off, 0.05)[1]
         outside = float(chances[np.abs(y) > half].sum() / chances.sum())
         assert outside <= 0.05
         assert float(chances[np.abs(y) > half - 2].sum() / chances.sum()) > 0.03

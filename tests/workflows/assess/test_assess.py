@@ -56,7 +56,7 @@ def test_risks_are_what_guessing_row_by_row_gives(policy: Policy, table: list[An
     original = pa.Table.from_pylist(table, pa.schema([(name, pa.string()) for name in ("sex", "age", "zip")]))
     kept = data.draw(st.lists(st.integers(0, len(table) - 1), unique=True))
     found = assess(open_source(released(original, kept)), Batches(original, 7), policy)
-    assert (found.rows, found.kept) == (len(table), len(kept))
+    assert (found.rows, found.released) == (len(table), len(kept))
     plain = [(row["sex"], row["age"], row["zip"]) for row in table]
     _same(found, "prosecutor", 0, plain, plain)
     out = [recoded(table[place]) for place in kept]
@@ -77,11 +77,11 @@ def test_loss_is_the_share_of_values_a_label_stands_for(policy: Policy) -> None:
     original = pa.table({"sex": ["F", "M", "F", "M"], "age": ["1", "2", "60", None], "zip": ["021", "022", "02", "94"]})
     found = assess(open_source(released(original, [0, 1, 3])), open_source(original), policy)
     sex, age, zips = found.columns
-    assert (sex.kept, sex.all) == (0.0, 0.25)
-    assert age.kept == pytest.approx(2 / 3 * 49 / 99)  # of 100 ages a half each; the missing one stays missing
+    assert (sex.released, sex.all) == (0.0, 0.25)
+    assert age.released == pytest.approx(2 / 3 * 49 / 99)  # of 100 ages a half each; the missing one stays missing
     assert age.all == pytest.approx((2 * 49 / 99 + 1) / 4)
     # Of four zips that occur, three begin with 02: (3 - 1) / (4 - 1); 94 stands for itself.
-    assert zips.kept == pytest.approx((2 / 3 + 2 / 3) / 3)
+    assert zips.released == pytest.approx((2 / 3 + 2 / 3) / 3)
     assert found.loss == pytest.approx(sum(each.all or 0.0 for each in (sex, age, zips)) / 3)
 
 
@@ -105,7 +105,7 @@ def test_one_record_is_worked_through(policy: Policy) -> None:
 def test_an_empty_release_has_no_risk_and_lost_everything(policy: Policy) -> None:
     original = people(50)
     found = assess(open_source(released(original, [])), open_source(original), policy)
-    assert (found.kept, found.loss, found.example) == (0, 1.0, None)
+    assert (found.released, found.loss, found.example) == (0, 1.0, None)
     assert found.risks["prosecutor"][1].highest == 0.0
     assert found.to_json()["classes"]["after"]["smallest"] is None
 
@@ -126,9 +126,9 @@ def test_a_real_release_can_be_assessed_in_every_format(tmp_path: Path, form: st
     policy = load_policy(written(with_ledger(plain, tmp_path), tmp_path))
     release_to(table, policy, Destination(tmp_path / "out", form))
     found = assess(open_source(tmp_path / "out" / f"data.{form}"), open_source(table), policy)
-    assert 1300 < found.kept < 2500
+    assert 1300 < found.released < 2500
     assert stray([(4000, 0.5)], 1301 + 24 * 20, 2499) < FALSE_ALARM  # of 24 tuples at most 20 rows each are lost
-    losses = {column.name: column.kept for column in found.columns}
+    losses = {column.name: column.released for column in found.columns}
     assert losses["paid"] == losses["well"] == losses["sex"] == 0.0
     assert losses["age"] == losses["born"] == 1.0
     assert found.risks["journalist"][1].highest <= found.risks["prosecutor"][1].highest < 0.05

@@ -17,7 +17,7 @@ from pyarrow import csv
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods import METHODS
-from incrowd.workflows.assess.assess import NOBODYS, Assessment, assess
+from incrowd.workflows.assess.assess import NOT_JUDGED, Assessment, assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
@@ -71,15 +71,15 @@ def test_a_model_has_nothing_to_be_compared(method: str, tmp_path: Path) -> None
 def test_a_release_of_every_method_is_assessed_and_reported(method: str, tmp_path: Path) -> None:
     policy = released(next(iter(POLICIES[method].values())), tmp_path)
     found = assessed(policy, tmp_path)
-    assert (NOBODYS in found.notes) == (method not in ROWS)
+    assert (NOT_JUDGED in found.notes) == (method not in ROWS)
     assert bool(found.risks) == (method in ROWS)
     assert {column.name for column in found.columns} == {column.name for column in policy.schema.released}
-    assert all(column.kept is None or 0 <= column.kept <= (column.all or 0) <= 1 for column in found.columns)
+    assert all(column.released is None or 0 <= column.released <= (column.all or 0) <= 1 for column in found.columns)
     assert found.to_json()["rows"]["original"] == TABLE.num_rows
     if method in ("local-recoding", "slicing", "private-histogram"):
         csv.write_csv(TABLE, tmp_path / "table.csv")
         page = render_internal(tmp_path / "out", policy, str(tmp_path / "table.csv"))
-        assert "What it lost, and what risk is left" in page.read_text(encoding="utf-8")
+        assert "Information loss and remaining risk" in page.read_text(encoding="utf-8")
 
 
 def in_levels(policy: Policy, name: str) -> Callable[[str | None, str | None], bool]:
@@ -210,5 +210,5 @@ def test_larger_crowds_and_smaller_samples_are_never_more_risk(tmp_path: Path) -
         folder = tmp_path / rate.replace("/", " of ")
         folder.mkdir()
         found = assessed(released(changed(PEOPLE, release=release), folder), folder)
-        named.append(found.risks["marketer"][1].average * found.kept / found.rows)
+        named.append(found.risks["marketer"][1].average * found.released / found.rows)
     assert named[1] < named[0]

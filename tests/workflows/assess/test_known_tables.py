@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.coded import Coded
-from incrowd.measures.risk.attribute import groups_of, homogeneity
+from incrowd.measures.risk.classes import groups_of, homogeneity
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.policy.policy import load_policy
@@ -78,6 +78,6 @@ def test_adult_loses_what_arx_says(tmp_path: Path) -> None:
     source = open_rows(None, policy, engine=LOCAL)
     release_to(None, policy, Destination(tmp_path / "out", "parquet"))
     found = assess(read_release(tmp_path / "out"), source, policy)
-    assert found.rows - found.kept == 1346
+    assert found.rows - found.released == 1346
     assert found.loss == pytest.approx(0.1783389956, abs=1e-9)
     assert [column.level for column in found.columns] == [3, 2, 0, 1, 0, 0, 0, 1]

@@ -17,8 +17,8 @@ from incrowd.cli.main import main
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.assess.assess import assess
-from incrowd.workflows.assess.control import ControlGroup, attacked
 from incrowd.workflows.assess.released import read_release
+from incrowd.workflows.attack.inputs import ControlGroup, attacked
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
@@ -109,9 +109,9 @@ def test_other_methods_have_no_such_errors(policy: Policy, folder: Path) -> None
 def test_the_lab_runs_beside_those_who_were_held_out(folder: Path, policy: Policy) -> None:
     lab = attacked(folder / "out", policy, str(folder / "rows.csv"), ControlGroup(held_out=True))
     assert lab is not None
-    found = {each.finding.attack: each.finding for each in lab.tried}
+    found = {each.finding.attack: each.finding for each in lab.runs}
     assert {"membership", "linkage", "inference"} <= set(found)
-    assert all(each.outsiders is not None for each in found.values())
+    assert all(each.control is not None for each in found.values())
     assert attacked(folder / "out", policy, None, ControlGroup()) is None
     with pytest.raises(InvalidParameter, match="one of the two"):
         ControlGroup("others.csv", held_out=True)
@@ -123,7 +123,14 @@ def test_all_of_it_stands_in_the_internal_report_and_in_what_assess_says(
     data = str(folder / "rows.csv")
     page = render_internal(folder / "out", policy, data, folder / "report.html", ControlGroup(held_out=True))
     text = page.read_text(encoding="utf-8")
-    for words in ("Error of synthetic rows, by column", "by pair", "sex × smokes", "AUC", "membership", "outsiders"):
+    for words in (
+        "Error of synthetic rows, by column",
+        "by pair",
+        "sex × smokes",
+        "AUC",
+        "membership",
+        "control group",
+    ):
         assert words in text
     monkeypatch.setenv("COLUMNS", "100")
     asked = ["assess", str(folder / "out"), "--policy", str(folder / "policy.yaml"), "--against", data, "--held-out"]

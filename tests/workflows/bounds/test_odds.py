@@ -141,7 +141,7 @@ def test_a_chance_never_looks_smaller_than_it_is(delta: float) -> None:
 
 
 def test_words_for_a_guarantee_without_delta() -> None:
-    assert in_words(0.0, 0.0).endswith("right at most 50 % of the time (50 % is blind guessing), without exception.")
+    assert in_words(0.0, 0.0).endswith("right at most 50 % of the time (50 % is the baseline), without exception.")
 
 
 def test_an_infinite_epsilon_leaves_no_doubt() -> None:

@@ -67,7 +67,7 @@ def test_an_infeasible_delta_names_the_nearest_k_and_rate() -> None:
 
 
 def test_a_person_cannot_be_replaced_here() -> None:
-    with pytest.raises(InvalidParameter, match="replaced person"):
+    with pytest.raises(InvalidParameter, match="replacing a person"):
         solve(SafeQuestion(20, "0.1", 1, adjacency=Adjacency.REPLACE, rows_per_person=2))
 
 

@@ -66,8 +66,8 @@ def test_rows_that_fall_short_are_counted(table: list[Row]) -> None:
 @given(rows)
 def test_what_was_found_is_always_enough_for_itself(table: list[Row]) -> None:
     verdict = check(table_of(table), CheckCriteria(k=1), QUASI)
-    even = finding(verdict, "entropy l-diversity", "sensitive").found
-    far = finding(verdict, "t-closeness", "sensitive").found
+    even = finding(verdict, "entropy l-diversity", "sensitive").value
+    far = finding(verdict, "t-closeness", "sensitive").value
     assert even is not None
     assert far is not None
     assert check(table_of(table), CheckCriteria(entropy_l=max(1.0, even), t=far), QUASI).passed
@@ -80,24 +80,24 @@ def test_three_even_values_are_entropy_3_diverse_despite_rounding() -> None:
 
 def test_the_table_is_taken_as_it_is_not_as_it_would_be_read() -> None:
     rows_ = open_source(pa.table({"age": ["5", "05"], "zip": ["1", "1"]}))
-    assert finding(check(rows_, CheckCriteria(k=1), CheckedColumns(("age", "zip"))), "k-anonymity").found == 1
+    assert finding(check(rows_, CheckCriteria(k=1), CheckedColumns(("age", "zip"))), "k-anonymity").value == 1
 
 
 def test_missing_values_are_a_class_of_their_own() -> None:
     rows_ = open_source(pa.table({"age": ["5", None, None]}))
-    assert finding(check(rows_, CheckCriteria(k=2), CheckedColumns(("age",))), "k-anonymity").found == 1
+    assert finding(check(rows_, CheckCriteria(k=2), CheckedColumns(("age",))), "k-anonymity").value == 1
 
 
 def test_floating_point_columns_are_counted_by_value() -> None:
     rows_ = open_source(pa.table({"pay": [0.1 + 0.2, 0.3, 0.3, None]}))
-    assert finding(check(rows_, CheckCriteria(k=2), CheckedColumns(("pay",))), "k-anonymity").found == 1
+    assert finding(check(rows_, CheckCriteria(k=2), CheckedColumns(("pay",))), "k-anonymity").value == 1
 
 
 def test_a_table_without_rows_passes_and_nothing_is_found() -> None:
     rows_ = open_source(pa.table({"a": pa.array([], pa.string()), "s": pa.array([], pa.string())}))
     verdict = check(rows_, CheckCriteria(k=5, l=2, entropy_l=2, t=0.1), CheckedColumns(("a",), ("s",)))
     assert verdict.passed
-    assert all(each.found is None for each in verdict.findings)
+    assert all(each.value is None for each in verdict.findings)
 
 
 def test_a_column_that_says_nothing_but_a_star_is_not_asked_for_diversity() -> None:
@@ -151,10 +151,10 @@ def test_what_was_released_passes_the_check_of_its_policy(tmp_path: Path, form: 
 def test_numbers_are_ordered_if_the_policy_says_that_they_are_numbers(tmp_path: Path) -> None:
     policy = load_policy(with_ledger(SICK, tmp_path))
     verdict = check(open_source(sick()), CheckCriteria(), CheckedColumns(), policy)
-    assert finding(verdict, ORDERED, "paid").found is not None
-    assert finding(verdict, EQUAL, "ill").found is not None
+    assert finding(verdict, ORDERED, "paid").value is not None
+    assert finding(verdict, EQUAL, "ill").value is not None
     verdict = check(open_source(sick()), CheckCriteria(k=1), CheckedColumns(("sex",), ("paid",)))
-    assert finding(verdict, EQUAL, "paid").found is not None  # nobody said so, and this distance is the stricter one
+    assert finding(verdict, EQUAL, "paid").value is not None  # nobody said so, and this distance is the stricter one
 
 
 def test_as_it_is_numbers_are_ordered_as_numbers_not_as_text() -> None:
@@ -162,7 +162,7 @@ def test_as_it_is_numbers_are_ordered_as_numbers_not_as_text() -> None:
     plain = changed(plain, columns__paid__type="integer", columns__paid__bounds=[0, 200], release__levels={})
     policy: Policy = load_policy(plain)
     rows_ = open_source(pa.table({"sex": ["F", "F", "M", "M"], "paid": ["9", "100", "10", "11"]}))
-    found = finding(check(rows_, CheckCriteria(), CheckedColumns(), policy), ORDERED, "paid").found
+    found = finding(check(rows_, CheckCriteria(), CheckedColumns(), policy), ORDERED, "paid").value
     assert found == pytest.approx(1 / 6)  # 9 and 100 are the ends, 10 and 11 the middle; as text 9 would come last
 
 
@@ -170,13 +170,13 @@ def test_released_intervals_are_no_longer_numbers(tmp_path: Path) -> None:
     policy = load_policy(with_ledger(SICK, tmp_path))
     table = sick().set_column(4, "paid", pa.array(["[0, 50)", "[50, 100)"] * 300))
     assert (
-        finding(check(open_source(table), CheckCriteria(), CheckedColumns(), policy), EQUAL, "paid").found is not None
+        finding(check(open_source(table), CheckCriteria(), CheckedColumns(), policy), EQUAL, "paid").value is not None
     )
     recoded = changed(SICK, release__levels={"age": 2, "zip": 1, "paid": 1})
     verdict = check(
         open_source(sick()), CheckCriteria(), CheckedColumns(recoded=True), load_policy(with_ledger(recoded, tmp_path))
     )
-    assert finding(verdict, ORDERED, "paid").found is not None
+    assert finding(verdict, ORDERED, "paid").value is not None
 
 
 def test_named_columns_take_the_place_of_the_roles(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_named_columns_take_the_place_of_the_roles(tmp_path: Path) -> None:
         ({"k": 2}, CheckedColumns(), "--quasi"),
         ({}, CheckedColumns(("a",)), "nothing to check against"),
         ({"l": 2}, CheckedColumns(("a",)), "--sensitive"),
-        ({"k": 2}, CheckedColumns(("a",), recoded=True), "only a policy"),
+        ({"k": 2}, CheckedColumns(("a",), recoded=True), "needs a policy"),
         ({"l": 2}, CheckedColumns(("a",), ("a",)), "name it once"),
     ],
 )

@@ -156,14 +156,14 @@ def test_a_population_and_all_classes_together_are_counted(table: list[Row], oth
         population=Population("behind", k=4, presence=Presence(Fraction(1, 2), Fraction(1, 10))),
     )
     verdict = check(opened(table), wanted, CheckedColumns(("q",)), engine=Engine())
-    assert finding(verdict, criteria.MAPPED).found == min(behind[q] for q in sizes)
+    assert finding(verdict, criteria.MAPPED).value == min(behind[q] for q in sizes)
     assert finding(verdict, criteria.MAPPED).short == sum(n for q, n in sizes.items() if behind[q] < 4)
     shares = [n / behind[q] for q, n in sizes.items()]
-    assert finding(verdict, criteria.MOST_PRESENCE).found == pytest.approx(max(shares))
+    assert finding(verdict, criteria.MOST_PRESENCE).value == pytest.approx(max(shares))
     absent = set(behind) - set(sizes)
-    assert finding(verdict, criteria.LEAST_PRESENCE).found == pytest.approx(0 if absent else min(shares))
+    assert finding(verdict, criteria.LEAST_PRESENCE).value == pytest.approx(0 if absent else min(shares))
     assert finding(verdict, criteria.LEAST_PRESENCE).passed is (not absent and min(shares) >= 0.1 - 1e-12)
-    assert finding(verdict, criteria.AVERAGE).found == pytest.approx(len(sizes) / len(table))
+    assert finding(verdict, criteria.AVERAGE).value == pytest.approx(len(sizes) / len(table))
     assert finding(verdict, criteria.AVERAGE).passed is (4 * len(sizes) <= len(table))
     assert finding(verdict, criteria.UNIQUE).passed is not None
 
@@ -193,7 +193,7 @@ def test_the_rows_themselves_do_not_pass(tmp_path: Path) -> None:
     recoded = check(
         open_source(rows()), CheckCriteria(), CheckedColumns(recoded=True), load_policy(tmp_path / "policy.yaml")
     )
-    assert finding(recoded, criteria.MAPPED).found is not None
+    assert finding(recoded, criteria.MAPPED).value is not None
 
 
 def test_what_is_named_takes_the_place_of_what_the_policy_demands() -> None:
@@ -210,7 +210,7 @@ def test_values_that_the_tree_does_not_have_are_far_from_all() -> None:
     near: list[Row] = [("a", "flu"), ("b", "cough")]
     far: list[Row] = [("a", "flu"), ("b", "plague")]
     found = [
-        finding(check(opened(each), CheckCriteria(), CheckedColumns(), policy), criteria.HIERARCHICAL).found
+        finding(check(opened(each), CheckCriteria(), CheckedColumns(), policy), criteria.HIERARCHICAL).value
         for each in (near, far)
     ]
     assert found == [pytest.approx(0.25), pytest.approx(0.5)]
@@ -240,7 +240,7 @@ def test_an_empty_table_passes_everything(tmp_path: Path) -> None:
     empty = open_source(pa.table({"q": pa.array([], pa.string()), "ill": pa.array([], pa.string())}))
     verdict = check(empty, wanted, ASKED)
     assert verdict.passed
-    assert {each.found for each in verdict.findings} == {None}
+    assert {each.value for each in verdict.findings} == {None}
 
 
 def test_the_levels_of_a_release_are_read_from_its_certificate(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_table_is_checked_as_it_is(*, lists: bool) -> None:
     found = {finding.criterion: finding for finding in verdict.findings}
     assert verdict.rows == len(table)
     assert found["columns"].passed
-    assert (found["k^m-anonymity"].found, found["k^m-anonymity"].expected) == (slowly(table, ["sex"], 2), 4)
+    assert (found["k^m-anonymity"].value, found["k^m-anonymity"].expected) == (slowly(table, ["sex"], 2), 4)
     assert verdict.passed == (slowly(table, ["sex"], 2) >= 4)
 
 
@@ -52,8 +52,8 @@ def test_a_released_table_passes_and_others_with_a_rare_combination_fail(tmp_pat
     pyarrow.csv.write_csv(made, tmp_path / "made.csv")
     passed = check(LOCAL.open(str(tmp_path / "made.csv")), CheckCriteria(), CheckedColumns(), load_policy(policy))
     assert passed.passed
-    assert passed.findings[1].found is not None
-    assert passed.findings[1].found >= 30
+    assert passed.findings[1].value is not None
+    assert passed.findings[1].value >= 30
     assert not check(
         LOCAL.open(rows().drop(["zip", "age"])), CheckCriteria(), CheckedColumns(), load_policy(policy)
     ).passed
@@ -63,8 +63,8 @@ def test_recoded_items_outside_the_domain_are_one_item() -> None:
     table = pa.table({"sex": ["F", "F"], "bought": ["soap", "salt"]})
     plain = check(LOCAL.open(table), CheckCriteria(), CheckedColumns(), load_policy(LOADED))
     recoded = check(LOCAL.open(table), CheckCriteria(), CheckedColumns(recoded=True), load_policy(LOADED))
-    assert [finding.found for finding in plain.findings] == [0, 1]
-    assert [finding.found for finding in recoded.findings] == [2]
+    assert [finding.value for finding in plain.findings] == [0, 1]
+    assert [finding.value for finding in recoded.findings] == [2]
 
 
 def test_summaries_of_parts_come_to_the_same() -> None:
@@ -93,7 +93,7 @@ def test_items_that_are_not_declared_are_named_one_by_one(*, lists: bool) -> Non
 def test_without_rows_nothing_is_found() -> None:
     empty = pa.table({"sex": pa.array([], pa.string()), "bought": pa.array([], pa.string())})
     verdict = check(LOCAL.open(empty), CheckCriteria(), CheckedColumns(), load_policy(LOADED))
-    assert verdict.findings[1].found is None
+    assert verdict.findings[1].value is None
     assert verdict.passed
 
 

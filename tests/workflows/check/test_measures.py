@@ -35,7 +35,7 @@ def groups_of(rows: list[tuple[int, int]]) -> Groups:
 @given(ROWS, st.integers(1, 20))
 def test_part_by_part_every_class_measures_what_it_measures_in_the_whole(rows: list[tuple[int, int]], n: int) -> None:
     whole = groups_of(rows)
-    scale = closeness_of(whole.labels, Sensitive(), Declared(), as_told=True)
+    scale = closeness_of(whole.labels, Sensitive(), Declared(), in_order=True)
     demands = [demand for demand, _ in demands_on("s", EVERYTHING, scale.distance)]
     assert len(demands) == 7
     parts = list(parts_of(whole, n))

@@ -21,7 +21,7 @@ def test_a_table_with_a_planted_identifier_does_not_pass(kind: str, country: str
     found = verdict(open_source(table))
     assert [column.name for column in found.naming] == [table.column_names[1]]
     assert not found.passed
-    assert found.sentence.startswith("Do not upload this: 1 column seems to name people")
+    assert found.sentence.startswith("Do not publish this: 1 column seems to name people")
 
 
 @pytest.mark.parametrize("kind", [kind for kind, _, _ in PLANTED])
@@ -64,7 +64,7 @@ def test_rows_that_are_alone_are_told_with_the_columns_that_others_know() -> Non
         }
     )
     found = verdict(open_source(table))
-    assert found.sentence == "Do not upload this: 100 % of the rows are unique by age and zip."
+    assert found.sentence == "Do not publish this: 100 % of the rows are unique in age and zip."
     assert found.smallest == 1
     assert found.short == 100
 
@@ -72,13 +72,13 @@ def test_rows_that_are_alone_are_told_with_the_columns_that_others_know() -> Non
 def test_small_crowds_fail_even_where_nobody_is_alone() -> None:
     found = verdict(open_source(pa.table({"sex": ["F"] * 9 + ["M"] * 3})))
     assert not found.passed
-    assert found.sentence == "Do not upload this: 3 rows look like fewer than 4 others by sex."
+    assert found.sentence == "Do not publish this: 3 rows equal fewer than 4 others in sex."
 
 
 def test_a_key_fails_without_being_called_a_name() -> None:
     found = verdict(open_source(pa.table({"sku": [f"X{number}" for number in range(40)], "sex": ["F", "M"] * 20})))
     assert not found.passed
-    assert found.sentence == "Do not upload this: nearly every row has a value of its own in sku."
+    assert found.sentence == "Do not publish this: nearly every row has a unique value in sku."
 
 
 def test_a_coarse_table_passes_and_says_that_roles_are_guessed() -> None:
@@ -97,6 +97,6 @@ def test_another_k_can_be_asked_for() -> None:
 def test_fewer_rows_than_a_crowd_are_none_however_alike_they_are() -> None:
     alone = verdict(open_source(pa.table({"age": ["30"], "zip": ["8001"]})))
     assert not alone.passed
-    assert alone.sentence == "Do not upload this: 1 row looks like fewer than 4 others, because there are no more."
+    assert alone.sentence == "Do not publish this: 1 row equals fewer than 4 others, because there are no more."
     assert not verdict(open_source(pa.table({"zip": ["8001"] * 4}))).passed
     assert verdict(open_source(pa.table({"zip": ["8001"] * 5}))).passed

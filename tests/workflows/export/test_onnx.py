@@ -127,9 +127,9 @@ def test_the_command_reads_the_model_alone_and_overwrites_nothing(
 @pytest.mark.parametrize(
     ("source", "to", "out", "message"),
     [
-        ("model", "pickle", "x", "no format to export to"),
+        ("model", "pickle", "x", "not an export format"),
         ("nowhere", "onnx", "x", "cannot be read as a model"),
-        ("nowhere", "onnx", "no/x", "no folder"),
+        ("nowhere", "onnx", "no/x", "is not a folder"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(source: str, to: str, out: str, message: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.draft_columns import date_rule, number_rule
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
 from incrowd.workflows.profile.profile import profile
 from tests.coins import SeededCoins
 
@@ -120,7 +120,7 @@ def test_a_declared_period_is_what_dates_lie_in(tmp_path: Path) -> None:
     assert policy.section.columns["seen"].bounds == ("2023-01-01", "2024-12-31")
     assert policy.section.dataset.period == "2023-2024"
     assert drafted(table, tmp_path).section.columns["seen"].bounds == ("1900-01-01", "2099-12-31")
-    with pytest.raises(InvalidParameter, match="not understood"):
+    with pytest.raises(InvalidParameter, match="cannot be read"):
         DraftPeriod("last year")
 
 
@@ -154,9 +154,9 @@ def test_a_table_of_very_many_columns_keeps_those_that_tell_most(tmp_path: Path)
 
 def test_a_draft_of_nothing_but_names_is_refused() -> None:
     table = pa.table({"email": [f"{n}@example.org" for n in range(40)]})
-    with pytest.raises(InvalidParameter, match="nothing to release"):
+    with pytest.raises(InvalidParameter, match="none can be released"):
         draft(profile(open_source(table)), Origin("data.csv"))
-    with pytest.raises(InvalidParameter, match="no such column"):
+    with pytest.raises(InvalidParameter, match="there is no column"):
         draft(profile(open_source(table)), Origin("data.csv"), DraftRequest(public={"e-mail": "a list"}))
 
 
@@ -186,7 +186,7 @@ def test_columns_become_what_they_look_like(tmp_path: Path) -> None:
 def test_free_text_that_must_not_be_released_says_why(tmp_path: Path) -> None:
     table = pa.table({"note": [f"{number % 1200} has words" for number in range(2400)]})
     text = draft(profile(open_source(table.append_column("sex", pa.array(["F", "M"] * 1200)))), Origin("data.csv")).text
-    assert "role: identifier   # text that nothing makes coarser" in text
+    assert "role: identifier   # text that cannot be generalized" in text
 
 
 def test_no_free_text_may_be_chosen_and_not_too_many_levels_are_weighed(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_what_has_no_values_gets_no_bounds() -> None:
 def test_a_draft_overwrites_nothing(tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputUnavailable, match="nothing is overwritten"):
+    with pytest.raises(OutputUnavailable, match="is not overwritten"):
         write_draft("theirs", path)
     assert path.read_text(encoding="utf-8") == "mine"
     with pytest.raises(OutputUnavailable, match="No such file"):

@@ -129,7 +129,7 @@ def test_values_are_listed_up_to_a_limit() -> None:
 
 def test_values_of_an_identifier_are_not_shown() -> None:
     found = one("name", ["Ann", "Bob", "Cid"])
-    assert found.shown == ""
+    assert found.summary == ""
     assert "Ann" not in str(found.to_json())
 
 

@@ -168,7 +168,7 @@ def test_no_folder_of_the_machine_is_in_the_certificate(tmp_path: Path) -> None:
         ({"ill": {"recursive": {"c": 2}}}, r"line \d+: sensitive\.ill\.recursive\.l is missing"),
         ({"ill": {"t": "far"}}, r"line \d+: sensitive\.ill\.t: "),
         ({"ill": {"t": 1, "distance": "far"}}, r"line \d+: sensitive\.ill\.distance: "),
-        ({"ill": {"beta": 0}}, r"policy\.yaml: beta is above 0"),
+        ({"ill": {"beta": 0}}, r"policy\.yaml: beta must be above 0"),
     ],
 )
 def test_mistakes_in_the_demands_on_a_column_are_shown_where_they_are(

@@ -1,1 +1,1 @@
-"""Attacks on tables: what one who knows a few columns of a person finds."""
+"""Attacks on tables: by an adversary who knows a few columns of a person."""

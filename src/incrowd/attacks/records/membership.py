@@ -1,4 +1,4 @@
-"""Membership from published statistics: was this person among those whose averages were published, or not."""
+"""Membership from published statistics: whether a person is among those whose frequencies were published."""
 
 from __future__ import annotations
 
@@ -20,50 +20,51 @@ _LABELS = 1000
 Numbers = NDArray[np.float64]
 
 
-def membership(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
-    """Decide for each person whether the published frequencies were made with them, by the likelihood ratio.
+def membership(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
+    """Decide by the likelihood ratio for each person whether the published frequencies include them.
 
-    Knows: all published columns of a person, and the frequencies in the population, taken from a third of the
-    outsiders; a second third sets the threshold that 5 % of them pass.  Success: a person in the data passes it.  Blind
-    guess: 5 %, whoever the person is.  The last third are the outsiders of the finding.
+    Knows: all published columns of a person, and the frequencies in the population, from a third of the control group;
+    a second third sets the threshold that 5 % of them pass.  Success: a person in the data passes it.  Baseline: 5 %,
+    for every person.  The last third is the control group of the finding.
 
-    Meaningless if outsiders come from another population: their frequencies, not the release, would tell them apart.
+    Meaningless if the control group comes from another population: then its frequencies, not the release, separate the
+    groups.
 
     Source: Sankararaman, Obozinski, Jordan & Halperin 2009; Homer et al. 2008.
     """
-    if outsiders is None or outsiders.num_rows < _LEAST:
+    if control is None or control.num_rows < _LEAST:
         raise InvalidParameter(
-            f"membership needs outsiders to know what is usual: give at least {_LEAST}, from the same population."
+            f"membership needs a control group of at least {_LEAST} people from the same population."
         )
-    trial = Trial.of(published, knowledge, outsiders)
+    trial = Trial.of(published, knowledge, control)
     records, pool = _attributes(trial)
     mixed = _in_thirds(trial)
-    reference, judges, control = np.array_split(mixed, 3)
+    reference, judges, tested = np.array_split(mixed, 3)
     scores = log_ratios(records, pool, records[reference].mean(axis=0))
     limit = np.sort(scores[judges])[math.ceil((1.0 - _ALARM) * len(judges)) - 1]
     inside = scores[: trial.inside] > limit
     success = Rate(int(inside.sum()), trial.inside)
-    blind = Rate(round(_ALARM * trial.inside), trial.inside)
-    outside = Rate(int((scores[control] > limit).sum()), len(control))
+    baseline = Rate(round(_ALARM * trial.inside), trial.inside)
+    control_rate = Rate(int((scores[tested] > limit).sum()), len(tested))
     story = _story(trial, scores, limit) if inside.any() else ()
     knows, notes = "all published columns of a person", trial.as_published("membership")
-    return Finding("membership", Risk.INFERENCE, knows, success, blind, outside, story, notes)
+    return Finding("membership", Risk.INFERENCE, knows, success, baseline, control_rate, story, notes)
 
 
 def _story(trial: Trial, scores: Numbers, limit: float) -> tuple[str, ...]:
     person = int(np.argmax(scores[: trial.inside]))
-    known = tuple(name for name in trial.published.columns if name in trial.everyone.column_names)
+    columns = tuple(name for name in trial.published.columns if name in trial.everyone.column_names)
     return (
-        f"The attacker knows of a person: {trial.told(person, known[:6])}{' and so on' if len(known) > 6 else ''}.",
-        f"By the published frequencies such a person is exp({scores[person]:.1f}) times as likely as usual.",
-        f"Of outsiders 95 % stay below exp({limit:.1f}): the attacker says that the person is in the data. That is so.",
+        f"The attacker knows of a person: {trial.person_text(person, columns[:6])}{', …' if len(columns) > 6 else ''}.",
+        f"In the published table such a person is exp({scores[person]:.1f}) times as likely as in the population.",
+        f"Of the control group 95 % stay below exp({limit:.1f}): the attacker rightly concludes membership.",
     )
 
 
 def log_ratios(records: Numbers, pool: Numbers, reference: Numbers) -> Numbers:
-    """Return for each record of zeros and ones how much likelier it is under the pool's frequencies than otherwise.
+    """Return the log-likelihood ratio of each record of zeros and ones: the pool's frequencies against the reference.
 
-    Frequencies are kept away from 0 and 1 by half a person of what the other side could have missed.
+    Frequencies are moved away from 0 and 1 by half a person: a value that nobody has is rare, not impossible.
     """
     edge = 1.0 / (2.0 * max(len(records), 1))
     p, q = np.clip(pool, edge, 1.0 - edge), np.clip(reference, edge, 1.0 - edge)
@@ -72,7 +73,7 @@ def log_ratios(records: Numbers, pool: Numbers, reference: Numbers) -> Numbers:
 
 
 def power(attributes: int, pool: int, alarm: float = _ALARM) -> float:
-    """Return how often members pass a test that others pass with chance `alarm`, for independent attributes.
+    """Return how often members pass a test that others pass with probability `alarm`, for independent attributes.
 
     >>> round(power(500, 100), 4)
     0.7228
@@ -94,18 +95,18 @@ def _attributes(trial: Trial) -> tuple[Numbers, Numbers]:
             records.append(_covered(column))
             pool.append(np.bincount(column.labels.codes, weights, len(column.labels.texts)) / max(1, weights.sum()))
     if not records:
-        raise InvalidParameter(f"no published column has at most {_LABELS} labels, so that there are no frequencies.")
+        raise InvalidParameter(f"membership needs a published column with at most {_LABELS} labels: there is none.")
     return np.hstack(records), np.concatenate(pool)
 
 
 def _covered(column: ColumnMatch) -> Numbers:
-    found = np.zeros((len(column.values.texts), len(column.labels.texts)))
-    found[np.repeat(np.arange(len(found)), np.diff(column.cover.starts)), column.cover.labels] = 1.0
-    return found[column.values.codes]
+    table = np.zeros((len(column.values.texts), len(column.labels.texts)))
+    table[np.repeat(np.arange(len(table)), np.diff(column.cover.starts)), column.cover.labels] = 1.0
+    return table[column.values.codes]
 
 
 def _in_thirds(trial: Trial) -> NDArray[np.int64]:
-    """Return the places of outsiders in an order that depends on what they hold and not on where they stand."""
+    """Return the places of the control group in a random order that depends on values, not on positions."""
     outside = trial.everyone.slice(trial.inside)
     _, which = distinct([CodedColumns.of(outside.column(name)).codes for name in outside.column_names])
     rank = trial.knowledge.chance.permutation(int(which.max()) + 1)

@@ -53,7 +53,7 @@ class UniquenessClaim(Claim):
 class PopulationUniqueness(TableDemand):
     """The estimated share of released rows that are unique in a population of given size is at most a limit.
 
-    `estimator` says by which model, see `unique_share`.  Nothing is concluded for coarser nodes.
+    `estimator` names the model, see `unique_share`.  No conclusion for coarser nodes holds.
 
     Source: Zayatz 1991; Hoshino 2001; Chen & Keller-McNulty 1998; Dankar, El Emam, Neisa & Roffey 2012.
 
@@ -82,23 +82,17 @@ class PopulationUniqueness(TableDemand):
 
     def __post_init__(self) -> None:
         if self.estimator not in get_args(Estimator):
-            raise InvalidParameter(f"unique people are estimated by {', '.join(get_args(Estimator))}, nothing else.")
+            raise InvalidParameter(f"the estimator of unique people must be one of {', '.join(get_args(Estimator))}.")
         if not 0 <= exact(self.limit, "the share of unique people") <= 1:
-            raise InvalidParameter("the share of unique people lies between 0 and 1.")
+            raise InvalidParameter("the share of unique people must lie between 0 and 1.")
         if self.people < 1:
-            raise InvalidParameter("a population holds at least one person.")
+            raise InvalidParameter("a population needs at least one person.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Never."""
-        return Monotone.NEVER
+    monotone = Monotone.NEVER
 
-    @property
-    def whole(self) -> bool:
-        """It is about all released classes together."""
-        return True
+    whole = True
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         """Return all classes, or those of more than one row, which have no unique rows."""
         share = unique_share(partition.sizes[among], self.people, self.estimator)
         if share <= float(exact(self.limit, "the share of unique people")):
@@ -107,9 +101,9 @@ class PopulationUniqueness(TableDemand):
 
     def measures(self, partition: Partition) -> Iterator[Measured]:
         """Return the estimate, and how many rows are in classes that would have to go."""
-        found = unique_share(partition.sizes, self.people, self.estimator) if len(partition) else None
+        share = unique_share(partition.sizes, self.people, self.estimator) if len(partition) else None
         short = int(partition.sizes[~self.met(partition)].sum())
-        yield Measured(self.meaning, float(exact(self.limit)), found, short)
+        yield Measured(self.meaning, float(exact(self.limit)), share, short)
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
@@ -129,14 +123,14 @@ class PopulationUniqueness(TableDemand):
     def recount(self, table: WrittenTable) -> Recount:
         """Estimate again, by another way to the same number."""
         sizes = table.sizes()
-        found = slow.unique_share(sizes, self.people, self.estimator) if sizes else None
-        if sizes and found is None:
+        share = slow.unique_share(sizes, self.people, self.estimator) if sizes else None
+        if sizes and share is None:
             return Recount(_TOO_MANY, holds=False)
-        return at_most(found, exact(self.limit), _WORDS)
+        return at_most(share, exact(self.limit), _WORDS)
 
 
 def unique_share(sizes: NDArray[np.int64], people: int, estimator: Estimator = "zayatz") -> float:
-    """Return an estimate of the share of the rows that are unique in a population of so many people.
+    """Return an estimate of the share of the rows that are unique in a population of `people` people.
 
     Precondition: the rows are a simple random sample of the population.
 
@@ -152,9 +146,9 @@ def estimate_uniques(sizes: NDArray[np.int64], people: int, estimator: Estimator
     """Return the estimated share of unique people, and the model that it comes from.
 
     Where the likelihood of Pitman's model has no maximum, or the equations of the slide negative binomial model (snb)
-    have no solution, Zayatz's estimate stands in.  Dankar's rule takes Pitman's model for samples of up to a tenth of
-    the population; for larger ones the smaller of snb and Zayatz.  If the sample is the population, or no row is alone,
-    nothing is estimated: the share is known.
+    have no solution, Zayatz's estimate replaces it.  Dankar's rule uses Pitman's model for samples of up to a tenth of
+    the population; for larger ones the smaller of snb and Zayatz.  If the sample is the population, or no row is
+    unique, nothing is estimated: the share is known.
 
     Source: Dankar, El Emam, Neisa & Roffey 2012, "Estimating the re-identification risk of clinical data sets".
 
@@ -177,7 +171,7 @@ def estimate_uniques(sizes: NDArray[np.int64], people: int, estimator: Estimator
 
 
 def _zayatz(sizes: NDArray[np.int64], people: int) -> float:
-    """Return Zayatz's estimate, for rows of which some are alone.
+    """Return Zayatz's estimate, for rows of which some are unique.
 
     A class of i people leaves exactly one row in a sample of n of N with probability i·C(N−i, n−1)/C(N, n).  With s_i
     the share of classes of size i in the sample, standing for their share in the population, Bayes' rule gives the
@@ -186,8 +180,10 @@ def _zayatz(sizes: NDArray[np.int64], people: int) -> float:
     Source: Zayatz 1991.
     """
     rows = int(sizes.sum())
-    each, times = np.unique(sizes, return_counts=True)
-    logs = [_alone(int(size), rows, people) + math.log(number) for size, number in zip(each, times, strict=True)]
+    distinct_sizes, times = np.unique(sizes, return_counts=True)
+    logs = [
+        _alone(int(size), rows, people) + math.log(number) for size, number in zip(distinct_sizes, times, strict=True)
+    ]
     highest = max(logs)
     return math.exp(logs[0] - highest) / sum(math.exp(log - highest) for log in logs) * int(times[0]) / rows
 

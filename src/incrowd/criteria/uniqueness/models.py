@@ -111,8 +111,8 @@ def fit_pitman(sizes: NDArray[np.int64]) -> Pitman | None:
 
 def _larger(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return for i = 1, 2, … how many classes have more than i rows."""
-    each = np.bincount(sizes)
-    return (len(sizes) - np.cumsum(each))[1:-1]
+    by_size = np.bincount(sizes)
+    return (len(sizes) - np.cumsum(by_size))[1:-1]
 
 
 def _theta(alpha: float, classes: int, rows: int) -> float:
@@ -151,7 +151,7 @@ def reciprocals(start: float, step: float, terms: int) -> float:
 _LOGITS = np.linspace(-30.0, 15.0, 361)
 
 
-def classes_of_population(sizes: NDArray[np.int64], drawn: float) -> float:
+def classes_of_population(sizes: NDArray[np.int64], rate: float) -> float:
     """Return an estimate of how many classes the population has, from those of a sample that drew a share of it.
 
     Source: Haas & Stokes 1998, the third modification of Shlosser's estimator.
@@ -159,14 +159,16 @@ def classes_of_population(sizes: NDArray[np.int64], drawn: float) -> float:
     >>> classes_of_population(np.array([1, 1, 2, 3]), 1.0)
     4.0
     """
-    each, times = np.unique(sizes, return_counts=True)
-    alone = float(times[each == 1].sum())
-    absent = (1 - drawn) ** each * times
-    if not alone or drawn == 1:
+    distinct_sizes, times = np.unique(sizes, return_counts=True)
+    alone = float(times[distinct_sizes == 1].sum())
+    absent = (1 - rate) ** distinct_sizes * times
+    if not alone or rate == 1:
         return float(len(sizes))
-    once = (each * drawn * (1 - drawn) ** (each - 1.0) * times).sum()
-    squared = (each * drawn**2 * (1 - drawn**2) ** (each - 1.0) * times).sum()
-    spread = ((1 - drawn**2) ** each - (1 - drawn) ** each) * times  # the second factor of `absent`, which overflows
+    once = (distinct_sizes * rate * (1 - rate) ** (distinct_sizes - 1.0) * times).sum()
+    squared = (distinct_sizes * rate**2 * (1 - rate**2) ** (distinct_sizes - 1.0) * times).sum()
+    spread = (
+        (1 - rate**2) ** distinct_sizes - (1 - rate) ** distinct_sizes
+    ) * times  # the second factor of `absent`, which overflows
     return float(len(sizes) + alone * squared / spread.sum() * (absent.sum() / once) ** 2)
 
 
@@ -185,19 +187,19 @@ def snb_uniques(sizes: NDArray[np.int64], people: int) -> float | None:
     >>> round(snb_uniques(np.repeat([1, 2, 3, 4], [50, 30, 15, 5]), 400), 3)
     28.676
     """
-    drawn = float(sizes.sum()) / people
+    rate = float(sizes.sum()) / people
     one, two = int((sizes == 1).sum()), int((sizes == 2).sum())
-    if not one or drawn == 1:
+    if not one or rate == 1:
         return float(one)
     if not two:
         return None
-    classes = classes_of_population(sizes, drawn)
+    classes = classes_of_population(sizes, rate)
 
     def excess(logit: float) -> float:
-        alpha, rest, inner = _fitting(logit, drawn, two / one)
+        alpha, rest, inner = _fitting(logit, rate, two / one)
         beta = 1 - rest
-        share = np.exp(alpha * np.log(beta / inner)) * (1 + alpha * (1 - drawn) * rest / inner)
-        return float(classes * drawn * share - one)
+        share = np.exp(alpha * np.log(beta / inner)) * (1 + alpha * (1 - rate) * rest / inner)
+        return float(classes * rate * share - one)
 
     values = np.array([excess(float(logit)) for logit in _LOGITS])
     turns = np.flatnonzero(np.diff(np.sign(values)) != 0)
@@ -205,18 +207,18 @@ def snb_uniques(sizes: NDArray[np.int64], people: int) -> float | None:
         return None
     place = int(turns[-1])
     sign = 1.0 if values[place] > 0 else -1.0
-    found = root(lambda logit: sign * excess(logit), float(_LOGITS[place]), float(_LOGITS[place + 1]))
-    alpha, rest, _ = _fitting(found, drawn, two / one)
+    logit_root = root(lambda logit: sign * excess(logit), float(_LOGITS[place]), float(_LOGITS[place + 1]))
+    alpha, rest, _ = _fitting(logit_root, rate, two / one)
     return min(float(people), classes * float(np.exp(alpha * np.log1p(-rest))))
 
 
-def _fitting(logit: float, drawn: float, ratio: float) -> tuple[float, float, float]:
+def _fitting(logit: float, rate: float, ratio: float) -> tuple[float, float, float]:
     """Return for β, given by its logit, the α with which P₂/P₁ is the ratio, and q and D."""
     rest = float(1 / (1 + np.exp(logit)))
-    inner = 1 - (1 - drawn) * rest
-    more = (1 - drawn) * rest
-    wanted = 2 * inner * ratio / (drawn * rest)  # α(2D + B(α + 1)) / (D + αB) with B = (1 − π)q
-    half = 2 * inner + more - wanted * more
-    reach = float(np.sqrt(half**2 + 4 * more * wanted * inner))
-    alpha = 2 * wanted * inner / (half + reach) if half > 0 else (reach - half) / (2 * more)  # neither cancels
+    inner = 1 - (1 - rate) * rest
+    more = (1 - rate) * rest
+    target = 2 * inner * ratio / (rate * rest)  # α(2D + B(α + 1)) / (D + αB) with B = (1 − π)q
+    half = 2 * inner + more - target * more
+    reach = float(np.sqrt(half**2 + 4 * more * target * inner))
+    alpha = 2 * target * inner / (half + reach) if half > 0 else (reach - half) / (2 * more)  # neither cancels
     return alpha, rest, inner

@@ -32,12 +32,12 @@ def unique_share(sizes: Sequence[int], people: int, estimate: str) -> float | No
     if first is None or 1 not in sizes or rows == people or estimate == "zayatz":
         return first
     if estimate == "pitman" or (estimate == "dankar" and rows * 10 <= people):
-        found = _pitman(sizes, people)
-        return first if found is None else min(1.0, found / people)
-    found = _snb(Counter(sizes), rows / people)
-    if found is None:
+        uniques = _pitman(sizes, people)
+        return first if uniques is None else min(1.0, uniques / people)
+    uniques = _snb(Counter(sizes), rows / people)
+    if uniques is None:
         return first
-    second = min(1.0, found / people)
+    second = min(1.0, uniques / people)
     return min(first, second) if estimate == "dankar" else second
 
 
@@ -89,7 +89,7 @@ def _pitman(sizes: Sequence[int], people: int) -> float | None:
     return people * math.exp(last + math.lgamma(theta + 1) - math.lgamma(theta + alpha))
 
 
-def _snb(times: Counter[int], drawn: float) -> float | None:
+def _snb(times: Counter[int], rate: float) -> float | None:
     """Return the number of unique people under the slide negative binomial model.
 
     Of a class, the one person whom every class has is drawn with probability π, and of the others a number that is
@@ -97,18 +97,18 @@ def _snb(times: Counter[int], drawn: float) -> float | None:
     """
     if not times[2]:
         return None
-    classes = _shlosser(times, drawn)
+    classes = _shlosser(times, rate)
 
     def chance_of_one(alpha: float, b: float) -> float:
-        return float(b**alpha * (drawn + (1 - drawn) * alpha * (1 - b)))
+        return float(b**alpha * (rate + (1 - rate) * alpha * (1 - b)))
 
     def alpha_of(b: float) -> float:
         """Return where the chances of one and of two rows stand as they were met; both have the factor b^α."""
 
         def short(log: float) -> float:
             alpha = math.exp(log)
-            one = drawn + (1 - drawn) * alpha * (1 - b)
-            two = drawn * alpha * (1 - b) + (1 - drawn) * alpha * (alpha + 1) / 2 * (1 - b) ** 2
+            one = rate + (1 - rate) * alpha * (1 - b)
+            two = rate * alpha * (1 - b) + (1 - rate) * alpha * (alpha + 1) / 2 * (1 - b) ** 2
             return one * times[2] - two * times[1]
 
         return math.exp(_zero(short, -60.0, 60.0))
@@ -121,17 +121,17 @@ def _snb(times: Counter[int], drawn: float) -> float | None:
         if (excess(high) > 0) != (excess(low) > 0):
             sign = 1.0 if excess(low) > 0 else -1.0
             b = 1 / (1 + math.exp(-_zero(lambda logit: sign * excess(logit), low, high)))  # noqa: B023 - used at once
-            beta = drawn * b / (1 - b * (1 - drawn))
+            beta = rate * b / (1 - b * (1 - rate))
             return classes * float(beta ** alpha_of(b))
     return None
 
 
-def _shlosser(times: Counter[int], drawn: float) -> float:
+def _shlosser(times: Counter[int], rate: float) -> float:
     """Return the estimated number of classes, by the third modification of Shlosser's formula, term by term."""
-    above = sum(n * i * drawn**2 * (1 - drawn**2) ** (i - 1) for i, n in times.items())
-    below = sum(n * (1 - drawn) ** i * ((1 + drawn) ** i - 1) for i, n in times.items())
-    absent = sum(n * (1 - drawn) ** i for i, n in times.items())
-    once = sum(n * i * drawn * (1 - drawn) ** (i - 1) for i, n in times.items())
+    above = sum(n * i * rate**2 * (1 - rate**2) ** (i - 1) for i, n in times.items())
+    below = sum(n * (1 - rate) ** i * ((1 + rate) ** i - 1) for i, n in times.items())
+    absent = sum(n * (1 - rate) ** i for i, n in times.items())
+    once = sum(n * i * rate * (1 - rate) ** (i - 1) for i, n in times.items())
     return times.total() + times[1] * above / below * (absent / once) ** 2
 
 

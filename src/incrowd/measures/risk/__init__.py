@@ -1,1 +1,1 @@
-"""What attackers gain from a table: about who somebody is, about numbers, about sensitive values."""
+"""Disclosure risk: what attackers gain from a table."""

@@ -1,15 +1,18 @@
-"""Linkage: how often a changed record is still nearest to the one it was made from.
+"""Linkage: how often a masked record is still nearest to its original.
 
-It needs tables whose rows belong together, row by row: `released[i]` was made from `original[i]`.
+It needs tables whose rows correspond: `released[i]` was made from `original[i]`.
 
-Distances are Euclidean after dividing each column by the standard deviation of the *original*; the robust ones center
-by the median, divide by the median absolute deviation and undo the correlations of ranks, so that a few extreme values
-do not decide what is near.  Records at the same distance share: one of t that tie is picked with 1/t.
+Distances are Euclidean after dividing each column by the standard deviation of the *original*.  Robust distances center
+by the median, divide by the median absolute deviation and remove the correlations of ranks, so that a few extreme
+values do not determine distances.  Of t records at the same distance, each is chosen with probability 1/t.
 
 Source: Pagliuca & Seri 1999; Templ, Meindl & Kowarik 2015 for robust distances; Domingo-Ferrer & Torra 2001.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +24,11 @@ Matrix = NDArray[np.float64]
 _CELLS = 2**22
 _MOST = 20_000
 _NORMAL = 1.482602218505602  # the median absolute deviation of a normal law, inverted
-_LINKED = "share of released records among whose {} nearest original ones is the one they were made from"
+_LINKED = "share of released records whose original is among the {} nearest"
 
 
 def record_linkage(original: Matrix, released: Matrix, nearest: int = 1, *, robust: bool = False) -> Score:
-    """Return how often the right record is among the nearest; of more than 20,000 records, some are asked.
+    """Return how often the right record is among the nearest; at most 20,000 records, evenly spaced, are tested.
 
     >>> x = np.array([[1.0, 10], [2, 20], [3, 30], [4, 40], [10, 100]])
     >>> y = np.array([[1.2, 12], [2.9, 24], [2.8, 33], [4.4, 39], [9, 90]])
@@ -34,22 +37,23 @@ def record_linkage(original: Matrix, released: Matrix, nearest: int = 1, *, robu
     """
     x, y = _both(original, released)
     if nearest < 1:
-        raise InvalidParameter("at least one record is nearest.")
+        raise InvalidParameter("the number of nearest records must be at least 1.")
     to = _robust(x) if robust else _standard(x)
     one, other = to(x), to(y)
-    asked = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST)).astype(np.intp))
+    rows = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST)).astype(np.intp))
     right = sum(
-        float(_shared(one, other, part, nearest).sum()) for part in np.array_split(asked, _blocks(len(asked), len(x)))
+        float(_shared(one, other, part, nearest).sum())
+        for part in np.array_split(rows, max(1, -(-len(rows) * len(x) // _CELLS)))
     )
-    return share("record linkage", right, len(asked), _LINKED.format(nearest))
+    return share("record linkage", right, len(rows), _LINKED.format(nearest))
 
 
-def _shared(x: Matrix, y: Matrix, asked: NDArray[np.intp], nearest: int) -> Matrix:
-    """Return for each record asked for the chance that its own is among the nearest, ties sharing the places left."""
-    distance = np.zeros((len(asked), len(x)))
+def _shared(x: Matrix, y: Matrix, rows: NDArray[np.intp], nearest: int) -> Matrix:
+    """Return for each tested record the probability that its original is among the nearest; ties share places."""
+    distance = np.zeros((len(rows), len(x)))
     for column in range(x.shape[1]):  # differences first: sums of squares minus products lose the ties
-        distance += (y[asked, column][:, None] - x[None, :, column]) ** 2
-    own = distance[np.arange(len(asked)), asked][:, None]
+        distance += (y[rows, column][:, None] - x[None, :, column]) ** 2
+    own = distance[np.arange(len(rows)), rows][:, None]
     closer, equal = (distance < own).sum(axis=1), (distance == own).sum(axis=1)
     return np.asarray(np.clip((nearest - closer) / equal, 0.0, 1.0))
 
@@ -58,15 +62,11 @@ def _both(original: Matrix, released: Matrix) -> tuple[Matrix, Matrix]:
     x, y = np.asarray(original, np.float64), np.asarray(released, np.float64)
     if x.ndim != 2 or x.shape != y.shape or not len(x):
         raise InvalidParameter(
-            "records are linked row by row: give two tables of numbers with the same rows and columns, at least one."
+            "linkage compares row by row: give two tables of numbers with the same rows and columns, at least one."
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise InvalidParameter("distances need numbers in every cell: leave rows with missing values out.")
+        raise InvalidParameter("distances need numbers in every cell: omit rows with missing values.")
     return x, y
-
-
-def _blocks(asked: int, rows: int) -> int:
-    return max(1, -(-asked * rows // _CELLS))
 
 
 def _spread(x: Matrix) -> Matrix:
@@ -74,30 +74,28 @@ def _spread(x: Matrix) -> Matrix:
     return np.asarray(np.where(spread > 0, spread, 1.0))
 
 
-class _Scaled:
-    """A linear map that makes columns comparable."""
-
-    def __init__(self, center: Matrix, factors: Matrix) -> None:
-        self._center, self._factors = center, factors
-
-    def __call__(self, table: Matrix) -> Matrix:
-        return np.asarray((table - self._center) @ self._factors)
+Scaling = Callable[[Matrix], Matrix]
+"""A linear map that makes columns comparable."""
 
 
-def _standard(x: Matrix) -> _Scaled:
-    return _Scaled(np.zeros(x.shape[1]), np.diag(1.0 / _spread(x)))
+def _scaled(center: Matrix, factors: Matrix, table: Matrix) -> Matrix:
+    return np.asarray((table - center) @ factors)
 
 
-def _robust(x: Matrix) -> _Scaled:
+def _standard(x: Matrix) -> Scaling:
+    return partial(_scaled, np.zeros(x.shape[1]), np.diag(1.0 / _spread(x)))
+
+
+def _robust(x: Matrix) -> Scaling:
     """Return the map of robust Mahalanobis distances: medians, absolute deviations, correlations of ranks."""
     center = np.median(x, axis=0)
     spread = _NORMAL * np.median(np.abs(x - center), axis=0)
     spread = np.where(spread > 0, spread, _spread(x))
     if x.shape[1] == 1:
-        return _Scaled(center, np.diag(1.0 / spread))
+        return partial(_scaled, center, np.diag(1.0 / spread))
     values, vectors = np.linalg.eigh(_correlation(_ranks(x)))
     whitened = vectors / np.sqrt(np.maximum(values, 1e-3))
-    return _Scaled(center, np.diag(1.0 / spread) @ whitened)
+    return partial(_scaled, center, np.diag(1.0 / spread) @ whitened)
 
 
 def _correlation(ranks: Matrix) -> Matrix:

@@ -1,11 +1,11 @@
 """Sketch: how many different tuples there are and how many occur once, in memory that does not grow with the rows.
 
-Each value of a column becomes 64 scattered bits, the same in every batch and every run, and a tuple the sum of the bits
-of its columns, each hashed with a salt of its own (tabulation hashing); two tuples share their bits with a chance of
-about 2^-64.  Tuples are kept by their bits, each with its number of rows.  When there are too many, only those whose
-bits lie in the lower half are kept, then in the lower quarter, and so on: a fair sample of the *tuples*, each still
-counted in full.  So the numbers are exact while the tuples fit, and unbiased estimates after that; a sample of the rows
-would make nearly every tuple look unique.
+Each value of a column is hashed to 64 bits, the same in every batch and every run; a tuple has the sum of the hashes of
+its columns, each with a salt of its own (tabulation hashing).  Two tuples have the same hash with probability about
+2^-64.  Tuples are stored by hash, each with its number of rows.  When there are too many, only hashes in the lower half
+are retained, then in the lower quarter, and so on: a fair sample of the *tuples*, each still counted in full.  So the
+numbers are exact while the tuples fit, and unbiased estimates after that.  In a sample of the rows nearly every tuple
+would be unique.
 
 Source: Gibbons 2001, distinct sampling.
 """
@@ -24,9 +24,9 @@ from incrowd.core.keys import grouped
 
 @dataclass(frozen=True)
 class TupleSpread:
-    """What a sketch found out about the tuples of `rows` rows; `margin` is two standard errors of the unique share.
+    """What a sketch estimates of the tuples of `rows` rows; `margin` is two standard errors of the unique share.
 
-    `most` is the number of rows of the most frequent tuple, among those that are kept.
+    `most` is the number of rows of the most frequent tuple, among those that are retained.
     """
 
     rows: int
@@ -38,12 +38,12 @@ class TupleSpread:
 
     @property
     def unique_share(self) -> float:
-        """The share of rows that are alone with their tuple."""
+        """The share of unique rows."""
         return min(1.0, self.unique / self.rows) if self.rows else 0.0
 
 
 class Sketch:
-    """Tuples, added by their bits batch by batch.
+    """Tuples, added by their hashes batch by batch.
 
     >>> sketch = Sketch(capacity=1000)
     >>> sketch.add(np.array([5, 5, 9], np.uint64))
@@ -71,10 +71,10 @@ class Sketch:
             self._condense()
 
     def merge(self, other: Sketch) -> None:
-        """Count the rows of another sketch too: the same comes out as if all had been added to one of this capacity.
+        """Count the rows of another sketch too: the result is the same as if all were added to one of this capacity.
 
-        A tuple that one of the two still keeps at the coarser of their two fractions was counted in full by both; and
-        each kept no coarser fraction than its own tuples needed, which are some of all.
+        A tuple retained at the coarser of the two fractions was counted in full by both; and neither sketch halved more
+        often than its own tuples, which are some of all, required.
 
         >>> one, two, both = Sketch(2), Sketch(2), Sketch(2)
         >>> for part, bits in ((one, [5, 2**63]), (two, [5, 9, 2**63 + 1])):
@@ -97,17 +97,17 @@ class Sketch:
 
     @property
     def halvings(self) -> int:
-        """How often the tuples that are kept were halved."""
+        """How often the retained tuples were halved."""
         return self._halvings
 
     @property
     def content(self) -> tuple[Bits, NDArray[np.int64]]:
-        """The tuples that are kept, in order, and how many rows each has."""
+        """The retained tuples in order, and how many rows each has."""
         self._condense()
         return self._keys, self._counts
 
     def spread(self) -> TupleSpread:
-        """Return what is known now."""
+        """Return the estimates so far."""
         self._condense()
         scale = 2**self._halvings
         once = int(np.count_nonzero(self._counts == 1))
@@ -122,13 +122,13 @@ class Sketch:
         self._include(keys, counts)
 
     def _include(self, keys: Bits, counts: NDArray[np.int64]) -> None:
-        """Add so many rows for each of these tuples, and keep what fits."""
+        """Add rows for each of these tuples, and retain what fits."""
         places = np.searchsorted(self._keys, keys)
-        known = np.take(np.append(self._keys, np.uint64(0)), places) == keys
-        known &= places < len(self._keys)
-        self._counts[places[known]] += counts[known]
-        if not known.all():
-            fresh = ~known
+        present = np.take(np.append(self._keys, np.uint64(0)), places) == keys
+        present &= places < len(self._keys)
+        self._counts[places[present]] += counts[present]
+        if not present.all():
+            fresh = ~present
             self._counts = np.insert(self._counts, places[fresh], counts[fresh])
             self._keys = np.insert(self._keys, places[fresh], keys[fresh])
         self._trim()
@@ -138,7 +138,7 @@ class Sketch:
 
     def _trim(self) -> None:
         if self._halvings:
-            kept = int(np.searchsorted(self._keys, np.uint64(2 ** (64 - self._halvings))))
-            if kept == len(self._keys):
+            number = int(np.searchsorted(self._keys, np.uint64(2 ** (64 - self._halvings))))
+            if number == len(self._keys):
                 return
-            self._keys, self._counts = self._keys[:kept].copy(), self._counts[:kept].copy()
+            self._keys, self._counts = self._keys[:number].copy(), self._counts[:number].copy()

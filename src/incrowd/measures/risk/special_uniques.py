@@ -1,11 +1,11 @@
-"""Special uniques: rows that few columns are enough to single out, and which columns do it.
+"""Special uniques: rows that few columns single out, and which columns do it.
 
-A set of columns is a *minimal sample unique* of a row if the row is alone with its values there, and in no smaller set
-among them.  With M columns, one of k columns adds (M − k)! to the row's score: the number of ways in which the others
-can be added one by one, all of them unique too.  A row that has a twin has none, and scores 0.
+A set of columns is a *minimal sample unique* of a row if the row is unique in it, and in no smaller set among them.
+With M columns, one of k columns adds (M − k)! to the row's score: the number of ways in which the others can be added
+one by one, all of them unique too.  A row that has a twin has none, and scores 0.
 
-All sets are gone through from the smaller to the larger.  A row that is alone in a set is alone in every larger one,
-and no other row shares its values there: so each set is counted only over rows that are alone in none of its parts.
+Sets are visited from the smaller to the larger.  A row that is unique in a set is unique in every larger one, and no
+other row shares its values there: so each set is counted only over rows that are unique in none of its parts.
 
 Source: Elliot, Manning & Ford 2002; Manning, Haglin & Keane 2008 (SUDA2); Skinner & Elliot 2002 for DIS.
 """
@@ -29,17 +29,17 @@ from incrowd.measures.score import Score
 _SETS = 2**13
 _DENSE = 8
 _DIS_MEANS = (
-    "chance that a match of a row that is alone in the sample with a row that is alone in it is right, if each person "
-    "was sampled with the given probability"
+    "probability that a match with a unique row of the sample is right, if each person was sampled with the given "
+    "probability"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class SpecialUniques:
-    """What SUDA found: scores by row, how many minimal uniques of each size there are, what columns contribute.
+    """The result of SUDA: scores by row, how many minimal uniques of each size there are, what columns contribute.
 
     `contributions` is the share of all scores that comes from minimal uniques with a column in them; since a set has
-    several columns they add up to more than one.  `largest` is the size of the largest sets that were looked at.
+    several columns, they add up to more than one.  `largest` is the size of the largest sets that were visited.
     """
 
     scores: NDArray[np.float64]
@@ -54,9 +54,9 @@ class SpecialUniques:
 
 
 def special_uniques(columns: Sequence[NDArray[np.integer]], largest: int | None = None) -> SpecialUniques:
-    """Return the scores of all rows, given column by column as codes.
+    """Return the scores of all rows, from codes column by column.
 
-    Without a `largest` size of sets, all sizes are looked at, or as many as make 8,192 sets at most.
+    Without a `largest` size of sets, all sizes are visited as long as there are at most 8,192 sets.
 
     >>> rows = np.array([[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0]])
     >>> special_uniques(list(rows.T)).scores.tolist()
@@ -77,7 +77,7 @@ def special_uniques(columns: Sequence[NDArray[np.integer]], largest: int | None 
 
 
 def _largest(m: int) -> int:
-    """Return the largest size such that all sets up to it are not too many."""
+    """Return the largest size for which the number of sets stays within the limit."""
     sets = np.cumsum([math.comb(m, size) for size in range(1, m + 1)])
     return max(1, int(np.searchsorted(sets, _SETS, side="right")))
 
@@ -88,7 +88,7 @@ def _minimal(columns: Sequence[NDArray[np.integer]], top: int) -> Iterator[tuple
     codes, sizes = [places.astype(np.int32) for _, places in coded], [len(values) for values, _ in coded]
     alone: dict[tuple[int, ...], NDArray[np.bool_]] = {(): np.zeros(len(columns[0]), np.bool_)}
     for size in range(1, top + 1):
-        found = {}
+        single_rows = {}
         for members in combinations(range(len(columns)), size):
             below = np.logical_or.reduce([alone[part] for part in combinations(members, size - 1)])
             open_rows = np.flatnonzero(~below)
@@ -96,8 +96,8 @@ def _minimal(columns: Sequence[NDArray[np.integer]], top: int) -> Iterator[tuple
             minimal = open_rows[single]
             yield members, minimal
             below[minimal] = True
-            found[members] = below
-        alone = found
+            single_rows[members] = below
+        alone = single_rows
 
 
 def _single(columns: list[Codes], sizes: list[int]) -> NDArray[np.bool_]:
@@ -115,7 +115,7 @@ def _single(columns: list[Codes], sizes: list[int]) -> NDArray[np.bool_]:
 
 
 def data_intrusion(uniques: int, pairs: int, sampled: Number) -> Score:
-    """Return how often a unique match would be right, from how many rows are alone and how many classes have two.
+    """Return how often a unique match is right, from the numbers of unique rows and of classes of two.
 
     Source: Skinner & Elliot 2002: π·n₁ / (π·n₁ + 2(1 − π)·n₂).
 
@@ -124,7 +124,7 @@ def data_intrusion(uniques: int, pairs: int, sampled: Number) -> Score:
     """
     pi = exact(sampled, "the share of the population that was sampled")
     if not 0 < pi <= 1 or min(uniques, pairs) < 0:
-        raise InvalidParameter("the share of people that was sampled lies above 0 and is at most 1.")
+        raise InvalidParameter("the share of the population that was sampled must be above 0 and at most 1.")
     right, wrong = pi * uniques, 2 * (1 - pi) * pairs
     value = right / (right + wrong) if right + wrong else Fraction(0)
     return Score("data intrusion", float(value), _DIS_MEANS)

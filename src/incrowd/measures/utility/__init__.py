@@ -1,1 +1,1 @@
-"""What is left of a table for those who want to learn from it."""
+"""Utility: what a release preserves of the original."""

@@ -1,8 +1,8 @@
-"""Learning: models trained on the release, asked about original rows they have not seen.
+"""Learning: models trained on the release, tested on original rows they have not seen.
 
-Each model is trained twice: on the release, and on a part of the original.  Both are asked about the other part of the
-original; AUC is the mean over the classes of one against the rest, and *accuracy* is the share of right answers.
-Beside them stands the blind guess, which always names the most frequent class.
+Each model is trained twice: on the release, and on a part of the original.  Both are tested on the other part of the
+original; AUC is the mean over the classes of one against the rest, and *accuracy* is the share of right answers.  The
+baseline always guesses the most frequent class.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidParameter, PackageMissing
 from incrowd.measures.coded import Coded
 from incrowd.measures.score import Score, share
-from incrowd.measures.utility.features import Features, Matrix
+from incrowd.measures.utility.regressions import Features, Matrix
 
 _MOST = 10_000
 _CLASSES = 10
@@ -35,22 +35,22 @@ class ModelScore:
 
 @dataclass(frozen=True)
 class LearnedScore:
-    """What can be learned about one column: a blind guess, and every model."""
+    """What can be learned about one column: the baseline, and every model."""
 
     target: str
-    blind: Score
+    baseline: Score
     models: tuple[ModelScore, ...]
 
     @property
     def gain(self) -> float:
-        """By how much the best model trained on the release beats the blind guess."""
-        return max((each.released.value for each in self.models), default=0.0) - self.blind.value
+        """By how much the best model trained on the release exceeds the baseline."""
+        return max((model.released.value for model in self.models), default=0.0) - self.baseline.value
 
 
 def learning(before: Coded, after: Coded, target: str, models: tuple[str, ...] = MODELS) -> LearnedScore | None:
-    """Return how well a column can be learned from the release; None where there is nothing to learn or to learn from.
+    """Return how well a column can be learned from the release; None without rows, features or several classes.
 
-    Every second of at most 10,000 original rows is held out; the release was made from both halves.
+    Every second of at most 20,000 original rows is a test row; the release was made from both halves.
     """
     place = before.place(target)
     others = [column for column in range(len(before.names)) if column != place]
@@ -64,12 +64,12 @@ def learning(before: Coded, after: Coded, target: str, models: tuple[str, ...] =
     if not features.width:
         return None
     sets = [(features.of(table), classes[table.codes[place]]) for table in (train, released, test)]
-    asked = sets[2]
-    if len(np.unique(asked[1])) < 2:
+    test_set = sets[2]
+    if len(np.unique(test_set[1])) < 2:
         return None
     common = int(np.bincount(sets[1][1]).argmax())
-    blind = _right(asked[1] == common, f"{target}: always the most frequent class of the release")
-    return LearnedScore(target, blind, tuple(_scored(name, sets[0], sets[1], asked) for name in models))
+    baseline = _right(test_set[1] == common, f"{target}: always the most frequent class of the release")
+    return LearnedScore(target, baseline, tuple(_scored(name, sets[0], sets[1], test_set) for name in models))
 
 
 def _classes(table: Coded, column: int) -> NDArray[np.intp]:
@@ -82,10 +82,10 @@ def _classes(table: Coded, column: int) -> NDArray[np.intp]:
         return np.minimum(ranks, _CLASSES - 1)
     order = np.argsort(positions, kind="stable")
     upto = np.cumsum(table.marginal(column)[order])
-    found = np.empty(size, np.intp)
-    found[order] = np.minimum((np.concatenate(([0.0], upto[:-1])) * 4.0).astype(np.intp), 3)  # quarters of the rows
-    found[~np.isfinite(positions)] = 4
-    return found
+    classes = np.empty(size, np.intp)
+    classes[order] = np.minimum((np.concatenate(([0.0], upto[:-1])) * 4.0).astype(np.intp), 3)  # quarters of the rows
+    classes[~np.isfinite(positions)] = 4
+    return classes
 
 
 Labeled = tuple[Matrix, NDArray[np.intp]]
@@ -94,14 +94,14 @@ Labeled = tuple[Matrix, NDArray[np.intp]]
 def _scored(name: str, original: Labeled, released: Labeled, test: Labeled) -> ModelScore:
     scores, aucs = [], []
     for table, labels in (original, released):
-        guesses, auc = _asked(name, table, labels, test)
-        scores.append(_right(guesses == test[1], f"share of held-out rows that a {name} classifies rightly"))
+        guesses, auc = _tested(name, table, labels, test)
+        scores.append(_right(guesses == test[1], f"share of test rows that a {name} classifies correctly"))
         aucs.append(auc)
     return ModelScore(name, scores[0], scores[1], (aucs[0], aucs[1]))
 
 
-def _asked(name: str, table: Matrix, labels: NDArray[np.intp], test: Labeled) -> tuple[NDArray[np.intp], float | None]:
-    """Return what a model says about held-out rows, and its AUC; one that saw a single class always says that."""
+def _tested(name: str, table: Matrix, labels: NDArray[np.intp], test: Labeled) -> tuple[NDArray[np.intp], float | None]:
+    """Return the guesses of a model for the test rows, and its AUC; after a single class it always guesses that."""
     if len(np.unique(labels)) < 2:
         return np.full(len(test[1]), labels[0]), 0.5
     model = _model(name).fit(table, labels)
@@ -136,11 +136,11 @@ def _model(name: str) -> Any:
         raise PackageMissing(
             "models are trained by scikit-learn, which is not installed: pip install 'incrowd[learn]'."
         ) from None
-    made = {
+    models = {
         MODELS[0]: lambda: LogisticRegression(max_iter=500),
         MODELS[1]: lambda: DecisionTreeClassifier(max_depth=8, min_samples_leaf=5, random_state=0),
         MODELS[2]: GaussianNB,
     }
-    if name not in made:
+    if name not in models:
         raise InvalidParameter(f"there is no model {name!r}: there are {', '.join(MODELS)}.")
-    return made[name]()
+    return models[name]()

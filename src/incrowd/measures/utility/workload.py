@@ -1,7 +1,7 @@
-"""Workload: how wrong counts are that somebody asks of the release in place of the original.
+"""Workload: the error of counts on the release instead of the original.
 
-Each question asks which share of the rows lies in a range of an ordered column, or has one of some values of another,
-in one, two or three columns together.  Questions are made once, from the domains alone.
+Each query asks which share of the rows lies in a range of an ordered column, or has one of some values of another, in
+one, two or three columns together.  Queries are made once, from the domains alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MEANS = "mean over {} counts of the difference between the released and the ori
 
 @dataclass(frozen=True)
 class RangeQuestion:
-    """Which values of some columns are asked for."""
+    """A query: which values of some columns count."""
 
     columns: tuple[int, ...]
     values: tuple[NDArray[np.bool_], ...]
@@ -37,14 +37,14 @@ class RangeQuestion:
 
 
 def questions(table: Coded, number: int = _QUESTIONS) -> tuple[RangeQuestion, ...]:
-    """Return questions about the columns of a table, the same for every table with the same values."""
+    """Return queries on the columns of a table, the same for every table with the same values."""
     chance = np.random.default_rng(_SEED)
-    found = []
+    made = []
     for _ in range(number):
         size = int(chance.integers(1, min(_COLUMNS, len(table.names)) + 1))
-        columns = tuple(int(each) for each in np.sort(chance.choice(len(table.names), size, replace=False)))
-        found.append(RangeQuestion(columns, tuple(_values(table, column, chance) for column in columns)))
-    return tuple(found)
+        columns = tuple(int(column) for column in np.sort(chance.choice(len(table.names), size, replace=False)))
+        made.append(RangeQuestion(columns, tuple(_values(table, column, chance) for column in columns)))
+    return tuple(made)
 
 
 def _values(table: Coded, column: int, chance: np.random.Generator) -> NDArray[np.bool_]:
@@ -59,16 +59,16 @@ def _values(table: Coded, column: int, chance: np.random.Generator) -> NDArray[n
     return np.asarray((ranks >= low) & (ranks <= high))
 
 
-def workload_error(before: Coded, after: Coded, asked: Sequence[RangeQuestion] | None = None) -> Score:
-    """Return the mean absolute error of the shares, with its spread over the questions.
+def workload_error(before: Coded, after: Coded, chosen: Sequence[RangeQuestion] | None = None) -> Score:
+    """Return the mean absolute error of the shares, with its range over the queries.
 
     >>> half = Coded(("sex",), np.array([[0, 1]]), np.array([1.0, 1.0]), (2,), (None,))
     >>> workload_error(half, half).value
     0.0
     """
-    posed = questions(before) if asked is None else asked
-    errors = np.array([abs(each.share(before) - each.share(after)) for each in posed])
+    asked_questions = questions(before) if chosen is None else chosen
+    errors = np.array([abs(question.share(before) - question.share(after)) for question in asked_questions])
     means, ends = _MEANS.format(len(errors)), np.quantile(errors, (0.025, 0.975))
     value = float(errors.mean())
     low, high = min(float(ends[0]), value), max(float(ends[1]), value)
-    return Score("workload error", value, means, low, high, "95 % of the questions lie within")
+    return Score("workload error", value, means, low, high, "contains 95 % of the queries")

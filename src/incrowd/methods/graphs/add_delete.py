@@ -44,9 +44,9 @@ class AddDelete(ChangeEdges):
     @property
     def sentence(self) -> str:
         return (
-            f"Edges chosen by coins are left out, {self.share} of them, and as many are put in between pairs of nodes, "
-            "chosen by coins, that were not connected; both are fewer where there are not as many such pairs. Nodes "
-            "get new numbers, in an order drawn by coins."
+            f"Randomly chosen edges are removed, {self.share} of them, and as many are put in between pairs of nodes, "
+            "chosen at random, that were not connected; both are fewer where there are not as many such pairs. Nodes "
+            "get new numbers, in random order."
         )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _SOURCE = Theorem(
     "edge-moves-one-block-count",
-    "an edge lies between two blocks that do not hang on edges, and moves one of the counts by 1 (Dwork, McSherry, "
+    "an edge lies between two blocks that do not depend on edges, and moves one of the counts by 1 (Dwork, McSherry, "
     "Nissim & Smith 2006); integer Laplace noise",
 )
 

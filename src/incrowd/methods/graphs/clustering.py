@@ -85,7 +85,7 @@ class NoisyClustering(Step):
         return (
             "The number of triangles and the number of pairs of edges with a common end get polynomial noise for the "
             f"smooth sensitivity of this graph, at epsilon {self.half} each. Published are both, and three times the "
-            "first over the second, from 0 to 1. How wide the noise is hangs on the edges: neither that, nor an "
+            "first over the second, from 0 to 1. The noise scale depends on the edges: neither that, nor an "
             "interval, nor the error to expect may be told."
         )
 

@@ -71,7 +71,7 @@ class DrawFromDegrees(Step):
     def sentence(self) -> str:
         return (
             f"The degrees in ascending order get integer Laplace noise of scale {self.scale}, and the sequence that "
-            "does not fall and lies nearest to them is rounded. Nodes with these degrees are joined by coins; an end "
+            "does not fall and lies nearest to them is rounded. Nodes with these degrees are joined at random; an end "
             "that finds no partner is left out. No edge of the data is published, and no node is anyone's."
         )
 

@@ -1,4 +1,4 @@
-"""Randomized response: every pair of nodes says by a coin whether it is connected."""
+"""Randomized response: every pair of nodes answers at random whether it is connected."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _SOURCE = Theorem(
 )
 
 
-_PAIR_ANSWERS_ALONE = Condition("pair-answers-alone", "every pair of nodes gives one answer, by a coin of its own")
+_PAIR_ANSWERS_ALONE = Condition("pair-answers-alone", "every pair of nodes gives one answer, flipped independently")
 _GRAPH_SIMPLE = Condition("graph-simple", "the written graph is simple")
 
 
 @dataclass(frozen=True)
 class AnswerPairs(Step):
-    """Every pair of nodes says whether it is connected, and by a coin the contrary."""
+    """Every pair of nodes says whether it is connected, flipped with a stated probability."""
 
     kind: ClassVar[str] = "answer pairs"
-    title: ClassVar[str] = "Every pair answers by a coin"
+    title: ClassVar[str] = "Randomized answer of every pair"
     tables: ClassVar[int] = 2
 
     epsilon: Fraction
@@ -71,7 +71,7 @@ class AnswerPairs(Step):
         return (
             "Every pair of nodes, connected or not, gives one answer, true or with the chance "
             f"{float(self.flip):.6f} the contrary. Pairs that say yes are published as edges; nodes get new numbers, "
-            "in an order drawn by coins."
+            "in random order."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -108,7 +108,7 @@ def flip_of(epsilon: Fraction) -> Fraction:
 
 
 def flipped(graph: Graph, flip: Fraction, coins: Coins) -> Ends:
-    """Return the pairs that are said to be connected, each pair by a coin of its own."""
+    """Return the pairs that are said to be connected, each pair flipped independently."""
     size = graph.size
     starts = np.append(0, np.cumsum(np.arange(size - 1, -1, -1)))
     edges = starts[graph.ends[:, 0]] + graph.ends[:, 1] - graph.ends[:, 0] - 1
@@ -173,7 +173,7 @@ class RespondedGraph(PublishedGraph):
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeResponse:
-    """A graph in which every pair of nodes answers by a coin, with unbiased estimates of edges and triangles.
+    """A graph in which every pair of nodes gives a randomized answer, with unbiased estimates of edges and triangles.
 
     Guarantee: ε-differential privacy for each edge, whatever is known of all others.
 

@@ -45,9 +45,9 @@ class SwitchEdges(ChangeEdges):
     @property
     def sentence(self) -> str:
         return (
-            f"Pairs of edges, chosen by coins, exchange an end, until {self.share} of all edges have: (a, b) and "
+            f"Randomly chosen pairs of edges exchange an end, until {self.share} of all edges have: (a, b) and "
             "(c, d) become (a, d) and (c, b), unless that makes a loop or an edge that exists. Every node keeps its "
-            "degree. Nodes get new numbers, in an order drawn by coins."
+            "degree. Nodes get new numbers, in random order."
         )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:

@@ -37,7 +37,7 @@ class NoiseLaw(Protocol):
     def marginal(self, place: int) -> Marginal:
         """Return the law of one coordinate."""
 
-    def given(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
+    def conditional(self, place: int, reach: int, miss: float) -> tuple[int, ...]:
         """Return half-widths of a box that the others leave with chance `miss` at most, given |x_place| = reach."""
 
 
@@ -197,7 +197,7 @@ class ShownGroup:
         """Return half-widths of all others given how far the one is off, at the next of some steps."""
         step = max(1.0, float(self.law.marginal(self.place).least(np.log(0.3))) / _STEPS)
         nodes, which = np.unique(np.ceil(np.append(0.0, reach) / step), return_inverse=True)
-        wide = [self.law.given(self.place, int(node * step), miss) for node in nodes]
+        wide = [self.law.conditional(self.place, int(node * step), miss) for node in nodes]
         return np.array(wide, dtype=np.float64)[which.reshape(-1)[1:]]
 
 

@@ -1,7 +1,7 @@
 """Comparison: a release and the rows it came from, column by column and tuple by tuple.
 
-The original is counted once, over the released columns as they are declared.  Each released label says for which values
-it stands; so the crowd of a released class is the original rows that could be in it, at whatever levels it is shown.
+The original is counted once, over the released columns as declared.  Each released label stands for some values, so the
+crowd of a released class is the original rows that could be in it, at any levels.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
 from incrowd.methods.outcomes.outcome import ReleasedTuples
-from incrowd.workflows.assess.labels import LabelMap, label_book, positions_of
+from incrowd.workflows.assess.labels import LabelMap, label_map_of, positions_of
 from incrowd.workflows.assess.released import ReadRelease
 
 _WORK = 2**31
 _DRAWN = 100_000
 _SEED = 1
 NOT_FROM_HERE = (
-    "the release holds rows that this data, recoded by this policy, does not: it was made from other data or under "
+    "the release has rows that this data, recoded by this policy, does not have: it was made from other data or under "
     "another policy. Name the ones it was made from."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class ShownTable:
-    """One table of a release beside the original: what its labels stand for, and how many rows show each tuple.
+    """One table of a release: what its labels stand for, and how many rows have each tuple.
 
-    `codes` has for each column the label of each tuple.  Labels of sets of items are not read: they have no book.  A
-    table that is only `listed` shows tuples and not how many rows they have.
+    `codes` has for each column the label of each tuple.  Labels of sets of items have no map.  A table that is only
+    `listed` has tuples without counts.
     """
 
     names: tuple[str, ...]
-    books: tuple[LabelMap | None, ...]
+    label_maps: tuple[LabelMap | None, ...]
     codes: NDArray[np.int32]
     rows: NDArray[np.int64]
     faithful: bool
@@ -55,7 +55,7 @@ class ShownTable:
     @property
     def read(self) -> tuple[int, ...]:
         """The columns whose labels were read."""
-        return tuple(place for place, book in enumerate(self.books) if book is not None)
+        return tuple(place for place, label_map in enumerate(self.label_maps) if label_map is not None)
 
     @property
     def total(self) -> int:
@@ -68,24 +68,24 @@ class ShownTable:
             return np.zeros((0, min(1, len(self.rows))), np.int32), np.array([self.total])[: min(1, len(self.rows))]
         layout = Layout(tuple(max(1, len(self.labels[place])) for place in columns))
         keys, rows = grouped(layout.pack([self.codes[place] for place in columns]), self.rows)
-        shown = rows > 0
-        return np.stack(layout.unpack(keys[shown])), rows[shown]
+        present = rows > 0
+        return np.stack(layout.unpack(keys[present])), rows[present]
 
     def values(self, original: Coded) -> Coded:
-        """Return rows as a reader takes them who spreads each label evenly over what it stands for."""
+        """Return rows in which each label is spread evenly over the values it stands for."""
         total = self.total
-        asked = np.arange(total) + 0.5 if total <= _DRAWN else (np.arange(_DRAWN) + 0.5) * (total / _DRAWN)
-        places = np.searchsorted(np.cumsum(self.rows), asked, side="right") if total else np.zeros(0, np.intp)
+        targets = np.arange(total) + 0.5 if total <= _DRAWN else (np.arange(_DRAWN) + 0.5) * (total / _DRAWN)
+        places = np.searchsorted(np.cumsum(self.rows), targets, side="right") if total else np.zeros(0, np.intp)
         chance = np.random.default_rng(_SEED)
-        columns = [self.books[place] for place in self.read]
-        drawn = [
-            book.drawn(self.codes[place][places], chance.random(len(places)))
-            for place, book in zip(self.read, columns, strict=True)
-            if book is not None
+        columns = [self.label_maps[place] for place in self.read]
+        sampled = [
+            label_map.sampled(self.codes[place][places], chance.random(len(places)))
+            for place, label_map in zip(self.read, columns, strict=True)
+            if label_map is not None
         ]
-        kept = original.only([original.place(self.names[place]) for place in self.read])
-        codes = np.stack(drawn) if drawn else np.zeros((0, len(places)), np.int32)
-        return Coded(kept.names, codes, np.ones(len(places)), kept.sizes, kept.positions)
+        columns_read = original.only([original.place(self.names[place]) for place in self.read])
+        codes = np.stack(sampled) if sampled else np.zeros((0, len(places)), np.int32)
+        return Coded(columns_read.names, codes, np.ones(len(places)), columns_read.sizes, columns_read.positions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +96,10 @@ class Original:
 
     @classmethod
     def of(cls, rows: Rows, schema: Schema, names: Sequence[str], engine: Engine) -> Original:
-        """Count rows over some columns at their values; sets of items are taken as they are written."""
+        """Count rows over some columns at their values; sets of items are compared as text."""
         require(rows.names, names)
         columns = [schema[name] for name in names]
-        plain = [Column(each.name, each.role) if each.separator is not None else each for each in columns]
+        plain = [Column(column.name, column.role) if column.separator is not None else column for column in columns]
         return cls(engine.count(rows, Cells(tuple(Recoding(column, 0) for column in plain))))
 
     def classes(self, name: str) -> Classes:
@@ -111,7 +111,7 @@ class Original:
         """The same as codes."""
         classes = self.counts.classes
         codes = np.stack(self.counts.codes()) if classes else np.zeros((0, 0), np.int32)
-        sizes = tuple(max(1, len(each)) for each in classes)
+        sizes = tuple(max(1, len(values)) for values in classes)
         return Coded(
             self.counts.names, codes, self.counts.counts.astype(float), sizes, tuple(map(positions_of, classes))
         )
@@ -119,17 +119,17 @@ class Original:
 
 def shown_tables(released: ReadRelease, schema: Schema, original: Original) -> tuple[ShownTable, ...]:
     """Read every label of a release, or refuse what this policy does not have."""
-    return tuple(_read(shown, released, schema, original) for shown in released.tables)
+    return tuple(_read(tuples, released, schema, original) for tuples in released.tables)
 
 
 def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
-    """Return the columns that a release shows of a policy's, or refuse a release without any, and a model."""
-    shown = {name for table in released.tables for name in table.labels.column_names}
-    names = tuple(column.name for column in schema.released if column.name in shown)
+    """Return the released columns of a policy, or refuse a release without any, and a model."""
+    present = {name for table in released.tables for name in table.labels.column_names}
+    names = tuple(column.name for column in schema.released if column.name in present)
     if not released.tables:
         raise InvalidParameter(
-            "this release is a model, which shows no rows to be held against those of the data. incrowd assess with "
-            "its folder alone says how right it is about them."
+            "this release is a model, which has no rows to compare with the data. incrowd assess with its folder alone "
+            "reports its accuracy."
         )
     if not names:
         raise InvalidParameter(
@@ -139,110 +139,118 @@ def shown_names(released: ReadRelease, schema: Schema) -> tuple[str, ...]:
     return names
 
 
-def _read(shown: ReleasedTuples, released: ReadRelease, schema: Schema, original: Original) -> ShownTable:
-    names = tuple(name for name in original.counts.names if name in shown.labels.column_names)
-    books, codes, labels = [], [], []
+def _read(tuples: ReleasedTuples, released: ReadRelease, schema: Schema, original: Original) -> ShownTable:
+    names = tuple(name for name in original.counts.names if name in tuples.labels.column_names)
+    label_maps, codes, labels = [], [], []
     for name in names:
-        coded = shown.labels[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        coded = tuples.labels[name].combine_chunks().dictionary_encode(null_encoding="encode")
         spelled = tuple(coded.dictionary.to_pylist())
         items = schema[name].separator is not None
-        blanks = shown.blanks and name in schema.quasi
-        told = released.levels.get(name, ())
-        books.append(None if items else label_book(original.classes(name), spelled, told, blanks=blanks))
+        blanks = tuples.blanks and name in schema.quasi
+        levels = released.levels.get(name, ())
+        label_maps.append(None if items else label_map_of(original.classes(name), spelled, levels, blanks=blanks))
         codes.append(coded.indices.to_numpy(zero_copy_only=False).astype(np.int32))
         labels.append(spelled)
-    rows = np.zeros(shown.labels.num_rows, np.int64) if shown.rows is None else shown.rows.astype(np.int64)
-    changed = any(book is not None and book.changed for book in books)
+    rows = np.zeros(tuples.labels.num_rows, np.int64) if tuples.rows is None else tuples.rows.astype(np.int64)
+    changed = any(label_map is not None and label_map.changed for label_map in label_maps)
     table = np.stack(codes) if codes else np.zeros((0, len(rows)), np.int32)
-    faithful = shown.faithful and not changed
-    return ShownTable(names, tuple(books), table, rows, faithful, tuple(labels), shown.rows is None, shown.blanks)
+    faithful = tuples.faithful and not changed
+    return ShownTable(
+        names, tuple(label_maps), table, rows, faithful, tuple(labels), tuples.rows is None, tuples.blanks
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Crowds:
-    """Classes of a released table over some columns: their labels, their rows, and the original rows they could be.
+    """Classes of a released table over some columns: their labels, their rows, and their crowds in the original.
 
-    `asked` are the classes whose crowd was counted: all of them, unless there are too many.
+    `counted` are the classes whose crowd was counted: all of them, unless there are too many.
     """
 
     labels: NDArray[np.int32]
     rows: NDArray[np.int64]
-    asked: NDArray[np.intp]
+    counted: NDArray[np.intp]
     people: NDArray[np.int64]
 
     @property
     def whole(self) -> bool:
         """Whether every crowd was counted."""
-        return len(self.asked) == len(self.rows)
+        return len(self.counted) == len(self.rows)
 
 
 def crowds(table: ShownTable, columns: Sequence[int], original: Original) -> Crowds:
-    """Count the original rows that could stand in each released class; a class that has more itself is refused.
+    """Count the original rows that could be in each released class; a class with more rows than that is refused.
 
-    Where labels of a column cannot be read, the rows of the class itself are its crowd: the true one is not smaller.
+    Where labels of a column cannot be read, the rows of the class itself are its crowd: the true crowd is not smaller.
     """
     labels, rows = table.classes(columns)
-    books = [table.books[column] for column in columns]
-    known = [book for book in books if book is not None]
+    label_maps = [table.label_maps[column] for column in columns]
+    maps = [label_map for label_map in label_maps if label_map is not None]
     if not len(rows) or not columns:
         return Crowds(labels, rows, np.arange(len(rows)), np.full(len(rows), original.counts.total, np.int64))
-    if not known:
+    if not maps:
         return Crowds(labels, rows, np.arange(len(rows)), rows)
-    names = [table.names[column] for column, book in zip(columns, books, strict=True) if book is not None]
-    wanted = labels[[place for place, book in enumerate(books) if book is not None]]
-    asked, people = _people(wanted, known, original.counts.marginal(names))
-    if (people < rows[asked]).any():
+    names = [
+        table.names[column] for column, label_map in zip(columns, label_maps, strict=True) if label_map is not None
+    ]
+    classes = labels[[place for place, label_map in enumerate(label_maps) if label_map is not None]]
+    counted, people = _people(classes, maps, original.counts.marginal(names))
+    if (people < rows[counted]).any():
         raise InvalidParameter(NOT_FROM_HERE)
-    return Crowds(labels, rows, asked, people if len(known) == len(books) else rows[asked])
+    return Crowds(labels, rows, counted, people if len(maps) == len(label_maps) else rows[counted])
 
 
 def held(table: ShownTable, original: Original) -> tuple[int, int]:
-    """Return how many original rows lie in the tuples that a table lists, and in as many of the most common ones."""
-    books = [book for book in table.books if book is not None]
-    there = original.counts.marginal([table.names[place] for place in table.read])
-    _, people = _people(table.codes[list(table.read)], books, there)
-    above = there.rollup({name: level for name, level in _levels(table).items() if level})
+    """Return how many original rows have a listed tuple, and how many have one of as many most common tuples."""
+    label_maps = [label_map for label_map in table.label_maps if label_map is not None]
+    data = original.counts.marginal([table.names[place] for place in table.read])
+    _, people = _people(table.codes[list(table.read)], label_maps, data)
+    above = data.rollup({name: level for name, level in _levels(table).items() if level})
     return int(people.sum()), int(np.sort(above.counts)[::-1][: len(table.rows)].sum())
 
 
 def _levels(table: ShownTable) -> dict[str, int]:
-    books = [(table.names[place], table.books[place]) for place in table.read]
-    return {name: book.level for name, book in books if book is not None and isinstance(book.level, int)}
+    label_maps = [(table.names[place], table.label_maps[place]) for place in table.read]
+    return {
+        name: label_map.level
+        for name, label_map in label_maps
+        if label_map is not None and isinstance(label_map.level, int)
+    }
 
 
 def _people(
-    wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts
+    classes: NDArray[np.int32], label_maps: Sequence[LabelMap], data: Counts
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return which classes were asked for, all unless there are too many, and the original rows of each."""
-    if all(book.apart for book in books):
-        return np.arange(wanted.shape[1]), _looked_up(wanted, books, there)
-    most = max(1, _WORK // max(1, len(there) * len(books)))
-    asked = np.unique(np.linspace(0, wanted.shape[1] - 1, min(wanted.shape[1], most)).astype(np.intp))
-    return asked, _gone_through(wanted[:, asked], books, there)
+    """Return which classes were counted, all unless there are too many, and the original rows of each."""
+    if all(label_map.apart for label_map in label_maps):
+        return np.arange(classes.shape[1]), _people_by_key(classes, label_maps, data)
+    most = max(1, _WORK // max(1, len(data) * len(label_maps)))
+    counted = np.unique(np.linspace(0, classes.shape[1] - 1, min(classes.shape[1], most)).astype(np.intp))
+    return counted, _people_by_class(classes[:, counted], label_maps, data)
 
 
-def _looked_up(wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts) -> NDArray[np.int64]:
-    """Count where every value lies under one label at most: each original tuple has one class."""
-    owners = [book.owner()[codes] for book, codes in zip(books, there.codes(), strict=True)]
+def _people_by_key(classes: NDArray[np.int32], label_maps: Sequence[LabelMap], data: Counts) -> NDArray[np.int64]:
+    """Count where every value has at most one label: each original tuple has one class."""
+    owners = [label_map.owner()[codes] for label_map, codes in zip(label_maps, data.codes(), strict=True)]
     inside = np.logical_and.reduce([owner >= 0 for owner in owners])
-    layout = Layout(tuple(max(1, len(book.lengths)) for book in books))
-    keys, people = grouped(layout.pack([owner[inside].astype(np.int32) for owner in owners]), there.counts[inside])
-    asked = layout.pack([codes.astype(np.int32) for codes in wanted])
-    places = np.minimum(np.searchsorted(keys, asked), max(0, len(keys) - 1))
+    layout = Layout(tuple(max(1, len(label_map.lengths)) for label_map in label_maps))
+    keys, people = grouped(layout.pack([owner[inside].astype(np.int32) for owner in owners]), data.counts[inside])
+    wanted_keys = layout.pack([codes.astype(np.int32) for codes in classes])
+    places = np.minimum(np.searchsorted(keys, wanted_keys), max(0, len(keys) - 1))
     if not len(keys):
-        return np.zeros(len(asked), np.int64)
-    return np.where(keys[places] == asked, people[places], 0).astype(np.int64)
+        return np.zeros(len(wanted_keys), np.int64)
+    return np.where(keys[places] == wanted_keys, people[places], 0).astype(np.int64)
 
 
-def _gone_through(wanted: NDArray[np.int32], books: Sequence[LabelMap], there: Counts) -> NDArray[np.int64]:
-    """Count where labels overlap: class by class, the original tuples that every one of its labels holds."""
-    codes, weights = there.codes(), there.counts.astype(np.float64)
+def _people_by_class(classes: NDArray[np.int32], label_maps: Sequence[LabelMap], data: Counts) -> NDArray[np.int64]:
+    """Count where labels overlap: class by class, the original tuples that all its labels cover."""
+    codes, weights = data.codes(), data.counts.astype(np.float64)
     inside = [
-        {int(label): np.packbits(book.holds(int(label))[column]) for label in np.unique(labels)}
-        for book, column, labels in zip(books, codes, wanted, strict=True)
+        {int(label): np.packbits(label_map.holds(int(label))[column]) for label in np.unique(labels)}
+        for label_map, column, labels in zip(label_maps, codes, classes, strict=True)
     ]
-    people = np.empty(wanted.shape[1], np.int64)
-    for number, labels in enumerate(wanted.T):
-        both = np.bitwise_and.reduce([held[int(label)] for held, label in zip(inside, labels, strict=True)])
+    people = np.empty(classes.shape[1], np.int64)
+    for number, labels in enumerate(classes.T):
+        both = np.bitwise_and.reduce([bits[int(label)] for bits, label in zip(inside, labels, strict=True)])
         people[number] = int(np.rint(weights @ np.unpackbits(both, count=len(weights))))
     return people

@@ -1,4 +1,4 @@
-"""Identity: who can be told apart in the data and in the release, by every measure that applies."""
+"""Identity: re-identification risk in the data and in the release, by every measure that applies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from incrowd.core.counts import Counts
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.loglinear import LogLinearRisk, log_linear_risk
-from incrowd.measures.risk.population import population_uniqueness
-from incrowd.measures.risk.ranking import SetOfColumns, ranking
-from incrowd.measures.risk.special_uniques import SpecialUniques, data_intrusion, special_uniques
-from incrowd.measures.risk.survey import expected_links
+from incrowd.measures.risk.classes import SetOfColumns, Sizes, ranking
+from incrowd.measures.risk.population import LogLinearRisk, expected_links, log_linear_risk, population_uniqueness
+from incrowd.measures.risk.special_uniques import data_intrusion, special_uniques
 from incrowd.measures.score import Score
 from incrowd.workflows.check.raw_cells import as_is
 
@@ -37,7 +35,7 @@ class SpecialRows:
 
 @dataclass(frozen=True)
 class IdentityRisk:
-    """What can be said about who is whom, before and after; what needs a population is there if one is declared."""
+    """Re-identification risk before and after; estimates for a population are set if its size is declared."""
 
     special: tuple[SpecialRows, SpecialRows | None]
     ranking: tuple[SetOfColumns, ...]
@@ -50,17 +48,13 @@ class IdentityRisk:
 def special_rows(names: Sequence[str], columns: Sequence[NDArray[np.integer]], rows: NDArray[np.int64]) -> SpecialRows:
     """Return the special uniques of counted tuples; a tuple of several rows is as good as one of two."""
     places = np.repeat(np.arange(len(rows)), np.minimum(rows, 2))
-    found = special_uniques([column[places] for column in columns], _size(len(columns), len(places)))
-    shares = dict(zip(names, found.contributions.tolist(), strict=True))
-    return SpecialRows(found.rows, found.by_size, shares, _highest(found))
-
-
-def _highest(found: SpecialUniques) -> float:
-    return float(found.scores.max(initial=0.0))
+    uniques = special_uniques([column[places] for column in columns], _size(len(columns), len(places)))
+    shares = dict(zip(names, uniques.contributions.tolist(), strict=True))
+    return SpecialRows(uniques.rows, uniques.by_size, shares, float(uniques.scores.max(initial=0.0)))
 
 
 def _size(columns: int, rows: int) -> int | None:
-    """Return up to which size sets of columns are gone through, so that it takes seconds."""
+    """Return the largest size of sets of columns to visit, so that it takes seconds."""
     sets, size = 0.0, 0
     while size < columns:
         sets += float(np.prod([(columns - place) / (place + 1) for place in range(size + 1)]))
@@ -70,9 +64,20 @@ def _size(columns: int, rows: int) -> int | None:
     return None
 
 
-def ranked(counts: Counts) -> tuple[SetOfColumns, ...]:
-    """Return how far sets of up to three quasi-identifiers tell rows apart, of two where there are many columns."""
-    return ranking(counts, 3 if len(counts.names) <= _RANKED else 2)
+def identity_risk(
+    coded: Counts,
+    sizes: tuple[Sizes, Sizes | None],
+    people: int | None,
+    special_after: SpecialRows | None,
+    links: Score | None,
+) -> IdentityRisk:
+    """Return all measures for counted quasi-identifiers, with the classes before and after the release."""
+    before, after = sizes
+    unique, intrusion = in_population(before.counts, None if after is None else after.counts, people)
+    special = special_rows(coded.names, coded.codes(), coded.counts), special_after
+    # Sets of three among many columns are too many to rank.
+    ranks = ranking(coded, 3 if len(coded.names) <= _RANKED else 2)
+    return IdentityRisk(special, ranks, unique, intrusion, by_model(coded.codes(), coded.counts, people), links)
 
 
 def in_population(before: NDArray[np.int64], after: NDArray[np.int64] | None, people: int | None) -> PopulationScores:
@@ -82,7 +87,7 @@ def in_population(before: NDArray[np.int64], after: NDArray[np.int64] | None, pe
     both = [before] if after is None or not len(after) else [before, after]
     unique = [population_uniqueness(sizes, people) for sizes in both]
     alone = [(int((sizes == 1).sum()), int((sizes == 2).sum()), Fraction(int(sizes.sum()), people)) for sizes in both]
-    intrusion = [data_intrusion(*each) for each in alone]
+    intrusion = [data_intrusion(*counts) for counts in alone]
     return (unique[0], unique[1] if both[1:] else None), (intrusion[0], intrusion[1] if both[1:] else None)
 
 
@@ -106,18 +111,20 @@ def by_weights(rows: Rows, quasi: Sequence[str], weights: str, engine: Engine) -
     """Return how many rows are expected to be linked, by survey weights in a column of the data."""
     require(rows.names, [weights])
     if weights in quasi:
-        raise InvalidParameter(f"{weights!r} is a quasi-identifier: a weight is how many people a row stands for.")
+        raise InvalidParameter(
+            f"{weights!r} is a quasi-identifier: a weight must be the number of people that a row represents."
+        )
     counts = engine.count(rows, as_is(rows, [*quasi, weights], engine))
     values = counts.classes[-1].labels().to_pylist()
-    each = np.array([_number(value) for value in values])[counts.codes()[-1]]
-    if not (np.isfinite(each) & (each > 0)).all():
+    weight_of_row = np.array([_number(value) for value in values])[counts.codes()[-1]]
+    if not (np.isfinite(weight_of_row) & (weight_of_row > 0)).all():
         raise InvalidParameter(
-            f"some rows have no weight in {weights!r}, or one that is not a number above 0: a weight is how many "
-            "people a row stands for. Leave such rows out, or name another column."
+            f"some rows have no weight in {weights!r}, or one that is not a number above 0: a weight is the number of "
+            "people that a row represents. Omit such rows, or name another column."
         )
     classes = counts.marginal(quasi)
     places = np.searchsorted(classes.keys, classes.layout.pack(counts.codes()[:-1]))
-    total = np.bincount(places, counts.counts * each, len(classes))
+    total = np.bincount(places, counts.counts * weight_of_row, len(classes))
     return expected_links(classes.counts, np.maximum(total, classes.counts))
 
 

@@ -2,8 +2,8 @@
 
 A label is a value or a class of the hierarchy (`F`, `[20, 40)`, `2020 or earlier`, `*`), the range of a line
 (`[20, 29]`, `low to high`, `>= 20`, `2024-05-01 or later`), or several of these (`Paris or Rome or missing`).  An empty
-cell is a missing value, or where cells were left out any value.  A number that is none of them was changed: it is taken
-for the value nearest to it, and its loss is not known.
+cell is a missing value, or any value where cells were suppressed.  A number that is none of them was masked: it counts
+as the nearest value, and its loss is unknown.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CHANGED, RANGES, EMPTY = "changed", "ranges", "empty cells"
 
 @dataclass(frozen=True, eq=False)
 class LabelMap:
-    """The labels of one column: for each the codes of the values it stands for, and what a row with it loses.
+    """The labels of one column: for each the codes of the values it stands for, and the loss of a row with it.
 
-    `level` is where the labels are from: a number, several, or in words; `changed` where some are no labels at all.
+    `level` is the level of the labels: a number, several, or a text; `changed` where some are not labels.
     """
 
     classes: Classes
@@ -53,11 +53,11 @@ class LabelMap:
 
     @property
     def apart(self) -> bool:
-        """Whether no value lies under two of the labels."""
+        """Whether no value has two labels."""
         return len(self.members) == len(np.unique(self.members))
 
     def owner(self) -> NDArray[np.int64]:
-        """Return for each value the label that it lies under, −1 if there is none; only where labels are apart."""
+        """Return for each value its label, −1 if there is none; only where labels are apart."""
         owners = np.full(len(self.classes), -1, np.int64)
         owners[self.members] = np.repeat(np.arange(len(self.lengths)), self.lengths)
         return owners
@@ -69,12 +69,12 @@ class LabelMap:
         return inside
 
     def spread(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of each value, if the rows of each label are spread evenly over what it stands for."""
-        each = np.repeat(rows / np.maximum(self.lengths, 1), self.lengths)
-        spread = np.bincount(self.members, each, len(self.classes))
+        """Return the share of each value, if the rows of each label are spread evenly over its values."""
+        rows_of_value = np.repeat(rows / np.maximum(self.lengths, 1), self.lengths)
+        spread = np.bincount(self.members, rows_of_value, len(self.classes))
         return np.asarray(spread / max(float(spread.sum()), 1e-300))
 
-    def drawn(self, labels: NDArray[np.integer], chance: NDArray[np.float64]) -> NDArray[np.int32]:
+    def sampled(self, labels: NDArray[np.integer], chance: NDArray[np.float64]) -> NDArray[np.int32]:
         """Return a value for each row, evenly among those its label stands for."""
         places = self.starts[labels] + np.minimum(
             (chance * self.lengths[labels]).astype(np.intp), self.lengths[labels] - 1
@@ -82,15 +82,15 @@ class LabelMap:
         return np.asarray(self.members[places])
 
 
-def label_book(classes: Classes, labels: Sequence[str | None], levels: Sequence[int], *, blanks: bool) -> LabelMap:
-    """Return what labels stand for, among the values of a column; `levels` are looked through before all others."""
+def label_map_of(classes: Classes, labels: Sequence[str | None], levels: Sequence[int], *, blanks: bool) -> LabelMap:
+    """Return what labels stand for among the values of a column; `levels` are searched before all others."""
     reader = _Reader.of(classes, levels, blanks=blanks)
-    found = [reader.read(label) for label in _spelled(classes, labels)]
-    starts = np.concatenate(([0], np.cumsum([len(each.values) for each in found]))).astype(np.intp)
-    members = np.concatenate([np.zeros(0, np.int32), *(each.values for each in found)]).astype(np.int32)
-    places = sorted({each.where for each in found}, key=str)
+    meanings = [reader.read(label) for label in _spelled(classes, labels)]
+    starts = np.concatenate(([0], np.cumsum([len(meaning.values) for meaning in meanings]))).astype(np.intp)
+    members = np.concatenate([np.zeros(0, np.int32), *(meaning.values for meaning in meanings)]).astype(np.int32)
+    places = sorted({meaning.where for meaning in meanings}, key=str)
     level = places[0] if len(places) == 1 else ", ".join(map(str, places)) or 0
-    losses = np.array([each.loss for each in found], np.float64)
+    losses = np.array([meaning.loss for meaning in meanings], np.float64)
     return LabelMap(classes, starts, members, losses, level, CHANGED in places)
 
 
@@ -99,12 +99,12 @@ def _spelled(classes: Classes, labels: Sequence[str | None]) -> list[str | None]
     column = classes.recoding.column
     if column.type is Type.TEXT or column.separator is not None:
         return list(labels)
-    found = canonical(read(pa.array(labels, pa.string()), column.type).values).to_pylist()
-    return [label if value is None else value for label, value in zip(labels, found, strict=True)]
+    canonical_values = canonical(read(pa.array(labels, pa.string()), column.type).values).to_pylist()
+    return [label if value is None else value for label, value in zip(labels, canonical_values, strict=True)]
 
 
 class LabelMeaning(NamedTuple):
-    """The codes of values, what a row loses that shows nothing else of them, and where such a label is from."""
+    """The codes of values, the loss of a row with such a label, and the level of the label."""
 
     values: NDArray[np.int32]
     loss: float
@@ -168,13 +168,13 @@ class _Reader:
         """Return what a label stands for, or refuse one that stands for nothing."""
         if label is None:
             return self._empty()
-        found = self._known(label) or self._stretch(label) or self._nearest(label)
-        if found is None:
+        meaning = self._listed(label) or self._stretch(label) or self._nearest(label)
+        if meaning is None:
             raise InvalidParameter(
-                f"the column {self.classes.recoding.column.name!r} of the release shows labels that this policy does "
-                "not have: it was made from other data or under another policy. Name the ones it was made from."
+                f"the column {self.classes.recoding.column.name!r} of the release has labels that this policy does not "
+                "have: it was made from other data or under another policy. Name the ones it was made from."
             )
-        return found
+        return meaning
 
     def _empty(self) -> LabelMeaning:
         everything = np.arange(len(self.classes), dtype=np.int32)
@@ -182,24 +182,26 @@ class _Reader:
             return LabelMeaning(everything[-1:], 0.0, self.levels[0].number)
         return LabelMeaning(everything, 1.0, EMPTY)
 
-    def _known(self, label: str) -> LabelMeaning | None:
-        found = (level.find(label) for level in self.levels)
-        return next((each for each in found if each is not None), None)
+    def _listed(self, label: str) -> LabelMeaning | None:
+        matches = (level.find(label) for level in self.levels)
+        return next((meaning for meaning in matches if meaning is not None), None)
 
     def _stretch(self, label: str) -> LabelMeaning | None:
         """Return the values of a range, or of several labels side by side."""
-        found = [self._part(part) for part in _OR.split(label)]
-        if any(each is None for each in found):
+        parts = [self._part(part) for part in _OR.split(label)]
+        if any(values_of_part is None for values_of_part in parts):
             return None
-        values = np.unique(np.concatenate([each for each in found if each is not None])).astype(np.int32)
+        values = np.unique(
+            np.concatenate([values_of_part for values_of_part in parts if values_of_part is not None])
+        ).astype(np.int32)
         return LabelMeaning(values, self._share(values), RANGES)
 
     def _part(self, part: str) -> NDArray[np.int32] | None:
         if part == _MISSING and self.classes.has_missing:
             return np.array([len(self.classes) - 1], np.int32)
-        known = self._known(part)
-        if known is not None:
-            return known.values
+        listed = self._listed(part)
+        if listed is not None:
+            return listed.values
         if part == ANY:
             return np.arange(len(self.classes.marks), dtype=np.int32)
         if side := _SIDE.match(part):
@@ -207,7 +209,7 @@ class _Reader:
         inside = _RANGE.match(part)
         low, to, high = (inside["low"], ", ", inside["high"]) if inside else part.partition(" to ")
         ranges = (level.between(low, high) for level in self.levels) if to else iter(())
-        return next((each for each in ranges if each is not None), None)
+        return next((values for values in ranges if values is not None), None)
 
     def _side(self, side: re.Match[str]) -> NDArray[np.int32] | None:
         """Return the values up to a number or day, or from one on; those beyond a bound were moved to it."""
@@ -220,17 +222,17 @@ class _Reader:
         return np.flatnonzero(positions <= edge if below else positions >= edge).astype(np.int32)
 
     def _nearest(self, label: str) -> LabelMeaning | None:
-        """Return the value nearest to a number or day that is no label."""
+        """Return the value nearest to a number or day that is not a label."""
         positions, kind = positions_of(self.classes), self.classes.recoding.column.type
-        found = read(pa.array([label]), Type.DECIMAL if kind is Type.INTEGER else kind)
-        if positions is None or found.unreadable[0] or not np.isfinite(positions).any():
+        parsed = read(pa.array([label]), Type.DECIMAL if kind is Type.INTEGER else kind)
+        if positions is None or parsed.unreadable[0] or not np.isfinite(positions).any():
             return None
         return LabelMeaning(
-            np.array([np.nanargmin(np.abs(positions - _line(found.values)[0]))], np.int32), np.nan, CHANGED
+            np.array([np.nanargmin(np.abs(positions - _line(parsed.values)[0]))], np.int32), np.nan, CHANGED
         )
 
     def _share(self, values: NDArray[np.int32]) -> float:
-        """Return what a row loses that could have any of these values; lengths count where there is no next value."""
+        """Return the loss of a row that could have any of these values; of decimals, by length."""
         ordinary, column = len(self.classes.marks), self.classes.recoding.column
         inside = values[values < ordinary]
         if self.classes.has_other and (values == ordinary).any():
@@ -249,7 +251,7 @@ def _value(classes: Classes, end: str) -> str:
 
 
 def positions_of(classes: Classes) -> NDArray[np.float64] | None:
-    """Return where the values of a column lie, days as numbers, nothing where there is none; None without an order."""
+    """Return the values of a column as numbers, days too, NaN for missing ones; None without an order."""
     if not isinstance(classes.recoding.column.domain, Numbers | Dates):
         return None
     return np.concatenate([_line(classes.marks), np.full(len(classes) - len(classes.marks), np.nan)])

@@ -1,6 +1,6 @@
-"""Model scores: how right a learned model is about rows whose truth is known; internal, since it is made from them.
+"""Model scores: the accuracy of a learned model on rows with a known truth; internal, since it is made from them.
 
-Rows are read once, batch by batch.  About rows that the model was learned from, scores are a little too good.
+Rows are read once, batch by batch.  On the rows that the model was learned from, scores are slightly too good.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.models import MODEL, LearnedModel, Use
 from incrowd.verifier.files import CERTIFICATE
+from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -26,17 +27,16 @@ if TYPE_CHECKING:
     from incrowd.core.table import Opened
     from incrowd.workflows.policy.policy import Policy
 
-INTERNAL = "made from the original rows: keep it apart from what is published"
 _BINS, _FINE = 10, 1000
 _LEAST = 1e-15
 
 
 @dataclass(frozen=True)
 class ModelScores:
-    """What was found: how many rows had a known truth, figures by name, and tables of calibration and classes.
+    """The number of rows with a known truth, figures by name, and tables of calibration and classes.
 
-    `calibration` has for each tenth of the chance that was said: how many rows, the mean chance, the share that was
-    right.  `curve` has for two classes the share of the second class and of the first that lie above each limit.
+    `calibration` has for each tenth of the predicted probability: the number of rows, the mean probability, the share
+    that was right.  `curve` has for two classes the false and the true positive rate at each limit.
     """
 
     rows: int
@@ -46,14 +46,14 @@ class ModelScores:
     curve: tuple[tuple[float, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
+        """Return the values for `--json`."""
         return {
             "internal": INTERNAL,
             "rows": self.rows,
             "figures": dict(self.figures),
-            "calibration": [list(each) for each in self.calibration],
+            "calibration": [list(row) for row in self.calibration],
             "confusion": self.confusion,
-            "curve": [list(each) for each in self.curve],
+            "curve": [list(row) for row in self.curve],
         }
 
 
@@ -67,18 +67,20 @@ def is_model(release: Path) -> bool:
 
 
 def model_scores(release: Path, rows: Opened, policy: Policy) -> ModelScores:
-    """Return how right a model is about rows, or refuse one that predicts nothing, or another column."""
+    """Return the accuracy of a model on rows, or refuse one that predicts nothing, or another column."""
     model = LearnedModel.load(release)
     if model.target is None:
         raise InvalidParameter(
-            "this model predicts no column, so that there is no truth to hold it against. incrowd predict says what it "
-            "makes of rows."
+            "this model predicts no column, so its accuracy cannot be measured. Use incrowd predict to apply it to "
+            "rows."
         )
     if model.target != getattr(policy.method, "target_column", None):
-        raise InvalidParameter(f"the model predicts {model.target!r}, and the policy's does not: name its own policy.")
-    names = [each.name for each in model.columns]
+        raise InvalidParameter(
+            f"the model predicts {model.target!r}, and the policy another column: name the model's own policy."
+        )
+    names = [column.name for column in model.columns]
     require(rows.names, [*names, model.target])
-    batches = (pa.Table.from_batches([each]) for each in rows.batches([*names, model.target]))
+    batches = (pa.Table.from_batches([column]) for column in rows.batches([*names, model.target]))
     return _classes(model, batches, policy) if model.use is Use.CLASSES else _numbers(model, batches, policy)
 
 
@@ -88,19 +90,21 @@ def _classes(model: LearnedModel, batches: Any, policy: Policy) -> ModelScores:
     lost, squares, limits = 0.0, 0.0, np.zeros((2, _FINE + 1), np.int64)
     for batch in batches:
         truth = classes.recoding.codes(batch[model.target].combine_chunks())
-        known = (truth >= 0) & (truth < groups)
-        chances, own = model.chances(batch)[known], truth[known]
-        said, top = chances.argmax(axis=1), chances.max(axis=1)
-        np.add.at(confusion, (own, said), 1)
+        labeled = (truth >= 0) & (truth < groups)
+        chances, own = model.chances(batch)[labeled], truth[labeled]
+        guesses, top = chances.argmax(axis=1), chances.max(axis=1)
+        np.add.at(confusion, (own, guesses), 1)
         tenth = np.minimum((top * _BINS).astype(np.int64), _BINS - 1)
-        np.add.at(tenths, tenth, np.column_stack([np.ones(len(top)), top, said == own]))
+        np.add.at(tenths, tenth, np.column_stack([np.ones(len(top)), top, guesses == own]))
         lost -= float(np.log(np.maximum(_LEAST, chances[np.arange(len(own)), own])).sum())
         squares += float(((chances - np.eye(groups)[own]) ** 2).sum())
         if groups == 2:
             np.add.at(limits, (own, (chances[:, 1] * _FINE).astype(np.int64)), 1)
     total = int(confusion.sum())
     if not total:
-        raise InvalidParameter("no row has a declared class of the target: there is nothing to hold the model against.")
+        raise InvalidParameter(
+            "no row has a declared class of the target: the accuracy of the model cannot be measured."
+        )
     shares = confusion.sum(axis=1) / total
     figures = {
         "accuracy": float(np.trace(confusion)) / total,
@@ -115,8 +119,8 @@ def _classes(model: LearnedModel, batches: Any, policy: Policy) -> ModelScores:
         name: dict(zip(model.outputs, line, strict=True))
         for name, line in zip(model.outputs, confusion.tolist(), strict=True)
     }
-    told = tuple((int(n), float(p / n), float(r / n)) for n, p, r in tenths if n)
-    return ModelScores(total, figures, told, table, curve)
+    calibration = tuple((int(n), float(p / n), float(r / n)) for n, p, r in tenths if n)
+    return ModelScores(total, figures, calibration, table, curve)
 
 
 def _curve(limits: NDArray[np.int64]) -> tuple[tuple[float, float], ...]:
@@ -136,12 +140,12 @@ def _numbers(model: LearnedModel, batches: Any, policy: Policy) -> ModelScores:
     sums = np.zeros(5)
     for batch in batches:
         truth = read(batch[model.target].combine_chunks(), kind).values.to_numpy(zero_copy_only=False).astype(float)
-        known = np.isfinite(truth)
-        own, off = truth[known], (model.numbers(batch)[known] - truth[known])
+        labeled = np.isfinite(truth)
+        own, off = truth[labeled], (model.numbers(batch)[labeled] - truth[labeled])
         sums += [len(own), own.sum(), (own**2).sum(), np.abs(off).sum(), (off**2).sum()]
     total, first, second, away, squares = sums.tolist()
     if not total:
-        raise InvalidParameter("no row has a number in the target: there is nothing to hold the model against.")
+        raise InvalidParameter("no row has a number in the target: the accuracy of the model cannot be measured.")
     spread = second - first**2 / total
     figures = {"mean absolute error": away / total, "root mean squared error": (squares / total) ** 0.5}
     return ModelScores(int(total), figures if spread <= 0 else {"R²": 1.0 - squares / spread, **figures})

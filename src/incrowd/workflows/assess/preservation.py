@@ -30,7 +30,7 @@ Both = tuple[RowFrame, RowFrame]
 
 @dataclass(frozen=True)
 class PreservedStatistic:
-    """A claim that something is kept, and whether it is; None where the two tables cannot show it."""
+    """A claim that a statistic is preserved, and whether it is; None where the two tables cannot show it."""
 
     columns: tuple[str, ...]
     sentence: str
@@ -38,14 +38,14 @@ class PreservedStatistic:
 
     @property
     def verdict(self) -> str:
-        """What was found, in words."""
-        return {True: "kept", False: "NOT KEPT", None: "not shown by the two tables"}[self.holds]
+        """The result as text."""
+        return {True: "preserved", False: "NOT PRESERVED", None: "not shown by the two tables"}[self.holds]
 
 
 def preserved_statistics(
     released: ReadRelease, original: Rows, policy: Policy, engine: Engine
 ) -> tuple[PreservedStatistic, ...]:
-    """Compare what is claimed to be kept; where rows were left out at random before masks read them, nothing can be."""
+    """Check the claims of masks; where rows were removed at random before masking, they cannot be checked."""
     claims = [claim for claim in released.claims if isinstance(claim, Preservation)]
     if not claims:
         return ()
@@ -63,13 +63,13 @@ def preserved_statistics(
 
 def _unfolded(released: ReadRelease) -> RowFrame:
     """Return the released rows one by one, as text."""
-    (shown,) = released.tables
-    rows = np.ones(shown.labels.num_rows, np.int64) if shown.rows is None else shown.rows
-    return RowFrame(shown.labels.take(pa.array(np.repeat(np.arange(len(rows)), rows))))
+    (tuples,) = released.tables
+    rows = np.ones(tuples.labels.num_rows, np.int64) if tuples.rows is None else tuples.rows
+    return RowFrame(tuples.labels.take(pa.array(np.repeat(np.arange(len(rows)), rows))))
 
 
 def preserved(claim: Preservation, before: RowFrame, after: RowFrame, weight: str | None = None) -> bool | None:
-    """Return whether a statistic is kept as claimed; None where two tables cannot show it, or it holds on average only.
+    """Return whether a statistic is preserved; None where two tables cannot show it, or it holds on average only.
 
     >>> claim = Preservation(
     ...     columns=("age",), statistic=KeptStatistic.VALUES, how=Exactness.EXACT, unit="one row", theorem="a swap"

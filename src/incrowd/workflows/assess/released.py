@@ -1,4 +1,4 @@
-"""Released: what a release shows, read from its files as anyone can, with the levels its certificate tells of."""
+"""Released: the tables of a release, read from its files, with the levels in its certificate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.steps.around import HoldOut
 from incrowd.core.steps.consent import ConsentGate, gate_of
 from incrowd.core.steps.rows import Recode
-from incrowd.core.steps.step import walk
+from incrowd.core.steps.step import Step, walk
 from incrowd.core.table import Rows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.outcomes.outcome import Outcome, ReleasedTuples
@@ -25,12 +25,12 @@ from incrowd.workflows.registry import check_of
 from incrowd.workflows.verify.verify import read_certificate
 
 Levels = Mapping[str, tuple[int, ...]]
-"""At which levels a column may be, as far as that is told; a label is looked for there first."""
+"""The known levels of columns; labels are searched there first."""
 
 
 @dataclass(frozen=True)
 class ReadRelease:
-    """The tables of a release, at which levels their columns are, and the method and policy if these are known."""
+    """The tables of a release, the levels of their columns, and the method and policy if known."""
 
     tables: tuple[ReleasedTuples, ...]
     levels: Levels = field(default_factory=dict)
@@ -41,22 +41,21 @@ class ReadRelease:
     whole: bool = True
     """Whether all rows of the data took part: none was held out."""
     gate: ConsentGate | None = None
-    """Whose rows could take part, where the release asked for consent."""
+    """The people who consented, where the release checked consent."""
 
     @classmethod
-    def of(cls, rows: Rows, levels: Mapping[str, int] | None = None) -> ReadRelease:
-        """Take rows as they are read for those of a release whose certificate is not here: each is somebody's."""
+    def of(cls, rows: Rows, levels: Levels | None = None) -> ReadRelease:
+        """Return rows as a release without a certificate: each row is a person's."""
         names = list(rows.names)
         batches = list(rows.batches(names))
         table = (
             pa.Table.from_batches(batches) if batches else pa.table({name: pa.array([], pa.string()) for name in names})
         )
-        told = {name: (level,) for name, level in (levels or {}).items()}
-        return cls((ReleasedTuples.of(table, faithful=True),), told)
+        return cls((ReleasedTuples.of(table, faithful=True),), levels or {})
 
 
 def read_release(release: Path) -> ReadRelease:
-    """Read a release: its folder, or a file of it; beside a certificate that names it a file is read as that says."""
+    """Read a release: its folder, or a file; a file that a certificate in its folder names is read with it."""
     folder = release if release.is_dir() else release.parent
     if not (folder / CERTIFICATE).is_file():
         return ReadRelease.of(open_release(release))
@@ -74,34 +73,26 @@ def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
         raise InvalidParameter(f"the published files are not beside the certificate in {folder}: put them there.")
     output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
     if not hasattr(output, "shown"):
-        raise InvalidParameter(
-            "what was released here is no table that could be held against the rows it came from: see its certificate."
-        )
-    shown = cast("Outcome", output).shown()
+        raise InvalidParameter("this release has no table that could be compared with its data: see its certificate.")
+    tables = cast("Outcome", output).shown()
     whole = not any(isinstance(step, HoldOut) for step in certificate.steps)
-    method, policy = certificate.method.name, certificate.policy_hash
-    return ReadRelease(
-        shown,
-        levels_of(certificate),
-        method,
-        policy,
-        folder.name,
-        certificate.claims,
-        whole,
-        gate_of(certificate.steps),
-    )
+    about = (certificate.method.name, certificate.policy_hash, folder.name, certificate.claims)
+    return ReadRelease(tables, levels_of(certificate), *about, whole, gate_of(certificate.steps))
 
 
 def levels_of(certificate: Certificate) -> Levels:
-    """Return the levels that the steps tell, and those that the evidence does, where rows chose them."""
-    told: dict[str, tuple[int, ...]] = {}
-    for step in walk(certificate.steps):
-        if isinstance(step, Recode):
-            told |= {each.column: (each.level,) for each in step.columns if isinstance(each.level, int)}
-    found = certificate.evidence.get("levels", {})
-    if isinstance(found, Mapping):
-        told |= {
+    """Return the levels in the steps, and those in the evidence, where rows chose them."""
+    levels = levels_of_steps(certificate.steps)
+    chosen = certificate.evidence.get("levels", {})
+    if isinstance(chosen, Mapping):
+        levels |= {
             str(name): tuple(level) if isinstance(level, list | tuple) else (int(level),)
-            for name, level in found.items()
+            for name, level in chosen.items()
         }
-    return told
+    return levels
+
+
+def levels_of_steps(steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the levels that steps recode columns to."""
+    recodings = [column for step in walk(steps) if isinstance(step, Recode) for column in step.columns]
+    return {column.column: (column.level,) for column in recodings if isinstance(column.level, int)}

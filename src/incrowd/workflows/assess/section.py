@@ -1,4 +1,4 @@
-"""Section: an assessment in a page for the data holder: risk and classes before and after, losses, what is left."""
+"""Section: an assessment as a page for the data holder: risk and classes before and after, losses, utility."""
 
 from __future__ import annotations
 
@@ -15,123 +15,131 @@ from incrowd.measures.frontier import MappedRelease, risk_utility_map
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
+    from incrowd.measures.score import Score
+    from incrowd.measures.utility.distances import TableDistance
     from incrowd.measures.utility.learning import LearnedScore
-    from incrowd.measures.utility.tables import TableDistance
     from incrowd.workflows.assess.assess import Assessment
 
-RISK, LOSS = "rows linked rightly, on average", "loss of all rows"
+RISK, LOSS = "rows linked correctly, on average", "information loss of all rows"
 _NONE = "not judged"
 
 
-def candidate(found: Assessment) -> MappedRelease:
-    """Return a release as a candidate on the map: the marketer's risk after it, and what all rows lost."""
-    risk = found.risks["marketer"][1].average if found.risks else None
-    return MappedRelease(found.name, risk, found.loss)
+def candidate(assessment: Assessment) -> MappedRelease:
+    """Return a release as a candidate on the map: the marketer's risk after it, and the loss of all rows."""
+    risk = assessment.risks["marketer"][1].average if assessment.risks else None
+    return MappedRelease(assessment.name, risk, assessment.loss)
 
 
-def map_of(found: Sequence[Assessment]) -> Markup:
+def map_of(assessments: Sequence[Assessment]) -> Markup:
     """Return several releases of one table on one map."""
-    return risk_utility_map([candidate(each) for each in found], RISK, LOSS)
+    return risk_utility_map([candidate(assessment) for assessment in assessments], RISK, LOSS)
 
 
-def page(found: Sequence[Assessment]) -> str:
-    """Return a whole page that stays with the data holder: the map of several releases, and each of them."""
+def page(assessments: Sequence[Assessment]) -> str:
+    """Return an internal page for the data holder: the map of several releases, and each of them."""
     style = (files("incrowd.workflows.report") / "style.css").read_text(encoding="utf-8")
-    drawn = [map_of(found)] if len(found) > 1 else []
-    parts = [part for each in found for part in (tag("h2", each.name), section(each))]
+    pictures = [map_of(assessments)] if len(assessments) > 1 else []
+    parts = [part for assessment in assessments for part in (tag("h2", assessment.name), section(assessment))]
     head = tag("head", tag("meta", charset="utf-8"), tag("title", "Assessment"), tag("style", Markup(style)))  # noqa: S704
-    inside = tag("p", tag("strong", "Internal: made from the original rows. Nothing here may leave."))
-    body = tag("body", tag("main", tag("h1", "Assessment"), inside, *drawn, *parts))
+    inside = tag("p", tag("strong", "Internal: made from the original rows. Do not publish this page."))
+    body = tag("body", tag("main", tag("h1", "Assessment"), inside, *pictures, *parts))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def section(found: Assessment) -> Markup:
-    """Return what an assessment found, for the internal report."""
-    after = found.classes_after
-    pictures = [class_sizes(found.classes_before.each, "original rows", "in the quasi-identifiers")]
-    pictures += [] if after is None else [class_sizes(after.each, "released rows", "in the quasi-identifiers")]
+def section(assessment: Assessment) -> Markup:
+    """Return an assessment for the internal report."""
+    after = assessment.classes_after
+    pictures = [class_sizes(assessment.classes_before.counts, "original rows", "in the quasi-identifiers")]
+    pictures += [] if after is None else [class_sizes(after.counts, "released rows", "in the quasi-identifiers")]
     return joined(
         [
-            tag("h3", "What it lost, and what risk is left"),
-            *(tag("p", note) for note in found.notes),
-            table("Rows and losses", ["", "Number"], _rows(found)),
-            table("Loss by column", ["Column", "Level", "Released rows", "All rows"], _columns(found)),
-            *([table("Risk", ["Attacker", "Before", "After"], _risks(found))] if found.risks else []),
-            tag("div", *(tag("div", each) for each in pictures if each is not None), class_="pair"),
-            table("What is left to learn", ["", "Value"], _utility(found)),
+            tag("h3", "Information loss and remaining risk"),
+            *(tag("p", note) for note in assessment.notes),
+            table("Rows and information loss", ["", "Number"], _rows(assessment)),
+            table("Information loss by column", ["Column", "Level", "Released rows", "All rows"], _columns(assessment)),
+            *([table("Risk", ["Attacker", "Before", "After"], _risks(assessment))] if assessment.risks else []),
+            tag("div", *(tag("div", picture) for picture in pictures if picture is not None), class_="pair"),
+            table("Utility", ["", "Value"], _utility(assessment)),
             *(
-                [table("What was to be kept", ["Claim", "Columns", "Found"], _preserved(found))]
-                if found.preserved
+                [table("Statistics claimed to be preserved", ["Claim", "Columns", "Result"], _preserved(assessment))]
+                if assessment.preserved
                 else []
             ),
-            *_quality(found),
-            *([] if found.lab is None else findings(found.lab)),
+            *_quality(assessment),
+            *([] if assessment.lab is None else findings(assessment.lab)),
         ]
     )
 
 
-def _rows(found: Assessment) -> list[list[str]]:
-    alone = _NONE if found.classes_after is None else f"{found.classes_after.unique:,}"
+def _rows(assessment: Assessment) -> list[list[str]]:
+    alone = _NONE if assessment.classes_after is None else f"{assessment.classes_after.unique:,}"
     return [
-        ["Rows before; after", f"{found.rows:,}; {found.kept:,}"],
-        ["Rows alone in the quasi-identifiers, before; after", f"{found.classes_before.unique:,}; {alone}"],
-        ["Loss of released rows; of all rows", f"{number(found.loss_kept)}; {number(found.loss)}"],
+        ["Rows before; after", f"{assessment.rows:,}; {assessment.released:,}"],
+        ["Rows unique in the quasi-identifiers, before; after", f"{assessment.classes_before.unique:,}; {alone}"],
         [
-            "Smallest crowd of the data behind a released class",
-            _NONE if found.smallest_crowd is None else f"{found.smallest_crowd:,}",
+            "Information loss of released rows; of all rows",
+            f"{number(assessment.loss_released)}; {number(assessment.loss)}",
+        ],
+        [
+            "Fewest rows of the data in a released class",
+            _NONE if assessment.smallest_crowd is None else f"{assessment.smallest_crowd:,}",
         ],
     ]
 
 
-def _columns(found: Assessment) -> list[list[str]]:
-    return [[each.name, str(each.level), number(each.kept), number(each.all)] for each in found.columns]
-
-
-def _risks(found: Assessment) -> list[list[str]]:
+def _columns(assessment: Assessment) -> list[list[str]]:
     return [
-        [f"{name}, {what}", number(getattr(before, what)), number(getattr(after, what))]
-        for name, (before, after) in found.risks.items()
+        [column.name, str(column.level), number(column.released), number(column.all)] for column in assessment.columns
+    ]
+
+
+def _risks(assessment: Assessment) -> list[list[str]]:
+    return [
+        [f"{name}, {what}", number(vars(before)[what]), number(vars(after)[what])]
+        for name, (before, after) in assessment.risks.items()
         for what in (("average",) if name == "marketer" else ("highest", "above"))
     ]
 
 
-def _preserved(found: Assessment) -> list[list[str]]:
-    return [[each.sentence, ", ".join(each.columns), each.verdict] for each in found.preserved]
+def _preserved(assessment: Assessment) -> list[list[str]]:
+    return [[statistic.sentence, ", ".join(statistic.columns), statistic.verdict] for statistic in assessment.preserved]
 
 
-def _quality(found: Assessment) -> list[Markup]:
-    """Return how far columns and pairs of rows that were drawn from a model are from the original."""
-    if found.quality is None:
+def _quality(assessment: Assessment) -> list[Markup]:
+    """Return how far columns and pairs of synthetic rows are from the original."""
+    if assessment.quality is None:
         return []
     return [
         table(
-            "Error of synthetic rows, by column", ["Column", "Total variation"], quality_lines(found.quality.columns)
+            "Error of synthetic rows, by column",
+            ["Column", "Total variation"],
+            quality_lines(assessment.quality.columns),
         ),
-        table("Error of synthetic rows, by pair", ["Pair", "Total variation"], quality_lines(found.quality.worst)),
+        table("Error of synthetic rows, by pair", ["Pair", "Total variation"], quality_lines(assessment.quality.worst)),
     ]
 
 
 def quality_lines(distances: Sequence[TableDistance]) -> list[tuple[str, str]]:
     """Return the total variation of tables, in lines."""
-    return [(" × ".join(each.columns), f"{each.variation:.4f}") for each in distances]
+    return [(" × ".join(distance.columns), f"{distance.variation:.4f}") for distance in distances]
 
 
-def _utility(found: Assessment) -> list[list[str]]:
-    return [[name, value] for name, value, _ in utility_lines(found)]
+def _utility(assessment: Assessment) -> list[list[str]]:
+    return [[name, value] for name, value, _ in utility_lines(assessment)]
 
 
-def utility_lines(found: Assessment) -> list[tuple[str, str, str]]:
-    """Return what is left for those who want to learn, in a few lines: a name, a number, and what it means."""
-    use, lines = found.utility, []
+def utility_lines(assessment: Assessment) -> list[tuple[str, str, str]]:
+    """Return the utility in a few lines: a name, a number, and its meaning."""
+    use, lines = assessment.utility, []
     if use.marginals:
-        most = max(use.marginals, key=lambda each: each.variation)
+        most = max(use.marginals, key=lambda measure: measure.variation)
         lines.append(("marginals", f"{most.variation:.4f}", f"largest total variation, of {most.name}; 0 is best"))
     if use.dependencies:
-        moved = max(use.dependencies, key=lambda each: abs(each.cramer[0] - each.cramer[1]))
+        moved = max(use.dependencies, key=lambda measure: abs(measure.cramer[0] - measure.cramer[1]))
         words = f"Cramér's V that moved most, of {' and '.join(moved.columns)}"
         lines.append(("dependencies", f"{moved.cramer[0]:.3f} → {moved.cramer[1]:.3f}", words))
     if use.propensity is not None:
-        words = "pMSE over what the same law would give; 1 is best"
+        words = "pMSE over its value for the same distribution; 1 is best"
         lines.append(("propensity", f"{use.propensity.ratio:,.1f}", words))
     lines += [
         ("regression", f"{overlap:.3f}", f"overlap of intervals, target {name}; 1 is best")
@@ -144,25 +152,25 @@ def utility_lines(found: Assessment) -> list[tuple[str, str, str]]:
 
 
 def _model_lines(learned: LearnedScore) -> list[tuple[str, str, str]]:
-    """Return how often the best model is right about a column, after training on the original and on the release.
+    """Return the accuracy of the best model of a column, trained on the original and on the release.
 
-    Beside it stands the AUC of the model with the largest.
+    A second line has the AUC of the model with the largest.
     """
-    best = max(learned.models, key=lambda each: each.released.value)
-    words = f"{best.model}, right about {learned.target}; blind {learned.blind.value:.3f}"
+    best = max(learned.models, key=lambda model: model.released.value)
+    words = f"{best.model}, right about {learned.target}; baseline {learned.baseline.value:.3f}"
     lines = [("models", f"{best.original.value:.3f} → {best.released.value:.3f}", words)]
     ranked = [
-        (after, before, each.model) for each in learned.models for before, after in [each.auc] if before and after
+        (after, before, model.model) for model in learned.models for before, after in [model.auc] if before and after
     ]
     if ranked:
         after, before, model = max(ranked)
-        lines.append(("AUC", f"{before:.3f} → {after:.3f}", f"{model}, of {learned.target}; blind 0.5"))
+        lines.append(("AUC", f"{before:.3f} → {after:.3f}", f"{model}, of {learned.target}; baseline 0.5"))
     return lines
 
 
-def identity_lines(found: Assessment) -> list[tuple[str, str, str]]:
-    """Return who can be told apart, in a few lines: a name, before, and after."""
-    identity = found.identity
+def identity_lines(assessment: Assessment) -> list[tuple[str, str, str]]:
+    """Return re-identification risks in a few lines: a name, before, and after."""
+    identity = assessment.identity
     special = identity.special
     lines = [
         (
@@ -175,22 +183,21 @@ def identity_lines(found: Assessment) -> list[tuple[str, str, str]]:
         if both is not None:
             lines.append((name, scored(both[0]), _NONE if both[1] is None else scored(both[1])))
     if identity.log_linear is not None:
-        lines.append(("alone in population (τ1)", scored(identity.log_linear.tau1), _NONE))
+        lines.append(("unique in population (τ1)", scored(identity.log_linear.tau1), _NONE))
         lines.append(("right guesses (τ2)", scored(identity.log_linear.tau2), _NONE))
     if identity.links is not None:
         lines.append(("links by weights", scored(identity.links), _NONE))
-    for each in found.attributes:
-        later = _NONE if each.after is None else f"l {each.after.l}, t {each.after.t:.3f}"
-        lines.append((each.before.column, f"l {each.before.l}, t {each.before.t:.3f}", later))
+    for attribute in assessment.attributes:
+        later = _NONE if attribute.after is None else f"l {attribute.after.l}, t {attribute.after.t:.3f}"
+        lines.append((attribute.before.column, f"l {attribute.before.l}, t {attribute.before.t:.3f}", later))
     return lines
 
 
-def scored(score: object) -> str:
-    """Return a score for people, with its interval if it has one."""
-    value, low, high = (getattr(score, name) for name in ("value", "low", "high"))
-    return f"{value:.4g}" if low is None else f"{value:.4g} [{low:.3g}, {high:.3g}]"
+def scored(score: Score) -> str:
+    """Return a score as text, with its interval if it has one."""
+    return f"{score.value:.4g}" if score.low is None else f"{score.value:.4g} [{score.low:.3g}, {score.high:.3g}]"
 
 
 def number(value: float | None) -> str:
-    """Return a number for people; a dash where it is not known."""
-    return "not known" if value is None else f"{value:.4f}"
+    """Return a number as text."""
+    return "unknown" if value is None else f"{value:.4f}"

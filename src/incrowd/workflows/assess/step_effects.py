@@ -1,4 +1,4 @@
-"""Step effects: risk and utility of masked rows after each step of a chain, beside the rows as they were read."""
+"""Step effects: risk and utility of masked rows after each step, compared with the rows as read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from incrowd.measures.risk.classes import Sizes
 from incrowd.measures.risk.linkage import record_linkage
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.workflows.attack.attack import INTERNAL
 
-INTERNAL = "made from the original rows: keep it apart from what is published"
 READ = "As read"
 _LINKED = 2000
 
@@ -23,48 +23,40 @@ class MaskingStep(Protocol):
     """A step of a chain: its title, its sentence, and the columns that it changes."""
 
     @property
-    def title(self) -> str:
-        """Its name for people."""
+    def title(self) -> str: ...
 
     @property
-    def sentence(self) -> str:
-        """What happens, for people."""
+    def sentence(self) -> str: ...
 
     @property
-    def changes(self) -> tuple[str, ...]:
-        """The columns whose values are changed."""
+    def changes(self) -> tuple[str, ...]: ...
 
 
 class StageRows(Protocol):
     """Rows as a step left them, and their places among those that were read."""
 
     @property
-    def table(self) -> pa.Table:
-        """The rows."""
+    def table(self) -> pa.Table: ...
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """For each row, its place among the rows as they were read."""
+    def places(self) -> NDArray[np.int64]: ...
 
-    def groups(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Return for each row the number of its group."""
+    def groups(self, names: Sequence[str]) -> NDArray[np.int64]: ...
 
 
 class MaskedStage(Protocol):
     """What a step left; without a step, the rows as they were read."""
 
     @property
-    def step(self) -> MaskingStep | None:
-        """The step."""
+    def step(self) -> MaskingStep | None: ...
 
     @property
-    def frame(self) -> StageRows:
-        """The rows."""
+    def frame(self) -> StageRows: ...
 
 
 @dataclass(frozen=True)
 class ColumnEffect:
-    """What became of one column: shares of its cells that are another value and that are empty, and its numbers.
+    """Effects on one column: shares of its cells that were changed and that are empty, and its numbers.
 
     `moved` is how far its frequencies are from those as read: half the sum of the differences.
     """
@@ -80,10 +72,10 @@ class ColumnEffect:
 
 @dataclass(frozen=True)
 class StepEffect:
-    """Rows after a step: how many look alike in the quasi-identifiers, how often a link is right, what columns lost.
+    """Rows after a step: their equivalence classes, how often a link is right, and what columns lost.
 
-    `sizes` says how many classes have how many rows.  `blind` is the share of rows linked rightly at random within
-    their class, `near` the share whose nearest row as read is their own, by the numbers that some step changes.
+    `sizes` is the number of classes by size.  `blind` is the share of rows linked correctly at random within their
+    class, `near` the share whose nearest row as read is their own, by the numbers that some step changes.
     """
 
     title: str
@@ -98,15 +90,15 @@ class StepEffect:
 
 
 def step_effects(stages: Sequence[MaskedStage], quasi: Sequence[str]) -> tuple[StepEffect, ...]:
-    """Return what was so as read and after each step; of all columns that some step changes."""
-    names = tuple(dict.fromkeys(name for each in stages if each.step is not None for name in each.step.changes))
+    """Return the effects as read and after each step, on all columns that some step changes."""
+    names = tuple(dict.fromkeys(name for stage in stages if stage.step is not None for name in stage.step.changes))
     first = stages[0].frame.table
-    return tuple(_effect(each, first, names, quasi) for each in stages)
+    return tuple(_effect(stage, first, names, quasi) for stage in stages)
 
 
 def plain_effects(effects: Sequence[StepEffect]) -> dict[str, Any]:
-    """Return the plain form, as it is kept with what is internal of a release."""
-    return {"internal": INTERNAL, "steps": [asdict(each) for each in effects]}
+    """Return the values for JSON, as stored with the internal files of a release."""
+    return {"internal": INTERNAL, "steps": [asdict(effect) for effect in effects]}
 
 
 def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Sequence[str]) -> StepEffect:
@@ -114,7 +106,7 @@ def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Se
     before = first.select(names).take(pa.array(frame.places))
     classes = np.bincount(frame.groups(quasi)).astype(np.int64) if frame.table.num_rows else np.zeros(0, np.int64)
     sizes = Sizes(classes)
-    each, times = np.unique(classes, return_counts=True)
+    distinct_sizes, times = np.unique(classes, return_counts=True)
     return StepEffect(
         READ if stage.step is None else stage.step.title,
         "" if stage.step is None else stage.step.sentence,
@@ -123,7 +115,7 @@ def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Se
         sizes.smallest or 0,
         sizes.classes / sizes.rows if sizes.rows else 0.0,
         _near(before, frame.table, names),
-        {str(size): int(number) for size, number in zip(each.tolist(), times.tolist(), strict=True)},
+        {str(size): int(number) for size, number in zip(distinct_sizes.tolist(), times.tolist(), strict=True)},
         tuple(_column(name, first, before, frame.table) for name in names),
     )
 
@@ -176,8 +168,7 @@ def _numeric(kind: pa.DataType) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).combine_chunks().to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(pc.cast(column, pa.float64()).combine_chunks().to_numpy(zero_copy_only=False))
 
 
 def _text(column: pa.ChunkedArray) -> pa.Array:

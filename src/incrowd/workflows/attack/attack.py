@@ -1,4 +1,4 @@
-"""Attack: run adversaries against a publication, held against the data it came from and against outsiders; internal."""
+"""Attack: run adversaries against a release, with its data and a control group; internal."""
 
 from __future__ import annotations
 
@@ -21,74 +21,74 @@ Tables = Sequence[tuple[str, PublishedTable]]
 
 @dataclass(frozen=True)
 class AttackRun:
-    """An attack that was run: by whom, on which table, and what it came to."""
+    """An attack that was run: its attacker, its table, and its finding."""
 
     attacker: str
     table: str
     finding: Finding
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         return {**self.finding.to_json(), "attacker": self.attacker, "table": self.table}
 
 
 @dataclass(frozen=True)
 class AttackReport:
-    """What a run of the attack lab came to: its findings with intervals that hold together, and what did not apply."""
+    """The result of several attacks: findings with simultaneous confidence intervals, and what did not apply."""
 
-    tried: tuple[AttackRun, ...]
+    runs: tuple[AttackRun, ...]
     skipped: Mapping[str, str]
     confidence: float
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the attacks came to."""
-        return tuple(each.finding for each in self.tried)
+        """The findings of all runs."""
+        return tuple(run.finding for run in self.runs)
 
     def exceeding(self, thresholds: Mapping[str, float]) -> tuple[AttackRun, ...]:
         """Return the attacks that are not shown to stay below their threshold.
 
-        A threshold is named after an attack or after one of the three risks, or is `any`; the most particular counts.
+        A threshold is named after an attack or one of the three risks, or is `any`; the most specific one counts.
         """
-        known = {"any", *attack_names(), "singling out", "linkability", "inference"}
-        if unknown := [name for name in thresholds if name not in known]:
+        known_names = {"any", *attack_names(), "singling out", "linkability", "inference"}
+        if unknown := [name for name in thresholds if name not in known_names]:
             raise InvalidParameter(f"there is no attack or risk {unknown[0]!r} to set a threshold for.")
-        found = []
-        for each in self.tried:
-            names = (each.finding.attack, str(each.finding.risk), "any")
+        exceeding = []
+        for run in self.runs:
+            names = (run.finding.attack, str(run.finding.risk), "any")
             limit = next((thresholds[name] for name in names if name in thresholds), None)
-            if limit is not None and above([each.finding], limit):
-                found.append(each)
-        return tuple(found)
+            if limit is not None and above([run.finding], limit):
+                exceeding.append(run)
+        return tuple(exceeding)
 
     def by_risk(self, over: Sequence[AttackRun] = ()) -> dict[str, Any]:
-        """Return the plain form under the three risks; `over` are those that exceed a threshold."""
-        found = {
-            str(risk): [{**each.to_json(), "above": each in over} for each in self.tried if each.finding.risk is risk]
+        """Return the values for JSON under the three risks; `over` are the runs above a threshold."""
+        runs_by_risk = {
+            str(risk): [{**run.to_json(), "above": run in over} for run in self.runs if run.finding.risk is risk]
             for risk in Risk
         }
-        return {"internal": INTERNAL, "confidence": self.confidence, **found, "skipped": dict(self.skipped)}
+        return {"internal": INTERNAL, "confidence": self.confidence, **runs_by_risk, "skipped": dict(self.skipped)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form, without stories."""
+        """Return the values for JSON, without stories."""
         return {
             "internal": INTERNAL,
             "confidence": self.confidence,
-            "findings": [each.to_json() for each in self.tried],
+            "findings": [run.to_json() for run in self.runs],
             "skipped": dict(self.skipped),
         }
 
 
 @dataclass(frozen=True, eq=False)
 class AttackOrder:
-    """What is to be tried: attacks (all that apply, if none is named), attackers, sweeps, the confidence."""
+    """What to run: attacks (all that apply, if none is named), attackers, sweeps, the confidence."""
 
     attacks: tuple[str, ...] = ()
     attackers: tuple[str, ...] = ()
     sweep: int | None = None
     confidence: float = CONFIDENCE
     changed: pa.Table | None = None
-    """People who left or came between two releases, for differencing."""
+    """People who left or joined between two releases, for differencing."""
 
     def __post_init__(self) -> None:
         for name in self.attacks:
@@ -102,30 +102,30 @@ EVERYTHING = AttackOrder()
 
 
 def attack(
-    tables: Tables, knowledge: Knowledge, outsiders: pa.Table | None, order: AttackOrder = EVERYTHING
+    tables: Tables, knowledge: Knowledge, control: pa.Table | None, order: AttackOrder = EVERYTHING
 ) -> AttackReport:
-    """Run the attacks that were named, or all that apply, and correct their intervals for their number.
+    """Run the named attacks, or all that apply, and correct their confidence intervals for their number.
 
-    What does not apply is skipped, with the reason; of an attack that was named it is an error.
+    An attack that does not apply is skipped, with the reason; if it was named, that is an error.
     """
-    tried: list[AttackRun] = []
+    runs: list[AttackRun] = []
     skipped: dict[str, str] = {}
-    for name, attacker, table, told in _plan(tables, knowledge, order):
+    for name, attacker, table, known_to_attacker in _plan(tables, knowledge, order):
         try:
-            finding = attack_of(name)(dict(tables)[table], told, outsiders)
+            finding = attack_of(name)(dict(tables)[table], known_to_attacker, control)
         except InvalidParameter as error:
             if order.attacks and len(tables) == 1:
                 raise
             skipped[name] = str(error)
         else:
-            tried.append(AttackRun(attacker, table, finding))
-    if not tried:
+            runs.append(AttackRun(attacker, table, finding))
+    if not runs:
         raise InvalidParameter(f"no attack applies: {next(iter(skipped.values()), 'none was named')}")
-    each = 1.0 - (1.0 - order.confidence) / len(tried)
-    check_enough(knowledge.people.num_rows, None if outsiders is None else outsiders.num_rows, each)
-    fixed = corrected([one.finding for one in tried], order.confidence)
-    done = tuple(replace(one, finding=finding) for one, finding in zip(tried, fixed, strict=True))
-    names = {one.finding.attack for one in done}
+    level = 1.0 - (1.0 - order.confidence) / len(runs)
+    check_enough(knowledge.people.num_rows, None if control is None else control.num_rows, level)
+    fixed = corrected([run.finding for run in runs], order.confidence)
+    done = tuple(replace(run, finding=finding) for run, finding in zip(runs, fixed, strict=True))
+    names = {run.finding.attack for run in done}
     return AttackReport(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
 
 
@@ -133,19 +133,19 @@ def _plan(tables: Tables, knowledge: Knowledge, order: AttackOrder) -> Iterator[
     """Yield every attack with its attacker, its table and what is known."""
     for attacker in order.attackers or (_DEFAULT_ATTACKER,):
         for table, published in tables:
-            told = ATTACKERS[attacker].knows(knowledge, published.columns)
+            known_to_attacker = ATTACKERS[attacker].knows(knowledge, published.columns)
             for name in order.attacks or _applying(published, knowledge, order):
                 if name == "differencing" and order.changed is not None:
-                    yield name, attacker, table, replace(told, people=order.changed)
+                    yield name, attacker, table, replace(known_to_attacker, people=order.changed)
                 elif order.sweep is not None and name in _SWEPT:
-                    for part in sweep(told, order.sweep):
+                    for part in sweep(known_to_attacker, order.sweep):
                         yield name, attacker, table, part
                 else:
-                    yield name, attacker, table, told
+                    yield name, attacker, table, known_to_attacker
 
 
 def _applying(published: PublishedTable, knowledge: Knowledge, order: AttackOrder) -> tuple[str, ...]:
-    """Return the attacks that what was given is enough for."""
+    """Return the attacks that apply to these inputs."""
     without = set()
     if knowledge.secret is None:
         without |= {"homogeneity", "skewness", "learning", "intersection", "minimality", "inference"}

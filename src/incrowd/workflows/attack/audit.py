@@ -1,7 +1,7 @@
-"""Audit: run a policy's method again and again with one person and without, and see what epsilon that proves.
+"""Audit: run a policy's method many times with one person and without, and compute the epsilon that this proves.
 
-Nothing is charged, because nothing leaves: the outputs are looked at here and forgotten.  What the audit says is about
-the data holder's own rows and stays inside.
+Nothing is charged, because nothing is released: the outputs are counted here and deleted.  The result is about the data
+holder's own rows and is internal.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ def audit_policy(
 ) -> AuditResult:
     """Audit a method on these rows and on the same rows without one, by how many released rows fit that one.
 
-    The person is the row at a place; everything that the method does is done through its plan, with fresh coins.  A
-    person with several rows is one of a unit that this audit does not cover, and is refused.
+    The person is the row at a place; the method runs through its plan, with fresh randomness.  People with several rows
+    are a unit that this audit does not cover: they are refused.
     """
     if policy.schema.unit.column is not None:
-        raise InvalidParameter("this audit takes one row away, and here people have a column: audit rows one by one.")
+        raise InvalidParameter(
+            "this audit removes one row, but the policy has a person ID column: audit with rows as the unit."
+        )
     if not 0 <= person < rows.num_rows or trials < 1:
         raise InvalidParameter("an audit needs the place of a row among the rows, and at least one trial.")
     others = pa.concat_tables([rows.slice(0, person), rows.slice(person + 1)])
@@ -52,7 +54,7 @@ def audit_rarest(
 ) -> tuple[AuditResult, float | None]:
     """Audit a policy on its data by the rarest row; return what that proves, and the epsilon that the plan claims.
 
-    None where nothing is claimed.  The ledger records the look.
+    None where nothing is claimed.  The ledger records the data access.
     """
     source = open_rows(data, policy)
     record_look(policy, "attack")
@@ -63,7 +65,7 @@ def audit_rarest(
 
 
 def rarest(policy: Policy, rows: pa.Table) -> int:
-    """Return the place of a row that few are like: the one whose loss is the most telling."""
+    """Return the place of a rare row: its removal is the easiest to notice."""
     names = [column.name for column in policy.schema.released if column.name in rows.column_names]
     if not names or not rows.num_rows:
         raise InvalidParameter("there are no rows, or none of their columns is released: nothing can be audited.")
@@ -78,5 +80,5 @@ def _fitting(policy: Policy, rows: pa.Table, one: pa.Table) -> float:
     count = _COUNT if _COUNT in released.column_names and _COUNT not in one.column_names else None
     lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
     published = PublishedTable(released, lookups, count)
-    known = tuple(name for name in published.columns if name in one.column_names)
-    return float(CandidateSearch.of(published, one, known, Knowledge(one, known)).totals()[0])
+    columns = tuple(name for name in published.columns if name in one.column_names)
+    return float(CandidateSearch.of(published, one, columns, Knowledge(one, columns)).totals()[0])

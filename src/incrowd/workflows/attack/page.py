@@ -1,4 +1,4 @@
-"""Page: what the attack lab found, with pictures, as one page that loads nothing; internal."""
+"""Page: the findings of attacks with pictures, as one page that loads nothing; internal."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from incrowd.workflows.attack.attack import INTERNAL, AttackReport, AttackRun
 
 _LINE, _NAME, _WIDE = 20, 30.0, 58.0
 _QUESTIONS = {
-    Risk.SINGLING_OUT: "Can one person's row be told from all others?",
-    Risk.LINKABILITY: "Can what is known elsewhere be linked to a person's row?",
-    Risk.INFERENCE: "Can something unknown about a person be concluded?",
+    Risk.SINGLING_OUT: "Can one person's row be distinguished from all others?",
+    Risk.LINKABILITY: "Can other data be linked to a person's row?",
+    Risk.INFERENCE: "Can an unknown value of a person be inferred?",
 }
 _PRIVATE = 0o600
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def page(lab: AttackReport, title: str) -> str:
-    """Return the page: for each of the three risks the attacks as bars beside their controls, and the numbers."""
+    """Return the page: for each of the three risks the attacks as bars with their controls, and the numbers."""
     sections = findings(lab)
     skipped = [tag("li", f"{name}: {why}") for name, why in lab.skipped.items()]
-    left_out = tag("section", tag("h2", "What was not tried"), tag("ul", *skipped)) if skipped else Markup()
+    left_out = tag("section", tag("h2", "Attacks that did not apply"), tag("ul", *skipped)) if skipped else Markup()
     about = (
-        f"Intervals hold for all attacks together with confidence {lab.confidence:g}. A leak is an attack that is "
-        "right about people in the data more often than about people who are not. What finds nothing proves nothing."
+        f"Confidence intervals are simultaneous, with confidence {lab.confidence:g}. A leak is an attack that succeeds "
+        "more often on people in the data than on the control group. An attack that fails proves nothing."
     )
     head = tag("header", tag("p", "Attack report", class_="kicker"), tag("h1", title), tag("p", about, class_="about"))
     banner = tag("div", tag("span", f"INTERNAL: {INTERNAL}."), class_="banner", role="note")
@@ -56,7 +56,7 @@ def findings(lab: AttackReport) -> list[Markup]:
 
 
 def write_page(lab: AttackReport, target: Path, title: str) -> None:
-    """Write the page where only its owner can read it: beside, then renamed."""
+    """Write the page so that only its owner can read it: staged, then renamed."""
     try:
         with staging_folder(target) as folder:
             written = folder / target.name
@@ -69,44 +69,42 @@ def write_page(lab: AttackReport, target: Path, title: str) -> None:
 
 
 def _section(lab: AttackReport, risk: Risk) -> Markup:
-    tried = [each for each in lab.tried if each.finding.risk is risk]
+    runs = [run for run in lab.runs if run.finding.risk is risk]
     title = tag("h2", str(risk).capitalize())
-    if not tried:
+    if not runs:
         return tag("section", title, tag("p", f"{_QUESTIONS[risk]} No attack of this kind was run."))
-    verdicts = [
-        tag("li", " ".join([f"{_named(each)}: {each.finding.sentence}", *each.finding.notes])) for each in tried
-    ]
-    return tag("section", title, tag("p", _QUESTIONS[risk]), _bars(tried), tag("ul", *verdicts), *map(_story, tried))
+    verdicts = [tag("li", " ".join([f"{_named(run)}: {run.finding.sentence}", *run.finding.notes])) for run in runs]
+    return tag("section", title, tag("p", _QUESTIONS[risk]), _bars(runs), tag("ul", *verdicts), *map(_story, runs))
 
 
-def _bars(tried: list[AttackRun]) -> Markup:
-    drawn: list[Markup] = []
+def _bars(runs: list[AttackRun]) -> Markup:
+    marks: list[Markup] = []
     top = 0
-    for each in tried:
-        drawn.append(tag("text", _named(each), x="0", y=top + 14, class_="strong"))
+    for run in runs:
+        marks.append(tag("text", _named(run), x="0", y=top + 14, class_="strong"))
         top += _LINE
-        for name, rate in _rates(each.finding):
-            drawn += _bar(name, rate, top)
+        for name, rate in _rates(run.finding):
+            marks += _bar(name, rate, top)
             top += _LINE
         top += 6
-    title = "Success of each attack beside its blind guess and outsiders, with intervals"
-    picture = tag("svg", *drawn, height=top + 4, class_="chart", role="img", aria_label=title)
+    title = "Success rate of each attack, with baseline, control group and confidence intervals"
+    picture = tag("svg", *marks, height=top + 4, class_="chart", role="img", aria_label=title)
     rows = [
         [
-            f"{_named(each)}, {name}",
+            f"{_named(run)}, {name}",
             f"{rate.hits:,} of {rate.of:,}",
             *(f"{100 * x:.2f} %" for x in (rate.estimate, rate.low, rate.high)),
         ]
-        for each in tried
-        for name, rate in _rates(each.finding)
+        for run in runs
+        for name, rate in _rates(run.finding)
     ]
-    numbers = table("Rates and their intervals", ["Attack", "Right", "Rate", "At least", "At most"], rows)
-    return figure(picture, f"{title}. A thin line is the interval.", numbers)
+    numbers = table("Rates and their confidence intervals", ["Attack", "Right", "Rate", "At least", "At most"], rows)
+    return figure(picture, f"{title}. A thin line is the confidence interval.", numbers)
 
 
 def _rates(finding: Finding) -> list[tuple[str, Rate]]:
-    rates = [("success", finding.success), ("blind guess", finding.blind)]
-    return rates if finding.outsiders is None else [*rates, ("outsiders", finding.outsiders)]
+    rates = [("success", finding.success), ("baseline", finding.baseline)]
+    return rates if finding.control is None else [*rates, ("control group", finding.control)]
 
 
 def _bar(name: str, rate: Rate, top: int) -> list[Markup]:
@@ -128,12 +126,12 @@ def _bar(name: str, rate: Rate, top: int) -> list[Markup]:
     ]
 
 
-def _story(tried: AttackRun) -> Markup:
-    if not tried.finding.story:
+def _story(run: AttackRun) -> Markup:
+    if not run.finding.story:
         return Markup()
-    steps = [tag("li", line) for line in tried.finding.story]
-    return tag("details", tag("summary", f"One victim of {tried.finding.attack}"), tag("ol", *steps))
+    steps = [tag("li", line) for line in run.finding.story]
+    return tag("details", tag("summary", f"One victim of {run.finding.attack}"), tag("ol", *steps))
 
 
-def _named(tried: AttackRun) -> str:
-    return f"{tried.finding.attack} ({tried.attacker}; knows {tried.finding.knows})"
+def _named(run: AttackRun) -> str:
+    return f"{run.finding.attack} ({run.attacker}; knows {run.finding.knows})"

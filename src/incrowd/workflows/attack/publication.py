@@ -1,4 +1,4 @@
-"""Publication: what an attacker holds, read from a release or from any file, and how its labels are read."""
+"""Publication: the tables that an attacker has, from a release or any file, and how their labels are read."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _COUNT = "count"
 _NOBODY = "\N{SYMBOL FOR NULL}"
 _FOREIGN = 0.5
 _DOCUMENTS = (".json",)
-"""How files end that are published beside tables, such as a model."""
+"""Suffixes of released files that are not tables, such as a model."""
 
 
 def table_of(rows: Rows, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read rows into memory: an attacker who compares everybody with everybody needs them."""
+    """Read rows into memory: attacks compare all pairs."""
     names = list(rows.names if columns is None else columns)
     batches = list(rows.batches(names))
     if not batches:
@@ -70,33 +70,33 @@ def read_publication(
         named = [Path(file.name) for file in tables_of(certificate)]
         files = [release / file.name for file in named if file.suffix not in _DOCUMENTS]
     if not files:
-        raise SourceUnreadable(f"{release} holds no table: it stayed in memory, or lies elsewhere.")
+        raise SourceUnreadable(f"{release} has no table: it stayed in memory, or is elsewhere.")
     lookups = {} if policy is None else {column.name: lookup_of(column) for column in policy.schema.columns}
     released = None if certificate is None else certificate.schema.released
     masks = None if certificate is None else masks_of(certificate.steps)
-    found = []
+    tables = []
     for file in files:
         table = in_classes(table_of(open_source(file)), policy)
         counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
         if counted is not None and counted not in table.column_names:
-            raise InvalidParameter(f"{counted!r} is no column of what was published.")
-        found.append((file.stem, PublishedTable(table, lookups, counted, masks=masks)))
-    return tuple(found)
+            raise InvalidParameter(f"{counted!r} is not a column of the published table.")
+        tables.append((file.stem, PublishedTable(table, lookups, counted, masks=masks)))
+    return tuple(tables)
 
 
 def masks_of(steps: tuple[Step, ...]) -> dict[str, Displacement]:
     """Return which columns the published steps mask, and how far they move values; by rank where several do."""
-    found: dict[str, Displacement] = {}
+    masks: dict[str, Displacement] = {}
     for step in maskings(steps):
         for name, moved in step.displaced.items():
-            found[name] = Displacement() if name in found else moved
-    return found
+            masks[name] = Displacement() if name in masks else moved
+    return masks
 
 
 def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
-    """Return rows that were drawn from a model with classes for numbers, which lie anywhere in them.
+    """Return synthetic rows with classes in place of numbers, which are random within their class.
 
-    The classes are public, and the number inside tells nothing: whoever attacks goes by the class.
+    The classes are public, and the number inside has no information: attackers use the class.
     """
     if policy is None or policy.plan.method not in MODELS:
         return table
@@ -111,7 +111,7 @@ def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
 
 
 def lookup_of(column: Column) -> Lookup:
-    """Return what values of a column are called at each level of its hierarchy, which is public."""
+    """Return the labels of values of a column at each level of its hierarchy, which is public."""
     return partial(_levels, column)
 
 
@@ -131,10 +131,12 @@ def _open_level(column: Column, level: int, values: pa.Array) -> pa.Array:
     stored = read(values, column.type).values
     stored = stored if isinstance(column.domain, Numbers | Dates) else canonical(stored)
     inside = column.domain.contains(stored)
-    found = np.full(len(values), _NOBODY, object)
-    kept = stored.filter(pa.array(inside))
-    found[np.flatnonzero(inside)] = column.hierarchy.names(column.hierarchy.lift(kept, level), level).to_pylist()
-    return pa.array(found.tolist(), pa.string())
+    labels = np.full(len(values), _NOBODY, object)
+    values_inside = stored.filter(pa.array(inside))
+    labels[np.flatnonzero(inside)] = column.hierarchy.names(
+        column.hierarchy.lift(values_inside, level), level
+    ).to_pylist()
+    return pa.array(labels.tolist(), pa.string())
 
 
 def _inside(column: ColumnMatch) -> bool:
@@ -145,7 +147,7 @@ def _inside(column: ColumnMatch) -> bool:
 
 
 def check_belongs(published: PublishedTable, people: pa.Table, columns: Sequence[str]) -> None:
-    """Refuse what can hardly have been made from this data: labels that stand for nobody in it.
+    """Refuse a release that was hardly made from this data: most labels stand for nobody in it.
 
     Numbers that a mask may have moved stand for anybody between the least and the largest number of the data.
     """

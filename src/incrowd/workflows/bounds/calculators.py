@@ -1,16 +1,22 @@
-"""Calculators, as `incrowd.bounds`: give all but one of the parameters of a guarantee, get the missing one."""
+"""Calculators, as incrowd.bounds: give all but one of the parameters of a guarantee, get the missing one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from incrowd.core.rounding import Number
+from incrowd.accounting.amplification import amplify as after_sampling
+from incrowd.accounting.amplification import before_sampling
+from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
-from incrowd.workflows.bounds.amplification import Amplification, AmplifyQuestion, solve_amplification
+from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.crowd import CrowdBound, CrowdQuestion
 from incrowd.workflows.bounds.crowd import solve as solve_crowd
+from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 from incrowd.workflows.bounds.safe import SafeBound, SafeQuestion
 from incrowd.workflows.bounds.safe import solve as solve_safe
 
@@ -18,11 +24,114 @@ if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
     from incrowd.workflows.bounds.composition import Composition
 
+_RELATIVE = 1e-12
+RULE = "amplification by Poisson sampling (Li, Qardaji & Su 2010, Theorem 3, for standard (ε, δ))"
+
+
+@dataclass(frozen=True)
+class AmplifyQuestion:
+    """Two of `rate`, `epsilon` and `sampled_epsilon`, to solve for the third.
+
+    `epsilon` and `delta` are those of the mechanism on its sample, the sampled ones those of sampling and mechanism.
+    """
+
+    rate: Number | None = None
+    epsilon: Number | None = None
+    sampled_epsilon: Number | None = None
+    delta: Number | None = None
+    sampled_delta: Number | None = None
+
+
+@dataclass(frozen=True)
+class Amplification:
+    """The guarantee of a mechanism on its sample, and of sampling and mechanism together."""
+
+    rate: float
+    epsilon: float
+    delta: float
+    sampled_epsilon: float
+    sampled_delta: float
+    solved: str
+    rule: str = RULE
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values for `--json`."""
+        return dict(vars(self))
+
+
+def solve_amplification(question: AmplifyQuestion) -> Amplification:
+    """Solve for the guarantee after sampling, the guarantee before it, or the largest rate.
+
+    >>> found = solve_amplification(AmplifyQuestion(rate="0.1", epsilon=1, delta="1e-6"))
+    >>> round(found.sampled_epsilon, 6), found.solved
+    (0.158565, 'sampled_epsilon')
+    """
+    solved = missing_one(
+        {"rate": question.rate, "epsilon": question.epsilon, "sampled_epsilon": question.sampled_epsilon}
+    )
+    match solved:
+        case "sampled_epsilon":
+            return _after(question)
+        case "epsilon":
+            return _before(question)
+    return _largest_rate(question)
+
+
+def _after(question: AmplifyQuestion) -> Amplification:
+    _belongs(question.sampled_delta, "sampled-delta", "sampled-epsilon")
+    rate, epsilon, delta = _rate(question.rate), _epsilon(question.epsilon, "epsilon"), _delta(question.delta)
+    after, failing = after_sampling(epsilon, delta, rate)
+    return Amplification(float(rate), float(epsilon), float(delta), after, failing, "sampled_epsilon")
+
+
+def _before(question: AmplifyQuestion) -> Amplification:
+    _belongs(question.delta, "delta", "epsilon")
+    rate, after = _rate(question.rate), _epsilon(question.sampled_epsilon, "sampled-epsilon")
+    failing = _delta(question.sampled_delta)
+    before, allowed = before_sampling(after, failing, rate)
+    return Amplification(float(rate), before, allowed, float(after), float(failing), "epsilon")
+
+
+def _largest_rate(question: AmplifyQuestion) -> Amplification:
+    _belongs(question.sampled_delta, "sampled-delta", "a rate; when the rate is asked for, give delta")
+    before, after = _epsilon(question.epsilon, "epsilon"), _epsilon(question.sampled_epsilon, "sampled-epsilon")
+    if not 0 < after < before:
+        raise Infeasible("sampled-epsilon must be above 0 and below epsilon: sampling lowers epsilon, but never to 0.")
+    rate = Fraction(math.exp(_log_expm1(after) - _log_expm1(before)) * (1.0 - _RELATIVE))
+    if rate <= 0:
+        raise Infeasible("no sampling rate lowers epsilon to sampled-epsilon: allow a larger one.")
+    delta = _delta(question.delta)
+    _, failing = after_sampling(before, delta, rate)
+    return Amplification(float(rate), float(before), float(delta), float(after), failing, "rate")
+
+
+def _epsilon(number: Number | None, name: str) -> Fraction:
+    return stated_epsilon("" if number is None else number, name)
+
+
+def _rate(number: Number | None) -> Fraction:
+    return exact("" if number is None else number, "rate")
+
+
+def _delta(number: Number | None) -> Fraction:
+    return Fraction(0) if number is None else exact(number, "delta")
+
+
+def _belongs(number: Number | None, name: str, partner: str) -> None:
+    if number is not None:
+        raise InvalidParameter(f"{name} can only be given together with {partner}.")
+
+
+def _log_expm1(epsilon: Fraction) -> float:
+    value = float(epsilon)
+    return math.log(math.expm1(value)) if value < 30.0 else value + math.log1p(-math.exp(-value))
+
+
 __all__ = ["amplify", "compose", "crowd", "safe"]
 
 
-class SafeGiven(TypedDict, total=False):
-    """What `safe` takes: three of the first four; `replace` protects what a row says, not whether it is there."""
+class SafeParameters(TypedDict, total=False):
+    """Parameters of `safe`: three of the first four; `replace` means replace-one adjacency."""
 
     k: int
     rate: Number
@@ -32,8 +141,8 @@ class SafeGiven(TypedDict, total=False):
     rows_per_person: int
 
 
-class CrowdGiven(TypedDict, total=False):
-    """What `crowd` takes; with one of the last three the sample is biased, and `rate` is the lowest regular rate."""
+class CrowdParameters(TypedDict, total=False):
+    """Parameters of `crowd`; with one of the last three the sample is biased, and `rate` is the lowest regular rate."""
 
     k: int
     rate: Number
@@ -45,8 +154,8 @@ class CrowdGiven(TypedDict, total=False):
     max_rate: Number
 
 
-class AmplifyGiven(TypedDict, total=False):
-    """What `amplify` takes: two of the first three; the last two are 0 if they are not given."""
+class AmplifyParameters(TypedDict, total=False):
+    """Parameters of `amplify`: two of the first three; the last two are 0 by default."""
 
     rate: Number
     epsilon: Number
@@ -55,39 +164,39 @@ class AmplifyGiven(TypedDict, total=False):
     sampled_delta: Number
 
 
-def safe(**given: Unpack[SafeGiven]) -> SafeBound:
-    """Say what sampling in secret, recoding, and publishing what occurs at least k times guarantees.
+def safe(**parameters: Unpack[SafeParameters]) -> SafeBound:
+    """Return the guarantee of secret sampling, recoding, and suppressing combinations below k rows.
 
     >>> safe(k=20, rate=0.1, epsilon=0.5).delta < 3e-11
     True
     """
-    plain: dict[str, Any] = dict(given)
+    plain: dict[str, Any] = dict(parameters)
     adjacency = Adjacency.REPLACE if plain.pop("replace", False) else Adjacency.ADD_REMOVE
     return solve_safe(SafeQuestion(**plain, adjacency=adjacency))
 
 
-def crowd(**given: Unpack[CrowdGiven]) -> CrowdBound:
-    """Say what a (k, ε)-crowd-blending mechanism guarantees after a secret sample.
+def crowd(**parameters: Unpack[CrowdParameters]) -> CrowdBound:
+    """Return the guarantee of a (k, ε)-crowd-blending mechanism on a secret sample.
 
     >>> round(crowd(k=20, rate=0.1).epsilon, 4)
     0.1054
     """
-    return solve_crowd(CrowdQuestion(**given))
+    return solve_crowd(CrowdQuestion(**parameters))
 
 
-def amplify(**given: Unpack[AmplifyGiven]) -> Amplification:
-    """Say what a secret Poisson sample saves a differentially private mechanism.
+def amplify(**parameters: Unpack[AmplifyParameters]) -> Amplification:
+    """Return the guarantee of a differentially private mechanism on a secret Poisson sample.
 
     >>> round(amplify(rate=0.1, epsilon=1).sampled_epsilon, 4)
     0.1586
     """
-    return solve_amplification(AmplifyQuestion(**given))
+    return solve_amplification(AmplifyQuestion(**parameters))
 
 
 def compose(
     guarantees: Iterable[Guarantee | str | Path], *, epsilon: Number | None = None, delta: Number | None = None
 ) -> Composition:
-    """Say what several releases about the same rows guarantee together, all of them fixed before the first one.
+    """Return the joint guarantee of several releases of the same rows, all fixed before the first one.
 
     A guarantee is a `Guarantee`, such as `certificate.guarantee` or `plan(policy).guarantee`, or the file of a
     certificate.
@@ -95,5 +204,8 @@ def compose(
     from incrowd.workflows.bounds.composition import solve_composition
     from incrowd.workflows.verify.verify import read_certificate
 
-    read = (read_certificate(Path(each)).guarantee if isinstance(each, str | Path) else each for each in guarantees)
+    read = (
+        read_certificate(Path(guarantee)).guarantee if isinstance(guarantee, str | Path) else guarantee
+        for guarantee in guarantees
+    )
     return solve_composition(tuple(read), epsilon, delta)

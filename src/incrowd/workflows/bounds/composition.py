@@ -1,4 +1,4 @@
-"""Several releases about the same rows: what they cost together, by every rule that is sound."""
+"""Several releases of the same rows: their joint privacy loss, by every sound rule."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Composition:
     unit: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
-        return vars(self) | {"rules": [{"rule": found.rule, self.solved: found.value} for found in self.rules]}
+        """Return the values for `--json`."""
+        return vars(self) | {"rules": [{"rule": bound.rule, self.solved: bound.value} for bound in self.rules]}
 
 
 def solve_composition(
@@ -49,9 +49,7 @@ def solve_composition(
     1.0
     """
     if not guarantees:
-        raise InvalidParameter(
-            "nothing to compose: name at least one release, such as --pure 0.5 or --safe k=20,rate=0.1."
-        )
+        raise InvalidParameter("name at least one release to compose, such as --pure 0.5 or --safe k=20,rate=0.1.")
     if len(guarantees) > _MOST_RELEASES:
         raise InvalidParameter(
             f"at most {_MOST_RELEASES:,} releases can be composed at once; {len(guarantees):,} were given."
@@ -77,8 +75,8 @@ def _why_infinite(joint: Guarantee) -> str:
             f"{float(floor):.6g}. Allow a larger delta, or raise k or lower the rate of each."
         )
     return (
-        "these releases have no finite epsilon at this delta: some of them guarantee nothing without a delta, or "
-        "nothing at all. Give a delta above 0, such as 1e-6."
+        "these releases have no finite epsilon at this delta: some have no guarantee without a delta, or none at all. "
+        "Give a delta above 0, such as 1e-6."
     )
 
 

@@ -15,8 +15,8 @@ from incrowd.workflows.bounds.parameters import stated_epsilon
 
 EXACT = "crowd-blending after sampling, exact worst case"
 ROBUST = "crowd-blending after biased sampling, exact worst case"
-_SAID_AGAIN = 1.0 + 4e-12
-"""A δ is told so much larger that, read again in the digits that are shown, it is still one that can be reached."""
+_ROUNDING = 1.0 + 4e-12
+"""A δ is enlarged by this factor, so that its printed digits, read again, are still reachable."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class CrowdBound:
     unit: str = "one person with one row, added or removed"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
+        """Return the values for `--json`."""
         return dict(vars(self))
 
 
@@ -106,7 +106,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     '0.12515 2.21e-05 0.0212'
     """
     if question.epsilon is not None and question.delta is not None:
-        raise InvalidParameter("both epsilon and delta were given, so nothing is left to solve for: leave one out.")
+        raise InvalidParameter("both epsilon and delta were given, so there is nothing to solve for: omit one.")
     crowd = crowd_of(question)
     published, closed, simple = crowd.published()
     if question.delta is not None:
@@ -114,7 +114,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     else:
         epsilon, solved = published if question.epsilon is None else float(stated_epsilon(question.epsilon)), "delta"
     logarithm = crowd.log_delta(epsilon if question.epsilon is None else question.epsilon)
-    reached = min(1.0, probability(logarithm) * _SAID_AGAIN)
+    reached = min(1.0, probability(logarithm) * _ROUNDING)
     return CrowdBound(
         k=crowd.k,
         rate=float(crowd.rate),
@@ -134,7 +134,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
 
 
 def crowd_of(question: CrowdQuestion) -> CrowdOnSample:
-    """Return the crowd that a question is about, biased if any of the three parameters of bias is given."""
+    """Return the crowd of a question, biased if any of the three parameters of bias is given."""
     if question.k is None or question.rate is None:
         raise InvalidParameter("a crowd after sampling needs k and rate: give both, such as --k 20 --rate 0.1.")
     crowd, rate = stated_epsilon(question.crowd_epsilon, "crowd-epsilon"), exact(question.rate, "rate")

@@ -1,4 +1,4 @@
-"""What ε and δ mean, in words a person can repeat."""
+"""Odds: what ε and δ mean for an attacker, in plain words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guessing_limit(epsilon: float, delta: float) -> float:
 
 
 def one_in(delta: float) -> str:
-    """Return a probability as "1 in so many", never making it look smaller than it is.
+    """Return a probability as "1 in N", never smaller than it is.
 
     >>> one_in(2.6e-11)
     '1 in 38 billion'
@@ -59,20 +59,20 @@ def one_in(delta: float) -> str:
 
 
 def in_words(epsilon: float, delta: float, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> str:
-    """Return the guarantee as one sentence about an attacker, who guesses at what the adjacency hides.
+    """Return the guarantee as one sentence about an attacker who guesses what the adjacency protects.
 
     >>> print(in_words(0.5, 2.6e-11))
     Someone who knows all other rows and guesses whether one particular unit is in the data, at even odds, is right at
-    most 62.3 % of the time (50 % is blind guessing); beyond that the guarantee leaves a chance of 1 in 38 billion.
+    most 62.3 % of the time (50 % is the baseline), plus a failure probability of 1 in 38 billion.
     """
-    beyond = f"; beyond that the guarantee leaves a chance of {one_in(delta)}" if delta > 0.0 else ", without exception"
+    beyond = f", plus a failure probability of {one_in(delta)}" if delta > 0.0 else ", without exception"
     percent = math.ceil(guessing_limit(epsilon, 0.0) * 1000.0 - 1e-9) / 10.0
     hidden = "whether one particular unit is in the data"
     if adjacency is Adjacency.REPLACE:
         hidden = "which of two rows one particular unit has"
     return (
         f"Someone who knows all other rows and guesses {hidden}, at even odds, is "
-        f"right at most {percent:g} % of the time (50 % is blind guessing){beyond}."
+        f"right at most {percent:g} % of the time (50 % is the baseline){beyond}."
     )
 
 
@@ -97,9 +97,9 @@ class Odds:
     """An (ε, δ) and what follows from it; ε is infinite where nothing is bounded.
 
     Source: Kairouz, Oh & Viswanath 2015. What any attacker learns from an (ε, δ)-private release about one of two
-    possible worlds, he could learn from a game in which he is told the truth with probability δ and otherwise an
-    answer that is right with probability e^ε/(1 + e^ε). So a guess at even odds is right with probability at most
-    (e^ε + δ)/(1 + e^ε); and where he is not told, the odds of his belief grow by at most the factor e^ε.
+    inputs can be simulated: with probability δ the attacker gets the truth, and otherwise an answer that is right with
+    probability e^ε/(1 + e^ε). So a guess at even odds is right with probability at most (e^ε + δ)/(1 + e^ε); and
+    without the truth, the odds of a belief grow by at most the factor e^ε.
 
     >>> guarantee = Odds(Decimal(1), Decimal("1e-8"))
     >>> guarantee.guess, guarantee.times, guarantee.failure
@@ -119,17 +119,17 @@ class Odds:
         False
         """
         try:
-            found = cls(*(_amount(text) for text in (amounts.epsilon, amounts.delta)))
-            readable = found.epsilon >= 0 and 0 <= found.delta <= 1
+            odds = cls(*(_amount(text) for text in (amounts.epsilon, amounts.delta)))
+            readable = odds.epsilon >= 0 and 0 <= odds.delta <= 1
         except (TypeError, ValueError, InvalidOperation):
             readable = False
         if not readable:
-            raise InvalidParameter("the accounting of this certificate holds amounts that cannot be read.")
-        return found
+            raise InvalidParameter("the accounting of this certificate has amounts that cannot be read.")
+        return odds
 
     @property
     def bounded(self) -> bool:
-        """Whether anything is guaranteed about what one person may lose."""
+        """Whether the privacy loss is bounded."""
         return self.epsilon.is_finite() and self.delta < 1
 
     @property
@@ -144,7 +144,7 @@ class Odds:
 
     @property
     def failure(self) -> str:
-        """The chance δ in words."""
+        """The failure probability δ as text."""
         return chance(self.delta)
 
     @property
@@ -153,7 +153,7 @@ class Odds:
         return f"ε ≤ {short_up(self.epsilon)}, δ ≤ {short_up(self.delta)}"
 
     def belief(self, prior: Fraction) -> str:
-        """Return how likely someone can hold a fact after the release, at most, who held it this likely before.
+        """Return the largest belief in a fact after the release, from the belief before.
 
         A prior π becomes at most π·e^ε/(1 − π + π·e^ε).
         """
@@ -163,5 +163,5 @@ class Odds:
 
 def _amount(written: str) -> Decimal:
     if written != "Infinity":
-        exact(written)  # refuses what is no number, and what has too many digits to compute with
+        exact(written)  # refuses texts that are not numbers, and numbers with too many digits to compute with
     return Decimal(written)

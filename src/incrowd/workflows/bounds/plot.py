@@ -47,7 +47,7 @@ def draw(plot: Plot, target: str) -> None:
 
 
 def _page(plot: Plot) -> str:
-    """Return a page with the picture and, for those who do not see it, its numbers; it refers to nothing outside."""
+    """Return a page with the picture and its numbers as a table; it loads nothing."""
     inline = plot.svg().replace(f' xmlns="{NAMESPACE}"', "", 1)
     power = "1e{:.3f}" if plot.powers_of_ten else "{:.6g}"
     lines = "".join(
@@ -63,36 +63,36 @@ def _page(plot: Plot) -> str:
     )
 
 
-def safe_curve(found: SafeBound) -> Plot:
-    """Return δ over ε for these k and rate: the tight curve, and Theorem 1 where it speaks."""
-    question = SafeQuestion(found.k, found.rate, adjacency=found.adjacency, rows_per_person=found.rows_per_person)
-    grid = epsilon_grid(found.epsilon)
+def safe_curve(bound: SafeBound) -> Plot:
+    """Return δ over ε for these k and rate: the tight bound, and Theorem 1 where it applies."""
+    question = SafeQuestion(bound.k, bound.rate, adjacency=bound.adjacency, rows_per_person=bound.rows_per_person)
+    grid = epsilon_grid(bound.epsilon)
     curves = [curve("tight", lambda epsilon: log_delta_of(question, epsilon), grid)]
-    if found.adjacency is Adjacency.ADD_REMOVE and found.rows_per_person == 1:
-        curves.append(curve("Theorem 1", lambda epsilon: log_theorem1_delta(found.k, found.rate, epsilon), grid))
-    title = f"Sampled suppression, k = {found.k}, rate {found.rate:.6g}: {found.unit}"
-    return Plot(title, "ε", "δ", tuple(curves), mark=(found.epsilon, found.log10_delta))
+    if bound.adjacency is Adjacency.ADD_REMOVE and bound.rows_per_person == 1:
+        curves.append(curve("Theorem 1", lambda epsilon: log_theorem1_delta(bound.k, bound.rate, epsilon), grid))
+    title = f"Sampled suppression, k = {bound.k}, rate {bound.rate:.6g}: {bound.unit}"
+    return Plot(title, "ε", "δ", tuple(curves), mark=(bound.epsilon, bound.log10_delta))
 
 
-def crowd_curve(found: CrowdBound) -> Plot:
+def crowd_curve(bound: CrowdBound) -> Plot:
     """Return δ over ε for this crowd under its sample."""
     crowd = crowd_of(
         CrowdQuestion(
-            found.k,
-            found.rate,
-            found.crowd_epsilon,
-            high_rate=found.high_rate,
-            irregular=found.irregular,
-            max_rate=found.max_rate,
+            bound.k,
+            bound.rate,
+            bound.crowd_epsilon,
+            high_rate=bound.high_rate,
+            irregular=bound.irregular,
+            max_rate=bound.max_rate,
         )
     )
-    curves = (curve("exact worst case", crowd.log_delta, epsilon_grid(found.epsilon)),)
-    title = f"Crowd-blending after sampling, k = {found.k}, crowd ε = {found.crowd_epsilon:.6g}, rate {found.rate:.6g}"
-    return Plot(title, "ε", "δ", curves, mark=(found.epsilon, found.log10_delta))
+    curves = (curve("exact worst case", crowd.log_delta, epsilon_grid(bound.epsilon)),)
+    title = f"Crowd-blending after sampling, k = {bound.k}, crowd ε = {bound.crowd_epsilon:.6g}, rate {bound.rate:.6g}"
+    return Plot(title, "ε", "δ", curves, mark=(bound.epsilon, bound.log10_delta))
 
 
 def epsilon_grid(around: float) -> tuple[Fraction, ...]:
-    """Return evenly spaced ε from 0 to a round number that holds what was asked for.
+    """Return evenly spaced ε from 0 to a round number above the requested one.
 
     >>> [float(epsilon) for epsilon in epsilon_grid(0.5)][-1]
     2.0
@@ -102,7 +102,7 @@ def epsilon_grid(around: float) -> tuple[Fraction, ...]:
 
 
 def curve(name: str, log_delta: LogDelta, grid: tuple[Fraction, ...]) -> Curve:
-    """Return log₁₀ δ over the grid, without the points at which the rule says nothing or δ is 0."""
+    """Return log₁₀ δ over the grid, without the points where the rule does not apply or δ is 0."""
     points = []
     for epsilon in grid:
         try:

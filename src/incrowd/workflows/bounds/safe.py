@@ -22,7 +22,7 @@ PERSON = "sampled suppression, tight curve per row, then group privacy"
 
 @dataclass(frozen=True)
 class SafeQuestion:
-    """Three of the first four, and whom to protect: a row added, removed or replaced, or a person with several rows."""
+    """Three of the first four, and the unit: a row added, removed or replaced, or a person with several rows."""
 
     k: int | None = None
     rate: Number | None = None
@@ -34,7 +34,7 @@ class SafeQuestion:
 
 @dataclass(frozen=True)
 class SafeBound:
-    """The guarantee; δ is what was asked for or what was solved, `delta_tight` the least one at these parameters."""
+    """The guarantee; δ is the stated or the solved one, `delta_tight` the least one at these parameters."""
 
     k: int
     rate: float
@@ -50,12 +50,12 @@ class SafeBound:
 
     @property
     def unit(self) -> str:
-        """Whom the guarantee protects, in words."""
+        """The unit of privacy and its adjacency, as text."""
         who = "one row" if self.rows_per_person == 1 else f"one person with at most {self.rows_per_person} rows"
         return f"{who}, {'replaced' if self.adjacency is Adjacency.REPLACE else 'added or removed'}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
+        """Return the values for `--json`."""
         return vars(self) | {"adjacency": str(self.adjacency), "unit": self.unit}
 
 
@@ -71,7 +71,7 @@ def solve(question: SafeQuestion) -> SafeBound:
     >>> solve(SafeQuestion(rate="0.1", epsilon="0.5", delta="1e-6")).k
     10
     """
-    solved = missing_one({name: getattr(question, name) for name in ("k", "rate", "epsilon", "delta")})
+    solved = missing_one({name: vars(question)[name] for name in ("k", "rate", "epsilon", "delta")})
     _check_people(question)
     match solved:
         case "k":
@@ -86,7 +86,7 @@ def solve(question: SafeQuestion) -> SafeBound:
 
 
 def log_delta_of(question: SafeQuestion, epsilon: Number) -> float:
-    """Return ln δ at another ε, for whom the question protects."""
+    """Return ln δ at another ε, for the unit of the question."""
     k, rate = _count(question.k), _number(question.rate)
     if question.rows_per_person == 1:
         return tight_delta.log_delta(k, rate, epsilon, question.adjacency)
@@ -100,15 +100,15 @@ def _described(full: SafeQuestion, solved: str) -> SafeBound:
     tight = tight_delta.probability(logarithm)
     if full.rows_per_person == 1:
         tight = tight_delta.delta(_count(full.k), _number(full.rate), epsilon, full.adjacency)
-    asked = tight if full.delta is None else float(exact(full.delta, "delta"))
+    delta = tight if full.delta is None else float(exact(full.delta, "delta"))
     plain = full.adjacency is Adjacency.ADD_REMOVE and full.rows_per_person == 1
     return SafeBound(
         k=_count(full.k),
         rate=float(exact(_number(full.rate), "rate")),
         epsilon=float(epsilon),
-        delta=asked,
+        delta=delta,
         solved=solved,
-        delta_tight=min(tight, asked),  # what was solved keeps what was asked; rounding may say otherwise
+        delta_tight=min(tight, delta),  # the solution meets the stated δ; rounding must not show more
         log10_delta=logarithm / math.log(10.0),
         delta_theorem1=_theorem1(full, epsilon) if plain else None,
         adjacency=full.adjacency,
@@ -147,11 +147,11 @@ def _smallest_epsilon(question: SafeQuestion) -> float:
 
 def _check_people(question: SafeQuestion) -> None:
     if question.rows_per_person < 1:
-        raise InvalidParameter("a person has at least one row: rows-per-person must be 1 or more.")
+        raise InvalidParameter("rows-per-person must be at least 1.")
     if question.rows_per_person > 1 and question.adjacency is Adjacency.REPLACE:
         raise InvalidParameter(
-            "people with several rows are protected as added or removed here; a replaced person is one removed and one "
-            "added. Leave out --replace, and read the result twice: (2ε, (1 + e^ε)δ)."
+            "people with several rows are added or removed here; replacing a person is one removal and one addition. "
+            "Omit --replace, and use the result twice: (2ε, (1 + e^ε)δ)."
         )
 
 
@@ -162,6 +162,4 @@ def _number(value: Number | None) -> Number:
 
 
 def _count(value: int | None) -> int:
-    if value is None:
-        raise InvalidParameter("a parameter is missing: give three of k, rate, epsilon and delta.")
-    return value
+    return int(_number(value))

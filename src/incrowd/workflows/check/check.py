@@ -1,4 +1,4 @@
-"""Check: does this table already keep its rows in crowds?  Numbers and a verdict, and no output data."""
+"""Check: whether a table can be published as it is; numbers and a verdict, no output data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.outcomes.microdata import WEIGHT
 from incrowd.workflows.check.criteria import (
@@ -38,33 +38,33 @@ from incrowd.workflows.profile.profile import identities_of
 
 COLUMNS = Meaning(
     "columns",
-    "how many columns are there that must not be: identifiers, and what the policy does not declare",
+    "the number of columns that must not be there: identifiers, and columns that the policy does not declare",
     Bound.AT_MOST,
 )
 NAMING = Meaning(
     "identifiers",
-    "how many columns look as if they said who somebody is, by what they hold or are called",
+    "the number of columns that seem to be direct identifiers, by their values or their names",
     Bound.AT_MOST,
 )
 
 
 @runtime_checkable
 class OwnMeasure(Protocol):
-    """A method that measures tables itself: the usual criteria say nothing about what it guarantees."""
+    """A method that measures tables itself: the usual criteria do not cover its guarantee."""
 
     name: ClassVar[str]
     checked_for: ClassVar[str]
-    """What is measured, in words."""
+    """What is measured, as text."""
 
     def measure(self, table: Table, *, recoded: bool) -> tuple[int, Measured, tuple[str, ...]]:
-        """Return how many rows there are, what was found and expected, and over which columns."""
+        """Return the number of rows, the measured and the required value, and the columns."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was found: each criterion with what was expected, and how the table was looked at.
+    """The findings: each criterion with its required value, and how the table was read.
 
-    `unexamined` are the columns that no criterion was about; `identities` say why some columns look like identifiers.
+    `unexamined` are the columns without a criterion; `identities` say why some columns seem to be identifiers.
     """
 
     rows: int
@@ -79,7 +79,7 @@ class CheckResult:
         return all(finding.passed is not False for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         return {
             "passed": self.passed,
             "rows": self.rows,
@@ -92,9 +92,9 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class CheckedColumns:
-    """Which columns are looked at: quasi-identifiers, sensitive ones, and whether they are recoded first.
+    """The checked columns: quasi-identifiers, sensitive ones, and whether they are recoded first.
 
-    `levels` tell at which levels the quasi-identifiers of a released table are, so that a population is brought there.
+    `levels` are the levels of the quasi-identifiers of a released table: a population is recoded to them.
     """
 
     quasi: tuple[str, ...] = ()
@@ -104,42 +104,42 @@ class CheckedColumns:
 
 
 def check(
-    rows: Rows, wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
+    rows: Rows, criteria: CheckCriteria, columns: CheckedColumns, policy: Policy | None = None, engine: Engine = LOCAL
 ) -> CheckResult:
-    """Count the table once, where it lives, and hold it against what is wanted, and the policy if there is one.
+    """Count the table once, where it is stored, and compare it with the criteria, and the policy if there is one.
 
-    The table is taken as it is, value by value as written; with `recoded`, after the policy's rules and levels.  With
-    a policy its roles say which columns are quasi-identifiers and sensitive, unless they are named.  As it is, the
-    table must hold no other columns, and no column may look like an identifier: one that a criterion is about by what
-    it holds, any other also by what it is called.  What the policy's method demands of every class is expected, where
-    nothing else is wanted; a method that demands nothing but k must find it over all released columns.
+    The table is read unchanged, value by value; with `recoded`, after the policy's rules and levels.  A policy's roles
+    say which columns are quasi-identifiers and sensitive, unless they are named.  Unchanged, the table must have no
+    other columns, and no column may seem to be an identifier: a column with a criterion by its values, any other also
+    by its name.  Without criteria, those of the policy's method are required; a method that requires only k must meet
+    it over all released columns.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
     >>> verdict = check(rows, CheckCriteria(k=2), CheckedColumns(("sex", "zip")))
-    >>> verdict.passed, verdict.findings[0].found, verdict.findings[0].short
+    >>> verdict.passed, verdict.findings[0].value, verdict.findings[0].short
     (False, 1, 1)
 
-    Where the policy names a purpose and the rows say whose they are, only those of people who consent now are looked
-    at.
+    Where the policy names a purpose and the rows have a person ID column, only rows of people with consent in force are
+    checked.
     """
     rows = rows if policy is None else taking_part(engine, rows, policy)
     if policy is not None and isinstance(policy.method, OwnMeasure):
-        found = _by_own_measure(Table(policy.schema, rows, engine), policy.method, wanted, asked)
-    elif _offered(policy, "one_part_each") and policy is not None and not wanted.any and asked == CheckedColumns():
-        found = _of_part(rows, policy, engine)
+        result = _by_own_measure(Table(policy.schema, rows, engine), policy.method, criteria, columns)
+    elif _offered(policy, "one_part_each") and policy is not None and not criteria.any and columns == CheckedColumns():
+        result = _of_part(rows, policy, engine)
     else:
-        found = _by_criteria(rows, wanted, _completed(asked, policy), policy, engine)
-    return _and_identifiers(found, rows, policy if asked.recoded else None, engine)
+        result = _by_criteria(rows, criteria, _completed(columns, policy), policy, engine)
+    return _and_identifiers(result, rows, policy if columns.recoded else None, engine)
 
 
-def _and_identifiers(found: CheckResult, rows: Rows, recoded: Policy | None, engine: Engine) -> CheckResult:
-    """Add the columns that nobody examined, and those that look like identifiers; once recoded, only what is left."""
+def _and_identifiers(result: CheckResult, rows: Rows, recoded: Policy | None, engine: Engine) -> CheckResult:
+    """Add the columns without a criterion, and those that seem to be identifiers; recoded, the former only."""
     present = rows.names if recoded is None else tuple(column.name for column in recoded.schema.released)
     names = tuple(name for name in present if name in rows.names)
-    examined = {name for each in found.findings if each.measured.meaning is not COLUMNS for name in each.over}
-    examined |= {each.sensitive for each in found.findings if each.sensitive is not None}
+    examined = {name for finding in result.findings if finding.measured.meaning is not COLUMNS for name in finding.over}
+    examined |= {finding.sensitive for finding in result.findings if finding.sensitive is not None}
     unexamined = tuple(name for name in names if name not in examined)
     looked_at = unexamined if recoded is not None else names
     identities = {
@@ -148,53 +148,53 @@ def _and_identifiers(found: CheckResult, rows: Rows, recoded: Policy | None, eng
         if identity.by_content or name in unexamined
     }
     finding = CriterionFinding(Measured(NAMING, 0, len(identities), None), tuple(identities))
-    findings = (*found.findings, finding) if identities else found.findings
-    return replace(found, findings=findings, unexamined=unexamined, identities=identities)
+    findings = (*result.findings, finding) if identities else result.findings
+    return replace(result, findings=findings, unexamined=unexamined, identities=identities)
 
 
 def _by_criteria(
-    rows: Rows, wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None, engine: Engine
+    rows: Rows, criteria: CheckCriteria, columns: CheckedColumns, policy: Policy | None, engine: Engine
 ) -> CheckResult:
-    """Hold a table against criteria over its quasi-identifiers, and the policy's k over all released columns."""
+    """Check criteria over the quasi-identifiers of a table, and the policy's k over all released columns."""
     demands: Demands | None = _offered(policy, "demands")
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
-    _check_parameters(wanted, asked, policy)
-    require(rows.names, (*asked.quasi, *asked.sensitive, *released))
-    names = tuple(dict.fromkeys((*asked.quasi, *asked.sensitive, *(released if demands is None else ()))))
-    cells = _recoded(policy, names) if policy is not None and asked.recoded else as_is(rows, names, engine)
+    _check_parameters(criteria, columns, policy)
+    require(rows.names, (*columns.quasi, *columns.sensitive, *released))
+    names = tuple(dict.fromkeys((*columns.quasi, *columns.sensitive, *(released if demands is None else ()))))
+    cells = _recoded(policy, names) if policy is not None and columns.recoded else as_is(rows, names, engine)
     counts = engine.count(rows, cells)
-    findings = [] if policy is None or asked.recoded else [_columns(rows, policy.schema, policy.method)]
+    findings = [] if policy is None or columns.recoded else [_columns(rows, policy.schema, policy.method)]
     if demands is not None:
-        wanted = wanted.and_of(demands, asked.sensitive)
+        criteria = criteria.and_of(demands, columns.sensitive)
     elif policy is not None:
         guaranteed = policy.plan.smallest_class
         findings.append(crowds(counts, released, guaranteed, RELEASED))
-        wanted = wanted if wanted.any else replace(wanted, k=guaranteed)
-    findings.append(crowds(counts, asked.quasi, wanted.k))
-    findings += _subsets(counts, asked.quasi, policy)
-    findings += table_findings(_partition(counts, asked, wanted, policy, engine), asked.quasi, wanted)
-    for sensitive in asked.sensitive:
+        criteria = criteria if criteria.any else replace(criteria, k=guaranteed)
+    findings.append(crowds(counts, columns.quasi, criteria.k))
+    findings += _subsets(counts, columns.quasi, policy)
+    findings += table_findings(_partition(counts, columns, criteria, policy, engine), columns.quasi, criteria)
+    for sensitive in columns.sensitive:
         declared = _declared(policy, sensitive)
-        findings += sensitive_findings(counts, asked.quasi, sensitive, wanted.of(sensitive), declared)
-    return CheckResult(counts.total, "recoded by the policy" if asked.recoded else "as it is", tuple(findings))
+        findings += sensitive_findings(counts, columns.quasi, sensitive, criteria.of(sensitive), declared)
+    return CheckResult(counts.total, "recoded by the policy" if columns.recoded else "as it is", tuple(findings))
 
 
-def _by_own_measure(table: Table, method: OwnMeasure, wanted: CheckCriteria, asked: CheckedColumns) -> CheckResult:
-    """Hold a table against what the method of its policy measures itself, and nothing else."""
-    if wanted.any or asked.quasi or asked.sensitive:
+def _by_own_measure(table: Table, method: OwnMeasure, criteria: CheckCriteria, columns: CheckedColumns) -> CheckResult:
+    """Check a table by the measure of its policy's method alone."""
+    if criteria.any or columns.quasi or columns.sensitive:
         raise InvalidParameter(
-            f"a policy of method {method.name} is checked for its own {method.checked_for}: leave other criteria and "
-            "columns out."
+            f"a policy of method {method.name} is checked for its own {method.checked_for}: omit other criteria and "
+            "columns."
         )
     require(table.rows.names, [column.name for column in table.schema.released])
-    counted, found, over = method.measure(table, recoded=asked.recoded)
-    finding = CriterionFinding(found, over)
-    findings = (finding,) if asked.recoded else (_columns(table.rows, table.schema, method), finding)
-    return CheckResult(counted, "recoded by the policy" if asked.recoded else "as it is", findings)
+    counted, measured, over = method.measure(table, recoded=columns.recoded)
+    finding = CriterionFinding(measured, over)
+    findings = (finding,) if columns.recoded else (_columns(table.rows, table.schema, method), finding)
+    return CheckResult(counted, "recoded by the policy" if columns.recoded else "as it is", findings)
 
 
 def _of_part(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
-    """Hold one of several tables against the k of its policy, over all columns that it has."""
+    """Check one of several tables for the k of its policy, over all its columns."""
     released = tuple(column.name for column in policy.schema.released)
     names = tuple(name for name in released if name in rows.names) or released
     require(rows.names, names)
@@ -208,54 +208,56 @@ def _of_part(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
 
 
 def _offered(policy: Policy | None, name: str) -> Any:
-    """Return what the policy's method offers to this verb under a name, or None."""
+    """Return an attribute of the policy's method that some methods have for this verb, or None."""
     return None if policy is None else getattr(policy.method, name, None)
 
 
 def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[CriterionFinding]:
-    """Return for each size of subsets that the policy's method speaks of, how its rarest combination fares."""
+    """Yield the rarest combination for each size of subsets that the policy's method requires."""
     for size, k in sorted((_offered(policy, "subsets") or {}).items()):
-        each = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
-        yield from [min(each, key=lambda finding: finding.found or 0)] if each else []
+        by_subset = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
+        yield from [min(by_subset, key=lambda finding: finding.value or 0)] if by_subset else []
 
 
 def _partition(
-    counts: Counts, asked: CheckedColumns, wanted: CheckCriteria, policy: Policy | None, engine: Engine
+    counts: Counts, columns: CheckedColumns, criteria: CheckCriteria, policy: Policy | None, engine: Engine
 ) -> Partition:
-    """Return the sizes of all classes, and the people behind them if a population is named."""
-    if wanted.population is None:
-        return Partition(Sizes.of(counts, asked.quasi).each)
-    classes, rows = counts.marginal(asked.quasi), engine.open(wanted.population.file)
-    require(rows.names, asked.quasi)
-    levels = {name: level for name, level in asked.levels.items() if name in asked.quasi}
-    if asked.recoded and policy is not None:
-        levels = {name: level for name, level in counts.levels.items() if name in asked.quasi}
-    cells = as_is(rows, asked.quasi, engine) if policy is None else Cells.of(policy.schema, levels, asked.quasi)
+    """Return the sizes of all classes, and their population if one is named."""
+    if criteria.population is None:
+        return Partition(Sizes.of(counts, columns.quasi).counts)
+    classes, rows = counts.marginal(columns.quasi), engine.open(criteria.population.file)
+    require(rows.names, columns.quasi)
+    levels = {name: level for name, level in columns.levels.items() if name in columns.quasi}
+    if columns.recoded and policy is not None:
+        levels = {name: level for name, level in counts.levels.items() if name in columns.quasi}
+    cells = as_is(rows, columns.quasi, engine) if policy is None else Cells.of(policy.schema, levels, columns.quasi)
     people, outside = people_behind(classes, engine.count(rows, cells))
     return Partition(classes.counts, population=people, outside=outside)
 
 
-def _completed(asked: CheckedColumns, policy: Policy | None) -> CheckedColumns:
+def _completed(columns: CheckedColumns, policy: Policy | None) -> CheckedColumns:
     if policy is None:
-        return asked
+        return columns
     roles = {role: tuple(c.name for c in policy.schema.columns if role.covers(c.role)) for role in Role}
-    sensitive = asked.sensitive or tuple(name for name in roles[Role.SENSITIVE] if name not in asked.quasi)
-    quasi = asked.quasi or tuple(name for name in roles[Role.QUASI] if name not in sensitive)
-    return replace(asked, quasi=quasi, sensitive=sensitive)
+    sensitive = columns.sensitive or tuple(name for name in roles[Role.SENSITIVE] if name not in columns.quasi)
+    quasi = columns.quasi or tuple(name for name in roles[Role.QUASI] if name not in sensitive)
+    return replace(columns, quasi=quasi, sensitive=sensitive)
 
 
-def _check_parameters(wanted: CheckCriteria, asked: CheckedColumns, policy: Policy | None) -> None:
-    if not asked.quasi:
+def _check_parameters(criteria: CheckCriteria, columns: CheckedColumns, policy: Policy | None) -> None:
+    if not columns.quasi:
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
-    if policy is None and not wanted.any:
+    if policy is None and not criteria.any:
         raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
     unchecked: str | None = _offered(policy, "unchecked")
-    if unchecked is not None and not wanted.any:
+    if unchecked is not None and not criteria.any:
         raise InvalidParameter(unchecked)
-    if policy is None and asked.recoded:
-        raise InvalidParameter("only a policy says how to recode: give --policy, or leave --recoded out.")
-    if wanted.about_sensitive and not asked.sensitive:
-        raise InvalidParameter("diversity and closeness are about a sensitive column: name it with --sensitive.")
+    if policy is None and columns.recoded:
+        raise InvalidParameter(
+            "--recoded needs a policy, which defines the recoding: give --policy, or omit --recoded."
+        )
+    if criteria.about_sensitive and not columns.sensitive:
+        raise InvalidParameter("diversity and closeness need a sensitive column: name it with --sensitive.")
 
 
 def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
@@ -264,7 +266,7 @@ def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
 
 
 def _columns(rows: Rows, schema: Schema, method: object) -> CriterionFinding:
-    """Hold the columns that are there against those that may be: an upload gate that misses a name is none."""
+    """Compare the columns of a table with those that may be there: an upload check must not miss one."""
     allowed = {column.name for column in schema.released}
     allowed |= {WEIGHT} if getattr(method, "weights", False) else set()
     extra = tuple(name for name in rows.names if name not in allowed)

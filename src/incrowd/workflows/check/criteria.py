@@ -1,4 +1,4 @@
-"""Criteria: what may be expected of a table, what is measured of it, and what was found."""
+"""Criteria: what a check can require of a table, how it is measured, and the findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.measure import Meaning, Measured, measured
 from incrowd.criteria.partition import Partition, harmful, lifts
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.sizes import Sizes
+from incrowd.measures.risk.classes import Sizes
 from incrowd.methods.anonymity.syntactic.demands import Demands
 from incrowd.methods.anonymity.syntactic.population import Population, Unique
 from incrowd.methods.anonymity.syntactic.sensitive import Distance, Sensitive
@@ -43,17 +43,17 @@ _MET_BY_ALL = 1
 
 @dataclass(frozen=True)
 class CheckCriteria:
-    """What is expected of a table; None is told where it is measured anyway, but decides nothing.
+    """What is required of a table; where it is None, the value may be reported but does not decide.
 
-    k, l, entropy_l, t and `sensitive` are wanted of every sensitive column, `columns` of single ones where nothing else
-    is wanted of all.
+    k, l, entropy_l, t and `sensitive` apply to every sensitive column, `columns` to single ones where nothing applies
+    to all.
 
     >>> CheckCriteria(k=5, t=0.2).any
     True
     """
 
     k: int | None = None
-    l: int | None = None  # noqa: E741 (the name that everyone knows it by)
+    l: int | None = None  # noqa: E741 - the letter of the paper
     entropy_l: float | None = None
     t: float | None = None
     sensitive: Sensitive = field(default_factory=Sensitive)
@@ -65,29 +65,29 @@ class CheckCriteria:
     def __post_init__(self) -> None:
         for name, least in (("k", self.k), ("l", self.l), ("entropy-l", self.entropy_l)):
             if least is not None and least < 1:
-                raise InvalidParameter(f"{name} is at least 1: with 1, every table passes.")
+                raise InvalidParameter(f"{name} must be at least 1; with 1, every table passes.")
         if self.t is not None and not 0 <= self.t <= 1:
-            raise InvalidParameter("t lies between 0 (every group is like the whole table) and 1.")
+            raise InvalidParameter("t must lie between 0 (every class is like the whole table) and 1.")
         if self.average_risk is not None and not 0 < self.average_risk <= 1:
-            raise InvalidParameter("an average risk lies above 0 and at most at 1.")
+            raise InvalidParameter("the average risk must be above 0 and at most 1.")
 
     @property
     def any(self) -> bool:
-        """Whether anything is expected at all."""
+        """Whether anything is required."""
         others = (self.k, self.average_risk, self.unique, self.population)
-        return self.about_sensitive or any(each is not None for each in others)
+        return self.about_sensitive or any(number is not None for number in others)
 
     @property
     def about_sensitive(self) -> bool:
-        """Whether something is expected of every sensitive column."""
+        """Whether something is required of every sensitive column."""
         return self._general.any
 
     def of(self, column: str) -> Sensitive:
-        """Return what is expected of one sensitive column."""
+        """Return what is required of one sensitive column."""
         return self._general.or_else(self.columns.get(column, Sensitive()))
 
     def and_of(self, demands: Demands, sensitive: tuple[str, ...]) -> CheckCriteria:
-        """Return the same expectations, and those of a policy where there is none here."""
+        """Return the same requirements, completed by those of a policy."""
         return replace(
             self,
             k=demands.k if self.k is None else self.k,
@@ -98,22 +98,22 @@ class CheckCriteria:
         )
 
     def table_demands(self) -> list[TableDemand]:
-        """Return what is expected of all classes together, or against a population."""
+        """Return the requirements on all classes together, or against a population."""
         average: list[TableDemand] = [] if self.average_risk is None else [AverageRisk(self.average_risk)]
         unique = [] if self.unique is None else [self.unique.criterion()]
         return [*average, *unique, *([] if self.population is None else self.population.criteria())]
 
     @property
     def _general(self) -> Sensitive:
-        entropy, t = (None if each is None else exact(each) for each in (self.entropy_l, self.t))
+        entropy, t = (None if number is None else exact(number) for number in (self.entropy_l, self.t))
         return Sensitive(l=self.l, entropy_l=entropy, t=t).or_else(self.sensitive)
 
 
 @dataclass(frozen=True)
 class CriterionFinding:
-    """What was measured over some columns, and perhaps of a sensitive one.
+    """A value measured over some columns, and perhaps of a sensitive one.
 
-    Nothing is found in a table without rows, and then nothing fails.
+    A table without rows has no value, and then nothing fails.
     """
 
     measured: Measured
@@ -122,43 +122,46 @@ class CriterionFinding:
 
     @property
     def criterion(self) -> str:
-        """The name of what was measured."""
+        """The name of the criterion."""
         return self.measured.meaning.name
 
     @property
-    def means(self) -> str:
-        """What is measured, in words."""
-        return self.measured.meaning.means
-
-    @property
     def expected(self) -> float | None:
-        """What was expected; None: nothing."""
+        """The required value; None: none."""
         return self.measured.expected
 
     @property
-    def found(self) -> float | None:
-        """What was found; None: there are no rows."""
-        return self.measured.found
+    def value(self) -> float | None:
+        """The measured value; None without rows."""
+        return self.measured.value
 
     @property
     def short(self) -> int | None:
-        """How many rows fall short; None where nothing was expected, or where that is not counted."""
+        """How many rows do not meet it; None where nothing is required, or where that is not counted."""
         return self.measured.short
 
     @property
     def passed(self) -> bool | None:
-        """Whether what was found is what was expected; None where nothing was."""
+        """Whether the value meets the requirement; None without one."""
         return self.measured.passed
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
-        names = ("criterion", "over", "sensitive", "expected", "found", "short", "passed", "means")
-        return {name: getattr(self, name) for name in names}
+        """Return the values for JSON."""
+        return {
+            "criterion": self.criterion,
+            "over": self.over,
+            "sensitive": self.sensitive,
+            "expected": self.expected,
+            "found": self.value,
+            "short": self.short,
+            "passed": self.passed,
+            "means": self.measured.meaning.means,
+        }
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What a policy says of a sensitive column: its type, and its values at the level at which it is released."""
+    """A sensitive column in a policy: its type, and its values at the level of the release."""
 
     type: Type | None = None
     recoding: Recoding | None = None
@@ -166,16 +169,16 @@ class Declared:
 
 @dataclass(frozen=True)
 class ValueDistances:
-    """How far values are apart, and how groups are prepared so that this can be measured."""
+    """A distance of values, and how groups are prepared to measure it."""
 
     distance: Distance
     prepared: Callable[[Groups], Groups] = lambda groups: groups
 
 
 def parts_of(groups: Groups, cells: int = _CELLS) -> Iterator[tuple[Groups, int]]:
-    """Return the groups some at a time, each time with how many they are; the rest of the table is one group more.
+    """Yield some of the groups at a time, with their number; the rest of the table is one group more.
 
-    So every part has the whole table's shares, and what is computed of it takes little memory.
+    So every part has the shares of the whole table, and its measures take little memory.
 
     >>> sick = Groups(np.array([0, 2]), np.array([0, 1, 1]), np.array([3, 1, 4]), pa.array(["flu", "gout"]))
     >>> [(part.counts.tolist(), part.starts.tolist(), number) for part, number in parts_of(sick, 1)]
@@ -204,56 +207,56 @@ def parts_of(groups: Groups, cells: int = _CELLS) -> Iterator[tuple[Groups, int]
         )
 
 
-def demands_on(column: str, wanted: Sensitive, distance: Distance) -> Iterator[tuple[ColumnDemand, bool]]:
-    """Return what is measured of a column and whether it is wanted: the simplest always, the others where they are."""
-    known = {type(each): each for each in wanted.criteria(column, distance)}
-    for kind in sorted(OF_COLUMN, key=lambda each: not each.general):
-        made = CLOSENESS[distance] if kind is Closeness else kind
-        if made in known:
-            yield known[made], True
+def demands_on(column: str, expected: Sensitive, distance: Distance) -> Iterator[tuple[ColumnDemand, bool]]:
+    """Yield the criteria measured of a column and whether they are required: the general ones always."""
+    demands = {type(demand): demand for demand in expected.criteria(column, distance)}
+    for kind in sorted(OF_COLUMN, key=lambda demand: not demand.general):
+        criterion = CLOSENESS[distance] if kind is Closeness else kind
+        if criterion in demands:
+            yield demands[criterion], True
         elif kind.general:
-            make: Callable[..., ColumnDemand] = made
-            yield make(column, _MET_BY_ALL, harmless=frozenset(wanted.harmless)), False
+            make: Callable[..., ColumnDemand] = criterion
+            yield make(column, _MET_BY_ALL, harmless=frozenset(expected.harmless)), False
 
 
-def closeness_of(labels: pa.Array, wanted: Sensitive, declared: Declared, *, as_told: bool) -> ValueDistances:
-    """Return the distance that is wanted, or else the one that the declared type has.
+def closeness_of(labels: pa.Array, expected: Sensitive, declared: Declared, *, in_order: bool) -> ValueDistances:
+    """Return the requested distance, or else that of the declared type.
 
-    `as_told` says that values were counted in the order of their type; as text, they are put in order here.
+    `in_order`: values were counted in the order of their type; as text, they are sorted here.
     """
-    if wanted.distance == "hierarchical" and declared.recoding is not None:
+    if expected.distance == "hierarchical" and declared.recoding is not None:
         above = _lifts(labels, declared.recoding)
         return ValueDistances("hierarchical", lambda groups: replace(groups, lifts=above))
-    if wanted.distance == "equal":
+    if expected.distance == "equal":
         return ValueDistances("equal")
-    order = np.arange(len(labels)) if declared.type in _ORDERED and as_told else _order(labels, declared.type)
-    if order is None and wanted.distance == "ordered" and declared.recoding is not None:
+    order = np.arange(len(labels)) if declared.type in _ORDERED and in_order else _order(labels, declared.type)
+    if order is None and expected.distance == "ordered" and declared.recoding is not None:
         order = _declared_order(labels, declared.recoding)
     return ValueDistances("equal") if order is None else ValueDistances("ordered", lambda groups: groups.placed(order))
 
 
 def _order(labels: pa.Array, kind: Type | None) -> NDArray[np.intp] | None:
-    """Return the place of each value among numbers or days; None if they have no order, or are no longer numbers.
+    """Return the place of each value among numbers or days; None if they have no order, or are labels.
 
-    What is missing comes last.  The ordered distance is never above the other, so without a declared type the other
-    is taken.
+    Missing values come last.  The ordered distance is never above the equal one, so without a declared type the equal
+    one, which is stricter, is used.
     """
     if kind is None or kind not in _ORDERED:
         return None
     if kind is Type.DATE and pa.types.is_string(labels.type):
         labels = pa.array([None if label is None else end_value(label) for label in labels.to_pylist()], pa.string())
-    found = read(labels, kind)
-    if found.unreadable.any():
+    parsed = read(labels, kind)
+    if parsed.unreadable.any():
         return None
-    return _ranks(pc.array_sort_indices(found.values).to_numpy())
+    return _ranks(pc.array_sort_indices(parsed.values).to_numpy())
 
 
 def _declared_order(labels: pa.Array, recoding: Recoding) -> NDArray[np.intp] | None:
-    """Return the place of each value among the declared ones, what is not declared after them."""
+    """Return the place of each value among the declared ones, undeclared values after them."""
     if recoding.classes is None:
         return None
-    known = {label: place for place, label in enumerate(recoding.classes.labels().to_pylist())}
-    return _ranks(np.argsort([known.get(label, len(known)) for label in labels.to_pylist()], kind="stable"))
+    places = {label: place for place, label in enumerate(recoding.classes.labels().to_pylist())}
+    return _ranks(np.argsort([places.get(label, len(places)) for label in labels.to_pylist()], kind="stable"))
 
 
 def _ranks(sequence: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -263,18 +266,18 @@ def _ranks(sequence: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _lifts(labels: pa.Array, recoding: Recoding) -> tuple[Codes, ...]:
-    """Return the class of each value at each level above; what is not declared is apart from all else."""
+    """Return the class of each value at each level above; each undeclared value is a class of its own."""
     if recoding.classes is None:
         return ()
-    known: Mapping[str | None, int] = {label: code for code, label in enumerate(recoding.classes.labels().to_pylist())}
+    codes: Mapping[str | None, int] = {label: code for code, label in enumerate(recoding.classes.labels().to_pylist())}
     values = labels.to_pylist()
-    declared = [label for label in values if label in known]
-    found = []
-    for lift in lifts(recoding.classes, np.array([known[label] for label in declared], np.int32)):
+    declared = [label for label in values if label in codes]
+    levels = []
+    for lift in lifts(recoding.classes, np.array([codes[label] for label in declared], np.int32)):
         above = dict(zip(declared, lift.tolist(), strict=True))
-        places = [above.get(label, len(known) + place) for place, label in enumerate(values)]
-        found.append(np.unique(places, return_inverse=True)[1].astype(np.int32))
-    return tuple(found)
+        places = [above.get(label, len(codes) + place) for place, label in enumerate(values)]
+        levels.append(np.unique(places, return_inverse=True)[1].astype(np.int32))
+    return tuple(levels)
 
 
 def crowds(
@@ -287,32 +290,32 @@ def crowds(
 
 
 def sensitive_findings(
-    counts: Counts, quasi: Sequence[str], sensitive: str, wanted: Sensitive, declared: Declared
+    counts: Counts, quasi: Sequence[str], sensitive: str, expected: Sensitive, declared: Declared
 ) -> list[CriterionFinding]:
-    """Return diversity, closeness and likeness of one sensitive column; nothing if all it says is `*`.
+    """Return diversity, closeness and likeness of one sensitive column; nothing if its only value is `*`.
 
-    Classes of nothing but harmless values pass, except that they lack the others, which is a disclosure too.
+    Classes with nothing but harmless values pass, except that they lack the others, which is a disclosure too.
     """
     groups = Groups.of(counts, quasi, sensitive)
     if groups.labels.to_pylist() == [TOP]:
         return []
-    told = counts.classes[counts.names.index(sensitive)].recoding.column.type
-    scale = closeness_of(groups.labels, wanted, declared, as_told=told is declared.type)
-    hurting = harmful(groups, frozenset(wanted.harmless))
-    found: dict[str, Measured] = {}
+    type_counted = counts.classes[counts.names.index(sensitive)].recoding.column.type
+    scale = closeness_of(groups.labels, expected, declared, in_order=type_counted is declared.type)
+    hurting = harmful(groups, frozenset(expected.harmless))
+    by_name: dict[str, Measured] = {}
     for part, number in parts_of(groups):
         counted = part.total(hurting[part.values].astype(np.int64))[:number] > 0
-        for demand, expected in demands_on(sensitive, wanted, scale.distance):
-            each = demand.measured(scale.prepared(part) if isinstance(demand, Closeness) else part)[:number]
+        for demand, decisive in demands_on(sensitive, expected, scale.distance):
+            values = demand.measured(scale.prepared(part) if isinstance(demand, Closeness) else part)[:number]
             which, name = counted | demand.everywhere, demand.meaning.name
             sizes = part.sizes[:number][which]
-            some = measured(demand.meaning, each[which], sizes, demand.bound if expected else None)
-            found[name] = found[name].joined(some) if name in found else some
-    return [CriterionFinding(each, tuple(quasi), sensitive) for each in found.values()]
+            in_part = measured(demand.meaning, values[which], sizes, demand.bound if decisive else None)
+            by_name[name] = by_name[name].joined(in_part) if name in by_name else in_part
+    return [CriterionFinding(total, tuple(quasi), sensitive) for total in by_name.values()]
 
 
-def table_findings(partition: Partition, quasi: Sequence[str], wanted: CheckCriteria) -> Iterator[CriterionFinding]:
-    """Return what is wanted of all classes together, or against a population."""
-    for demand in wanted.table_demands():
-        for found in demand.measures(partition):
-            yield CriterionFinding(found, tuple(quasi))
+def table_findings(partition: Partition, quasi: Sequence[str], criteria: CheckCriteria) -> Iterator[CriterionFinding]:
+    """Yield the findings about all classes together, or against a population."""
+    for demand in criteria.table_demands():
+        for result in demand.measures(partition):
+            yield CriterionFinding(result, tuple(quasi))

@@ -1,4 +1,4 @@
-"""As it is: the cells of a table nobody recodes, each value as written, missing values a class of their own."""
+"""Raw cells: a table without recoding, each value unchanged, missing values a class of their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from incrowd.engines.local.engine import LOCAL
 
 
 def as_is(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> Cells:
-    """Return the cells of these columns as the source holds them; only their types are asked for.
+    """Return the cells of these columns as stored; only their types are read.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> cells = as_is(open_source(pa.table({"zip": ["02139"], "pay": [1.5]})), ["zip", "pay"])

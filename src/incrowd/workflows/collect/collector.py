@@ -16,8 +16,7 @@ from typing import Any
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
 from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
-from incrowd.noise.permutation import permutation
-from incrowd.noise.system import SystemCoins
+from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address
@@ -43,7 +42,7 @@ class Tokens:
     >>> tokens = Tokens(b"secret", "survey")
     >>> tokens.number(tokens.issue()) == tokens.number("00" * 32)
     Traceback (most recent call last):
-    incrowd.errors.AccessDenied: this token is not one of this survey: ask whoever invited you for one.
+    incrowd.errors.AccessDenied: this token is not one of this survey: ask the person who invited you for one.
     """
 
     secret: bytes
@@ -60,7 +59,7 @@ class Tokens:
             number, proof = token[:_HALF], token[_HALF:]
             if hmac.compare_digest(proof, self._proof(number)):
                 return number
-        raise AccessDenied("this token is not one of this survey: ask whoever invited you for one.")
+        raise AccessDenied("this token is not one of this survey: ask the person who invited you for one.")
 
     def _proof(self, number: str) -> str:
         text = f"incrowd token 1\n{self.survey}\n{number}"

@@ -58,7 +58,7 @@ class Participant:
         if place in spent:
             raise Refused(
                 "this token was used before, and its report is not kept. Nothing was randomized or sent. If no reply "
-                "came, tell whoever invited you."
+                "came, tell the person who invited you."
             )
         self._check_bound(survey, sum(map(Fraction, spent.values()), survey.epsilon))
         (report,) = survey.randomize({name: [answer] for name, answer in answers.items()}, SystemCoins())

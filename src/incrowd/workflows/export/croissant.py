@@ -1,81 +1,47 @@
-"""Croissant: the description of a dataset that catalogues of machine learning read (MLCommons, version 1.0).
+"""Croissant: the description of a dataset for machine learning catalogs (MLCommons, version 1.0).
 
-The steps, what is guaranteed and what stays open are told in the vocabulary for responsible AI, version 1.0.
+The steps, the guarantee and its limits use the vocabulary for responsible AI, version 1.0.
 """
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from incrowd.core.certificate import File
-from incrowd.workflows.export.description import (
+from incrowd.workflows.export.formats import (
     ColumnDescription,
+    Exported,
+    PublisherInfo,
     ReleaseDescription,
     TableDescription,
     describe,
     media_type,
 )
-from incrowd.workflows.export.formats import Exported, PublisherInfo
-
-_NAMES = {
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-"""The words of the form, each with what it stands for."""
 
 
-def exported(source: Path, holder: PublisherInfo) -> Exported:
+def exported(source: Path, publisher: PublisherInfo) -> Exported:
     """Return the description of a release."""
-    release = describe(source, holder)
+    release = describe(source, publisher)
     return release.exported(document(release))
 
 
 def document(release: ReleaseDescription) -> dict[str, Any]:
-    """Return the description; addresses of files are their names, so it is published beside them."""
-    held = release.holder
+    """Return the description; addresses of files are their names, so publish it in the same folder."""
+    publisher = release.publisher
+    context = json.loads((files("incrowd.workflows.export") / "croissant_context.json").read_text(encoding="utf-8"))
     named = {
-        "license": held.license,
-        "url": held.url,
+        "license": publisher.license,
+        "url": publisher.url,
         "version": release.certificate.dataset.version,
-        "creator": None if held.curator is None else {"@type": "sc:Organization", "name": held.curator},
+        "creator": None if publisher.curator is None else {"@type": "sc:Organization", "name": publisher.curator},
     }
     return {
-        "@context": {"@language": "en", "@vocab": "https://schema.org/", **_NAMES},
+        "@context": {"@language": "en", "@vocab": "https://schema.org/", **context},
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": release.name,
@@ -86,8 +52,8 @@ def document(release: ReleaseDescription) -> dict[str, Any]:
         "rai:dataPreprocessingProtocol": release.processing,
         "rai:personalSensitiveInformation": f"{release.summary} Assumed: {release.assumptions}.",
         "rai:dataLimitations": release.open,
-        "distribution": [_file(each) for each in release.files],
-        "recordSet": [_rows(each) for each in release.tables],
+        "distribution": [_file(item) for item in release.files],
+        "recordSet": [_rows(item) for item in release.tables],
     }
 
 
@@ -105,7 +71,7 @@ def _file(file: File) -> dict[str, Any]:
 
 def _rows(table: TableDescription) -> dict[str, Any]:
     name = f"{table.file.name}/rows"
-    fields = [_field(name, table.file.name, number, each) for number, each in enumerate(table.columns, 1)]
+    fields = [_field(name, table.file.name, number, column) for number, column in enumerate(table.columns, 1)]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 

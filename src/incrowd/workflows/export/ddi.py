@@ -1,4 +1,4 @@
-"""DDI: the codebook that archives of the social sciences keep (DDI-Codebook, version 2.5)."""
+"""DDI: the codebook of social science archives (DDI-Codebook, version 2.5)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import pyarrow as pa
 
-from incrowd.workflows.export.description import ColumnDescription, ReleaseDescription, TableDescription, describe
-from incrowd.workflows.export.formats import Exported, PublisherInfo
+from incrowd.workflows.export.formats import (
+    ColumnDescription,
+    Exported,
+    PublisherInfo,
+    ReleaseDescription,
+    TableDescription,
+    describe,
+)
 
 NAMESPACE = "ddi:codebook:2_5"
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML text may hold."""
 
 
-def exported(source: Path, holder: PublisherInfo) -> Exported:
+def exported(source: Path, publisher: PublisherInfo) -> Exported:
     """Return the description of a release."""
-    release = describe(source, holder)
+    release = describe(source, publisher)
     return release.exported(document(release))
 
 
@@ -43,13 +49,13 @@ def _study(root: Element, release: ReleaseDescription) -> None:
     title = SubElement(citation, "titlStmt")
     _text(title, "titl", release.name)
     _text(title, "IDNo", release.identifier)
-    if release.holder.curator is not None:
-        _text(SubElement(citation, "rspStmt"), "AuthEnty", release.holder.curator)
+    if release.publisher.curator is not None:
+        _text(SubElement(citation, "rspStmt"), "AuthEnty", release.publisher.curator)
     produced = SubElement(citation, "prodStmt")
     _text(produced, "prodDate", release.day, date=release.day)
     _text(produced, "software", release.certificate.tool)
-    if release.holder.url is not None:
-        _text(citation, "holdings", release.holder.url, URI=release.holder.url)
+    if release.publisher.url is not None:
+        _text(citation, "holdings", release.publisher.url, URI=release.publisher.url)
     info = SubElement(study, "stdyInfo")
     _text(info, "abstract", release.summary)
     summary = SubElement(info, "sumDscr")
@@ -58,8 +64,8 @@ def _study(root: Element, release: ReleaseDescription) -> None:
     _text(summary, "anlyUnit", str(release.certificate.guarantee.unit))
     method = SubElement(study, "method")
     _text(method, "notes", release.processing, type="disclosure control")
-    if release.holder.license is not None:
-        _text(SubElement(SubElement(study, "dataAccs"), "useStmt"), "conditions", release.holder.license)
+    if release.publisher.license is not None:
+        _text(SubElement(SubElement(study, "dataAccs"), "useStmt"), "conditions", release.publisher.license)
     _text(study, "notes", release.open, type="disclosure control")
 
 
@@ -73,17 +79,17 @@ def _file(root: Element, table: TableDescription, name: str) -> None:
 
 
 def _variable(data: Element, column: ColumnDescription, file: str, name: str) -> None:
-    given = {"ID": name, "name": _clean(column.name), "files": file}
+    attributes = {"ID": name, "name": _clean(column.name), "files": file}
     numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-    variable = SubElement(data, "var", given | {"intrvl": "contin" if numeric else "discrete"})
+    variable = SubElement(data, "var", attributes | {"intrvl": "contin" if numeric else "discrete"})
     _text(variable, "labl", column.name)
     for value in column.values or ():
         _text(SubElement(variable, "catgry"), "catValu", value)
     SubElement(variable, "varFormat", {"type": "numeric" if numeric else "character"})
 
 
-def _text(parent: Element, name: str, text: str, **given: str) -> None:
-    SubElement(parent, name, {key: _clean(value) for key, value in given.items()}).text = _clean(text)
+def _text(parent: Element, name: str, text: str, **attributes: str) -> None:
+    SubElement(parent, name, {key: _clean(value) for key, value in attributes.items()}).text = _clean(text)
 
 
 def _clean(text: str) -> str:

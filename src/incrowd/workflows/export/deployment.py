@@ -1,6 +1,6 @@
 """Deployment: an entry for the public registry of differential privacy deployments.
 
-What only the publisher knows (who, for which use, where) is left to be filled in; the numbers are the certificate's.
+The publisher fills in what only they know (who, for which use, where); the numbers are the certificate's.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from incrowd.core.certificate import COMPOSITION
 from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.export.description import ReleaseDescription, describe
-from incrowd.workflows.export.formats import Exported, PublisherInfo
+from incrowd.workflows.export.formats import Exported, PublisherInfo, ReleaseDescription, describe
 from incrowd.workflows.registry import family_of
 
 _FILL_IN = "to be filled in by the publisher"
 
 
-def exported(source: Path, holder: PublisherInfo) -> Exported:
+def exported(source: Path, publisher: PublisherInfo) -> Exported:
     """Return the description of a release."""
-    release = describe(source, holder)
+    release = describe(source, publisher)
     return release.exported(document(release))
 
 
 def document(release: ReleaseDescription) -> str:
-    """Return the entry as YAML; a release without an epsilon has no place in the registry."""
+    """Return the entry as YAML; a release without an epsilon is refused."""
     if not release.odds.bounded:
         raise InvalidParameter(
             "this release is not differentially private, and the registry lists only releases that are. "
@@ -43,10 +42,10 @@ def document(release: ReleaseDescription) -> str:
 
 def entry(release: ReleaseDescription) -> dict[str, Any]:
     """Return the entry in plain form."""
-    stated = release.certificate
-    curator = release.holder.curator
+    certificate = release.certificate
+    curator = release.publisher.curator
     return {
-        "url_slug": stated.id,
+        "url_slug": certificate.id,
         "deployment": {
             "basic": {
                 "name": release.name,
@@ -64,30 +63,30 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
                 "unprotected_quantities": release.open,
             },
             "privacy_loss": {
-                "privacy_unit": stated.guarantee.unit.kind.value.capitalize(),
-                "privacy_unit_details": f"Two datasets are neighbors if they differ by {stated.guarantee.unit}.",
+                "privacy_unit": certificate.guarantee.unit.kind.value.capitalize(),
+                "privacy_unit_details": f"Two datasets are neighbors if they differ by {certificate.guarantee.unit}.",
                 "privacy_parameters": {
-                    "epsilon": float_up(exact(stated.accounting.spent.epsilon)),
-                    "delta": float_up(exact(stated.accounting.spent.delta)),
+                    "epsilon": float_up(exact(certificate.accounting.spent.epsilon)),
+                    "delta": float_up(exact(certificate.accounting.spent.delta)),
                 },
                 "privacy_parameters_details": (
-                    f"By {stated.accounting.rule}. Charged to this dataset so far: "
-                    f"{counted(stated.accounting.releases, 'release')}, together epsilon "
-                    f"{stated.accounting.total.epsilon} and delta {stated.accounting.total.delta}."
+                    f"By {certificate.accounting.rule}. Charged to this dataset so far: "
+                    f"{counted(certificate.accounting.releases, 'release')}, together epsilon "
+                    f"{certificate.accounting.total.epsilon} and delta {certificate.accounting.total.delta}."
                 ),
             },
             "deployment_model": {
-                "model_name": "Local" if family_of(stated.method.name) == "local" else "Central",
+                "model_name": "Local" if family_of(certificate.method.name) == "local" else "Central",
                 "trust_assumptions": f"Assumed: {release.assumptions}.",
-                "release_type": "One release" if stated.accounting.releases == 1 else "Many releases",
+                "release_type": "One release" if certificate.accounting.releases == 1 else "Many releases",
                 "data_source_type": _FILL_IN,
-                "access_type": "Interactive" if family_of(stated.method.name) == "queries" else "Non-interactive",
+                "access_type": "Interactive" if family_of(certificate.method.name) == "queries" else "Non-interactive",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": _FILL_IN,
-                "mechanisms": f"{release.processing} Made by {stated.tool}.",
+                "mechanisms": f"{release.processing} Made by {certificate.tool}.",
                 "composition": COMPOSITION,
-                "justification": f"Theorem: {stated.claims[0].source}." if stated.claims else _FILL_IN,
+                "justification": f"Theorem: {certificate.claims[0].source}." if certificate.claims else _FILL_IN,
             },
             "administrative": {"status": "Draft", "registry_authors": [curator or _FILL_IN], "tier": 3},
         },
@@ -99,7 +98,7 @@ _FAMILIES_OF_ROWS = {"anonymity", "perturbation", "synthesis"}
 
 def _domain(release: ReleaseDescription) -> str:
     """Return which datasets the guarantee is about; certificates of answers do not list the columns of their tables."""
-    names = [each.name for each in release.certificate.schema.columns]
+    names = [column.name for column in release.certificate.schema.columns]
     return f"Tables with the columns {listed(names)}." if names else _FILL_IN
 
 

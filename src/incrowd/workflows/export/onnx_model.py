@@ -29,7 +29,7 @@ _NOTES = (
 )
 
 
-def exported(source: Path, _holder: PublisherInfo) -> Exported:
+def exported(source: Path, _publisher: PublisherInfo) -> Exported:
     """Return a model of a release, or a file model.json, as ONNX."""
     model = LearnedModel.load(source)
     return Exported(onnx_of(model).SerializeToString(deterministic=True), _NOTES)
@@ -56,11 +56,11 @@ def _codes(graph: _Graph, column: ColumnEncoder) -> str:
 
 
 def _placed(graph: _Graph, column: ColumnEncoder) -> str:
-    given = graph.input(column.name, text=True)
+    value = graph.input(column.name, text=True)
     places = {"": column.missing} | dict(column.places or {})
     return graph.node(
         "LabelEncoder",
-        given,
+        value,
         domain="ai.onnx.ml",
         keys_strings=list(places),
         values_int64s=list(places.values()),
@@ -69,22 +69,22 @@ def _placed(graph: _Graph, column: ColumnEncoder) -> str:
 
 
 def _numbered(graph: _Graph, column: ColumnEncoder) -> str:
-    given, (low, high) = graph.input(column.name, text=False), column.ends or (-np.inf, np.inf)
+    column_input, (low, high) = graph.input(column.name, text=False), column.ends or (-np.inf, np.inf)
     if column.type is Type.INTEGER:
-        small = graph.node("Less", graph.node("Abs", given), graph.constant(_WHOLE))
-        readable = graph.node("And", small, graph.node("Equal", graph.node("Floor", given), given))
+        small = graph.node("Less", graph.node("Abs", column_input), graph.constant(_WHOLE))
+        readable = graph.node("And", small, graph.node("Equal", graph.node("Floor", column_input), column_input))
     else:
-        readable = graph.node("LessOrEqual", graph.node("Abs", given), graph.constant(np.finfo(np.float64).max))
-    value = given
+        readable = graph.node("LessOrEqual", graph.node("Abs", column_input), graph.constant(np.finfo(np.float64).max))
+    value = column_input
     if column.moved:
-        value = graph.node("Min", graph.node("Max", given, graph.constant(low)), graph.constant(high))
+        value = graph.node("Min", graph.node("Max", column_input, graph.constant(low)), graph.constant(high))
     above = graph.node("GreaterOrEqual", value, graph.constant(low))
     inside = graph.node("And", above, graph.node("LessOrEqual", value, graph.constant(high)))
     starts = np.array(column.starts or (np.inf,))[None]
     passed = graph.node("GreaterOrEqual", graph.node("Unsqueeze", value, graph.constant([1])), graph.constant(starts))
     code = graph.node("ReduceSum", graph.node("Cast", passed, to=7), graph.constant([1]), keepdims=0)
     code = graph.node("Where", graph.node("And", inside, readable), code, graph.constant(column.outside))
-    return graph.node("Where", graph.node("Equal", given, given), code, graph.constant(column.missing))
+    return graph.node("Where", graph.node("Equal", column_input, column_input), code, graph.constant(column.missing))
 
 
 def _outputs(graph: _Graph, model: LearnedModel, scores: str) -> list[Any]:

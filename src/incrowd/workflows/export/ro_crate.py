@@ -1,4 +1,4 @@
-"""RO-Crate: a research object, which is a folder of files with a description beside them (version 1.1)."""
+"""RO-Crate: a research object, a folder of files with their description (version 1.1)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 from incrowd.core.certificate import File
 from incrowd.verifier.files import CERTIFICATE
-from incrowd.workflows.export.description import ReleaseDescription, describe, media_type
-from incrowd.workflows.export.formats import Exported, PublisherInfo
+from incrowd.workflows.export.formats import Exported, PublisherInfo, ReleaseDescription, describe, media_type
 
 FILE = "ro-crate-metadata.json"
 _CURATOR = "#curator"
 
 
-def exported(source: Path, holder: PublisherInfo) -> Exported:
-    """Return the description of a release, and the files that lie beside it."""
-    release = describe(source, holder)
-    files = tuple(release.folder / each.name for each in release.files)
+def exported(source: Path, publisher: PublisherInfo) -> Exported:
+    """Return the description of a release, and the files of its folder."""
+    release = describe(source, publisher)
+    files = tuple(release.folder / file.name for file in release.files)
     return replace(release.exported(document(release)), name=FILE, files=files)
 
 
@@ -40,11 +39,11 @@ def _itself() -> dict[str, Any]:
 
 
 def _root(release: ReleaseDescription) -> dict[str, Any]:
-    held = release.holder
+    publisher = release.publisher
     named = {
-        "license": held.license,
-        "url": held.url,
-        "publisher": None if held.curator is None else {"@id": _CURATOR},
+        "license": publisher.license,
+        "url": publisher.url,
+        "publisher": None if publisher.curator is None else {"@id": _CURATOR},
     }
     return {
         "@id": "./",
@@ -55,13 +54,13 @@ def _root(release: ReleaseDescription) -> dict[str, Any]:
         "datePublished": release.day,
         "usageInfo": release.open,
         **{key: value for key, value in named.items() if value is not None},
-        "hasPart": [{"@id": each.name} for each in release.files],
+        "hasPart": [{"@id": file.name} for file in release.files],
         "mentions": {"@id": "#release"},
     }
 
 
 def _people(release: ReleaseDescription) -> list[dict[str, Any]]:
-    curator = release.holder.curator
+    curator = release.publisher.curator
     return [] if curator is None else [{"@id": _CURATOR, "@type": "Organization", "name": curator}]
 
 
@@ -79,13 +78,13 @@ def _file(file: File) -> dict[str, Any]:
 
 def _made(release: ReleaseDescription) -> dict[str, Any]:
     """Return the making of the files: by which tool, when, and how."""
-    stated = release.certificate
+    certificate = release.certificate
     return {
         "@id": "#release",
         "@type": "CreateAction",
-        "name": f"release by the method “{stated.method.name}”",
+        "name": f"release by the method “{certificate.method.name}”",
         "description": release.processing,
-        "endTime": stated.created,
-        "instrument": {"@id": "#tool", "@type": "SoftwareApplication", "name": stated.tool},
-        "result": [{"@id": each.name} for each in release.files],
+        "endTime": certificate.created,
+        "instrument": {"@id": "#tool", "@type": "SoftwareApplication", "name": certificate.tool},
+        "result": [{"@id": file.name} for file in release.files],
     }

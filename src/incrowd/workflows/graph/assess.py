@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from incrowd.core.graph import Graph, simple
 from incrowd.core.steps.consent import gate_of
-from incrowd.measures.graphs.classes import uniqueness
-from incrowd.measures.graphs.shape import GraphShape, communities, modularity
+from incrowd.measures.graphs import GraphShape, communities, modularity, uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.outputs import GraphNumbers
 from incrowd.methods.graphs.shared.picture import change_figures, graph_figure

@@ -1,4 +1,4 @@
-"""Attack a release of a graph: every adversary beside a baseline and a control group; internal."""
+"""Attack a release of a graph: every adversary with a baseline and a control; internal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -
     trial = held.trial(graph)
     check_enough(len(trial.targets), None, CONFIDENCE)
     findings, skipped = [], {}
-    for name in names or [attack for attack, _ in GRAPH_ATTACKS]:
+    for name in names or GRAPH_ATTACKS:
         try:
             findings.append(graph_attack_of(name)(trial))
         except InvalidParameter as error:

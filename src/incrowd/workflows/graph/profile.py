@@ -10,7 +10,7 @@ import numpy as np
 from incrowd.core.graph import Graph
 from incrowd.core.steps.consent import ConsentGate
 from incrowd.engines.settings import engine_of
-from incrowd.measures.graphs.classes import uniqueness
+from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.matrices import triangles
 from incrowd.workflows.consent.snapshot import admit, admitted_by

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.attacks.graphs.trial import GraphTrial
+from incrowd.attacks.graphs import GraphTrial
 from incrowd.core.certificate import Certificate
 from incrowd.core.graph import Graph, simple
 from incrowd.errors import InvalidParameter

@@ -1,4 +1,4 @@
-"""Build: a hierarchy drafted by a rule, from a public list or range, or from the rows, which it then says."""
+"""Build: a hierarchy drafted by a rule, from a public list or range, or from the data, which is then marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_LINES = 200_000
 
 @dataclass(frozen=True)
 class HierarchyRequest:
-    """Which hierarchy is wanted: a kind, and its steps from fine to coarse, or none to have them drafted.
+    """The requested hierarchy: a kind, and its steps from fine to coarse, or none to draft them.
 
     Steps are widths of intervals, lengths of prefixes, periods of the calendar, or sizes of groups; for a redaction the
     one length of the texts.
@@ -43,7 +43,7 @@ class HierarchyRequest:
 
 @dataclass(frozen=True)
 class Built:
-    """A hierarchy as a table in ARX's format, the column it makes, and whether rows were looked at."""
+    """A hierarchy as a table in ARX's format, its column, and whether it comes from the data."""
 
     table: ArxTable
     column: Column
@@ -51,7 +51,7 @@ class Built:
 
 
 def from_rows(wish: HierarchyRequest, rows: Rows) -> Built:
-    """Draft a hierarchy of the values that occur; the mark `derived: rows` belongs to it."""
+    """Draft a hierarchy of the values that occur; its policy section needs the mark `derived: rows`."""
     require(rows.names, [wish.column])
     learner = FactLearner(wish.column, _CAPACITY)
     for batch in rows.batches([wish.column]):

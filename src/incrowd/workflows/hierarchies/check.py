@@ -1,4 +1,4 @@
-"""Check: everything that is wrong with a hierarchy file, or with any of a policy's, alone and beside the data."""
+"""Check: the faults of a hierarchy file, or of a policy's hierarchies, alone and with the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from incrowd.workflows.policy.policy import Policy
 
 Line = Sequence[str]
 MOST_NAMED = 10_000
-"""So many different values are named; what goes beyond is only counted."""
+"""At most this many different values are named; further ones are counted."""
 _SUGGESTED = 200
 
 
@@ -56,8 +56,8 @@ def _repeated(lines: Sequence[Line]) -> Iterator[Fault]:
     for value, numbers in where.items():
         if len(numbers) > 1:
             same = len({tuple(lines[number - 1]) for number in numbers}) == 1
-            told = "they are the same: keep one" if same else "they differ: keep the right one"
-            yield Fault("listed twice", value, fix=f"rows {', '.join(map(str, numbers))}; {told}.")
+            advice = "they are the same: delete all but one" if same else "they differ: delete the wrong ones"
+            yield Fault("listed twice", value, fix=f"rows {', '.join(map(str, numbers))}; {advice}.")
 
 
 def _two_parents(lines: Sequence[Line], width: int) -> Iterator[Fault]:
@@ -83,7 +83,7 @@ def _pasted(line: Line, width: int, label: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with which value, how many rows of the data it concerns (None: none were read), and a fix.
+    """A fault of a value, how many rows of the data it affects (None: none were read), and a fix.
 
     `fix` is a sentence; `paste` is a row that can be put into the hierarchy as it is.
     """
@@ -97,7 +97,7 @@ class Fault:
 
 
 def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Fault, ...]:
-    """Read the columns once and name every value that is outside its declared domain, the most frequent first.
+    """Return every value outside its declared domain, the most frequent first; the columns are read once.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> from incrowd.core.hierarchy.tree import tree
@@ -112,7 +112,7 @@ def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Fault, ...]:
     if closed:
         for batch in rows.batches([column.name for column in closed]):
             for column in closed:
-                for value, times in _strangers(batch.column(column.name), column):
+                for value, times in _outside(batch.column(column.name), column):
                     if value in met[column.name] or len(met[column.name]) < MOST_NAMED:
                         met[column.name][value] += times
                     else:
@@ -120,37 +120,37 @@ def outside(rows: Rows, columns: Sequence[Column]) -> tuple[Fault, ...]:
     return tuple(problem for column in closed for problem in _problems(column, met[column.name], unnamed[column.name]))
 
 
-def _strangers(array: pa.Array, column: Column) -> list[tuple[str, int]]:
-    """Return the values of a batch that are there and outside, with their rows; of sets the items."""
+def _outside(array: pa.Array, column: Column) -> list[tuple[str, int]]:
+    """Return the present values of a batch outside the domain, with their rows; of sets the items."""
     array = array if column.separator is None else items_of(array, column)
     values, indices = as_dictionary(array)
     stored = read(values, column.type)
     written = stored.values if isinstance(column.domain, Numbers | Dates) else canonical(stored.values)
     inside = column.domain.contains(written)
-    strange = ~inside & (stored.values.is_valid().to_numpy(zero_copy_only=False) | stored.unreadable)
-    if not strange.any():
+    outside = ~inside & (stored.values.is_valid().to_numpy(zero_copy_only=False) | stored.unreadable)
+    if not outside.any():
         return []
     times = np.ones(len(values), np.int64) if indices is None else np.bincount(indices, minlength=len(values) + 1)
-    places = np.flatnonzero(strange)
+    places = np.flatnonzero(outside)
     texts = canonical(values.take(pa.array(places))).to_pylist()
     return [(text, int(times[place])) for text, place in zip(texts, places, strict=True) if times[place]]
 
 
 def _problems(column: Column, met: Counter[str], unnamed: int) -> list[Fault]:
-    known = column.domain.values if isinstance(column.domain, Categories) else ()
-    folded = {_fold(value): value for value in known}
-    found = []
+    listed_values = column.domain.values if isinstance(column.domain, Categories) else ()
+    folded = {_fold(value): value for value in listed_values}
+    problems = []
     for number, (value, rows) in enumerate(met.most_common()):
-        near = _nearest(value, known, folded) if number < _SUGGESTED else None
-        found.append(Fault("missing", value, rows, column.name, _fix(column, near), _line(column, value, near)))
+        near = _nearest(value, listed_values, folded) if number < _SUGGESTED else None
+        problems.append(Fault("missing", value, rows, column.name, _fix(column, near), _line(column, value, near)))
     if unnamed:
-        found.append(Fault("missing", "…", unnamed, column.name, f"more than {MOST_NAMED} values are missing."))
-    return found
+        problems.append(Fault("missing", "…", unnamed, column.name, f"more than {MOST_NAMED} values are missing."))
+    return problems
 
 
-def _nearest(value: str, known: Sequence[str], folded: dict[str, str]) -> str | None:
+def _nearest(value: str, listed_values: Sequence[str], folded: dict[str, str]) -> str | None:
     same = folded.get(_fold(value))
-    return same or next(iter(difflib.get_close_matches(value, known, 1, 0.7)), None)
+    return same or next(iter(difflib.get_close_matches(value, listed_values, 1, 0.7)), None)
 
 
 def _fix(column: Column, near: str | None) -> str:
@@ -158,12 +158,12 @@ def _fix(column: Column, near: str | None) -> str:
         return f"did you mean {near!r}?"
     match column.domain:
         case Numbers() | Dates():
-            return "widen the bounds, or leave it to the column's rule for values outside."
-    return "add it, or leave it to the column's rule for values outside."
+            return "widen the bounds, or rely on the column's rule for values outside."
+    return "add it, or rely on the column's rule for values outside."
 
 
 def _line(column: Column, value: str, near: str | None) -> tuple[str, ...] | None:
-    """Return the row that would put the value beside the one it resembles, else right below the top."""
+    """Return the row that would put the value next to the most similar one, else right below the top."""
     if not isinstance(column.hierarchy, TreeHierarchy):
         return None
     rows = column.hierarchy.rows
@@ -177,7 +177,7 @@ def _fold(text: str) -> str:
 
 @dataclass(frozen=True)
 class Report:
-    """Every problem by name; `checked` says what was looked at."""
+    """Every fault; `checked` names what was checked."""
 
     checked: tuple[str, ...]
     problems: tuple[Fault, ...]
@@ -188,26 +188,26 @@ class Report:
         return not self.problems
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         problems = [asdict(problem) for problem in self.problems]
         return {"passed": self.passed, "checked": list(self.checked), "problems": problems}
 
 
 def check_file(path: Path, delimiter: str, rows: Rows | None, column: str | None) -> Report:
-    """Look for everything that is wrong with a hierarchy file, and for values of the data that it lacks."""
+    """Return the faults of a hierarchy file, and the values of the data that it lacks."""
     lines = arx.parse(_read(path), delimiter).rows
-    found = faults(lines)
+    problems = faults(lines)
     if rows is None:
-        return Report((path.name,), found)
+        return Report((path.name,), problems)
     name = column or path.stem
     require(rows.names, [name])
-    if found:
-        return Report((path.name,), found)
+    if problems:
+        return Report((path.name,), problems)
     return Report((path.name, name), outside(rows, [Column(name, hierarchy=arx.ArxTable(lines).hierarchy())]))
 
 
 def check_policy(policy: Policy, rows: Rows | None) -> Report:
-    """Look for values of the data that are outside what a policy declares; its files were read with it."""
+    """Return the values of the data outside the declared domains; the policy's files were read with it."""
     columns = [column for column in policy.schema.columns if not Role.IDENTIFIER.covers(column.role)]
     names = tuple(column.name for column in columns)
     if rows is None:

@@ -13,8 +13,7 @@ from typing import Any
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
-from incrowd.noise.permutation import permutation
-from incrowd.noise.system import SystemCoins
+from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.disk import force
 from incrowd.workflows.local.invitations import consenting_people
 from incrowd.workflows.local.opening import OpenSurvey

@@ -1,4 +1,4 @@
-"""Columns of a draft: what a policy would say about each, read off the rows and marked as such."""
+"""Columns of a draft: their sections in a policy; values from the data are marked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from incrowd.workflows.profile.profile import ColumnProfile
 from incrowd.workflows.profile.vocabularies import vocabulary_of
 
 DERIVED = {"derived": "rows"}
-"""The mark of what was read off the rows."""
+"""The mark of values that come from the data."""
 
 _STEPS = 20  # the finest intervals cut a range into about so many
 _LEVELS = 3
@@ -28,82 +28,82 @@ _LONG_TIME = 20
 _SHORTEST = 3
 _MOST_CATEGORIES = 100
 _BARE = ("role", "type")
-_UNLISTED = "text that nothing makes coarser cannot be released: list categories or give a hierarchy to change that"
+_UNLISTED = "text that cannot be generalized is not released: list categories or give a hierarchy to release it"
 
 
 @dataclass(frozen=True)
 class DraftColumn:
-    """A column of a draft: its section, why its role is what it is, and what is publicly known about its values."""
+    """A column of a draft: its section, the reason for its role, and what is publicly known about its values."""
 
     name: str
     section: dict[str, Any]
     why: str
-    known: str | None = None
+    public: str | None = None
 
     @property
     def released(self) -> bool:
-        """Whether its values may leave."""
+        """Whether its values are released."""
         return bool(self.section["role"] != "identifier")
 
     @property
     def marked(self) -> bool:
-        """Whether something in it was read off the rows, and nobody vouched for it."""
+        """Whether something in it comes from the data, without a public source."""
         parts = (self.section, self.section.get("hierarchy", {}))
         return any("derived" in part and "public" not in part for part in parts)
 
     def held_back(self, why: str) -> DraftColumn:
-        """Return the same column, not released, with what it would be."""
+        """Return the same column, not released, with its section."""
         return replace(self, section=self.section | {"role": "identifier"}, why=why)
 
     def vouched(self, source: str) -> DraftColumn:
-        """Return the same column with a public source below every mark."""
+        """Return the same column with a public source after every mark."""
         rule = self.section.get("hierarchy")
         section = self.section | ({} if rule is None else {"hierarchy": _vouched(rule, source)})
         return replace(self, section=_vouched(section, source))
 
 
 def _vouched(part: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return a part with the source right behind its mark."""
-    found: dict[str, Any] = {}
+    """Return a part with the source right after its mark."""
+    vouched: dict[str, Any] = {}
     for key, value in part.items():
-        found[key] = value
+        vouched[key] = value
         if key == "derived":
-            found["public"] = source
-    return found
+            vouched["public"] = source
+    return vouched
 
 
 def public_column(column: ColumnProfile, period: tuple[str, str] | None = None) -> DraftColumn:
-    """Return what can be said of a column without reading values off its rows; text that is in no list is open.
+    """Return the section of a column without values from its rows; text that is in no list is open.
 
-    Numbers of which nothing is known have widths by their name alone, and no bounds: a rule, and no list of values.
+    Numbers without public knowledge have widths by their name alone, and no bounds: a rule, not a list of values.
     """
     if column.role is Role.IDENTIFIER:
-        why = "a name or an id, by what it is called or by a value of its own in nearly every row"
+        why = "a name or an id, by its column name or by a unique value in nearly every row"
         return DraftColumn(column.name, {"role": "identifier"}, column.identity.kind if column.identity else why)
-    found = vocabulary_of(column.facts, column.type, period)
+    vocabulary = vocabulary_of(column.facts, column.type, period)
     role = {"role": str(column.role)}
-    if found is not None:
-        return DraftColumn(column.name, role | found.section, column.why_role, found.known)
+    if vocabulary is not None:
+        return DraftColumn(column.name, role | vocabulary.section, column.why_role, vocabulary.public)
     section: dict[str, Any] = role | {"type": str(column.type)}
     if column.type in (Type.INTEGER, Type.DECIMAL):
         widths = ["1000", "10000", "50000"] if spoken(column.name, MONEY) else ["10", "100", "1000"]
-        known = "widths that fit any number: nothing was read off the rows"
-        return DraftColumn(column.name, section | {"hierarchy": {"intervals": widths}}, column.why_role, known)
+        public = "widths that fit any number: nothing comes from the data"
+        return DraftColumn(column.name, section | {"hierarchy": {"intervals": widths}}, column.why_role, public)
     if _is_code(column) and _shared(column.facts.sample) < _SHORTEST:
-        known = "first characters: nothing was read off the rows"
-        return DraftColumn(column.name, section | {"hierarchy": {"prefix": ["3", "2", "1"]}}, column.why_role, known)
+        public = "first characters: nothing comes from the data"
+        return DraftColumn(column.name, section | {"hierarchy": {"prefix": ["3", "2", "1"]}}, column.why_role, public)
     return DraftColumn(column.name, section, column.why_role)
 
 
 def drafted_column(column: ColumnProfile, period: tuple[str, str] | None = None) -> DraftColumn:
-    """Return the column of a draft, read off the rows where nothing is publicly known, and marked as such.
+    """Return the column of a draft, with marked values from the data where nothing is publicly known.
 
-    Bounds are rounded outward, so that they do not name the oldest person or the highest bill.
+    Bounds are rounded outward, so that they do not disclose the oldest person or the highest bill.
     """
-    found = public_column(column, period)
-    if not found.released or vocabulary_of(column.facts, column.type, period) is not None:
-        return found
-    section = {key: value for key, value in found.section.items() if key != "hierarchy"}
+    column_draft = public_column(column, period)
+    if not column_draft.released or vocabulary_of(column.facts, column.type, period) is not None:
+        return column_draft
+    section = {key: value for key, value in column_draft.section.items() if key != "hierarchy"}
     if column.type in (Type.INTEGER, Type.DECIMAL):
         section |= number_rule(column.facts.low, column.facts.high, column.type)
     else:
@@ -132,7 +132,9 @@ def number_rule(low: Any, high: Any, kind: Type) -> dict[str, Any]:
     end = (_floor(highest / width) + 1) * width - 1 if whole else -_floor(-highest / width) * width
     widths = [width * 2**step for step in range(_LEVELS) if width * 2**step < end - start]
     bounds: dict[str, Any] = {"bounds": [_number(start), _number(end)], **DERIVED}
-    return bounds | ({"hierarchy": {"intervals": [_number(each) for each in widths], **DERIVED}} if widths else {})
+    return bounds | (
+        {"hierarchy": {"intervals": [_number(step_width) for step_width in widths], **DERIVED}} if widths else {}
+    )
 
 
 def date_rule(low: Any, high: Any) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def date_rule(low: Any, high: Any) -> dict[str, Any]:
 
 
 def prefix_lengths(longest: int, values: Sequence[str] = ()) -> list[int]:
-    """Return how many characters of a code are kept on each level, down to where the values still differ.
+    """Return the number of characters of a code at each level, down to where the values still differ.
 
     >>> prefix_lengths(5), prefix_lengths(5, ["02139", "02210"]), prefix_lengths(1)
     ([4, 3, 2, 1], [4, 3], [])
@@ -168,7 +170,7 @@ def _text(column: ColumnProfile) -> dict[str, Any]:
 
 
 def _frequent(values: Sequence[tuple[str, int]]) -> list[str]:
-    """Return the values of several rows, at most so many, the most frequent first; all of them where none repeats."""
+    """Return the values of several rows, the most frequent first, at most 100; all values where none repeats."""
     several = [value for value, rows in values if rows >= _FEW]
     return (several or [value for value, _ in values])[:_MOST_CATEGORIES]
 

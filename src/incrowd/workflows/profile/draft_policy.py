@@ -1,22 +1,94 @@
-"""The draft of a policy: which columns leave, what is held back, and what it is for."""
+"""The draft of a policy: which columns are released, at which levels, and for what."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from incrowd.core.schema import Role
+from incrowd.core.domain import Dates, Numbers, Text
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Column, Role
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.draft_columns import DraftColumn, drafted_column, public_column
-from incrowd.workflows.profile.draft_levels import bin_levels, lowest_levels, open_levels
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftRequest, Origin
-from incrowd.workflows.profile.draft_text import TAILS, column_text, head_text, mapping_text, word, wrapped
-from incrowd.workflows.profile.person_column import PersonColumn, person_column
-from incrowd.workflows.profile.profile import ColumnProfile, TableProfile
+from incrowd.workflows.profile.draft_text import (
+    TAILS,
+    DraftGoal,
+    DraftRequest,
+    Origin,
+    column_text,
+    head_text,
+    mapping_text,
+    word,
+    wrapped,
+)
+from incrowd.workflows.profile.profile import ColumnProfile, PersonColumn, TableProfile, person_column
+
+_CANDIDATES = 400
+_MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
+
+
+def lowest_levels(columns: Sequence[Column]) -> dict[str, int]:
+    """Return for each column the finest level that may be chosen: raised until few combinations remain.
+
+    Only the declarations decide.  No free text and no exact number is released; every column has two levels.
+    """
+    lowest = {column.name: _finest(column) for column in columns}
+    rooms = {column.name: column.hierarchy.height for column in columns}
+    while math.prod(rooms[name] - level + 1 for name, level in lowest.items()) > _CANDIDATES:
+        widest = max(
+            columns,
+            key=lambda column: (rooms[column.name] - lowest[column.name], _classes(column, lowest[column.name])),
+        )
+        if rooms[widest.name] - lowest[widest.name] <= 1:
+            break
+        lowest[widest.name] += 1
+    return {name: level for name, level in lowest.items() if level}
+
+
+def bin_levels(columns: Sequence[Column]) -> dict[str, int]:
+    """Return up to three columns with levels at which their classes are known and few, in the order of the columns."""
+    chosen: dict[str, int] = {}
+    bins = 1
+    for column in columns:
+        levels = range(column.hierarchy.height)
+        few = next((level for level in levels if 1 < _classes(column, level) <= _BINS_EACH), None)
+        if few is not None and bins * _classes(column, few) <= _MOST_BINS and len(chosen) < _DIMENSIONS:
+            chosen[column.name] = few
+            bins *= _classes(column, few)
+    if not chosen:
+        raise InvalidParameter(
+            "counts need a column with publicly known values, and there is none: name the source of a list with "
+            "--public COLUMN=SOURCE."
+        )
+    return chosen
+
+
+def open_levels(columns: Sequence[Column]) -> dict[str, int]:
+    """Return level 1 for each column whose values are any text: no free text is released.
+
+    >>> from incrowd.core.hierarchy.prefix import Prefix
+    >>> open_levels([Column("zip", hierarchy=Prefix(Text(), (3, 2))), Column("sex")])
+    {'zip': 1, 'sex': 1}
+    """
+    return {column.name: 1 for column in columns if isinstance(column.domain, Text)}
+
+
+def _finest(column: Column) -> int:
+    """Return the finest level that is not free text and not an exact number or day."""
+    fine = isinstance(column.domain, Text | Numbers | Dates) and column.hierarchy.depth > 0
+    return 1 if fine or isinstance(column.domain, Text) else 0
+
+
+def _classes(column: Column, level: int) -> int:
+    """Return how many classes a level has, 0 if that is not declared."""
+    members = Recoding(column, level).classes
+    return 0 if members is None else len(members.marks)
+
 
 _MOST_COLUMNS = 8
 _LEAST_COLUMNS = 2
@@ -25,7 +97,7 @@ _ROLES = ("sensitive", "quasi", "plain")
 
 @dataclass(frozen=True)
 class Draft:
-    """A policy that can be read and run as it is, and which of its columns leave."""
+    """A policy that can be run unchanged, and its released columns."""
 
     text: str
     columns: tuple[DraftColumn, ...]
@@ -34,18 +106,18 @@ class Draft:
 
     @property
     def held_back(self) -> tuple[DraftColumn, ...]:
-        """The columns that could leave, and why they do not."""
+        """The columns that could be released, and why they are not."""
         return tuple(column for column in self.columns if not column.released and len(column.section) > 1)
 
 
 def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftRequest()) -> Draft:  # noqa: B008 - frozen
-    """Draft a policy that releases something useful at once: what only rows could tell is held back, or marked.
+    """Draft a policy that releases something useful: what comes from the data is not released, or marked.
 
-    Nothing in it depends on how many rows there are or how they fall into cells; a classic draft is read off the rows.
+    Nothing in it depends on the number of rows or their cells; a classic draft uses the data.
     """
     unknown = [name for name in wish.public if name not in {column.name for column in profile.columns}]
     if unknown:
-        raise InvalidParameter(f"a public source was given for {unknown[0]!r}, and there is no such column.")
+        raise InvalidParameter(f"there is no column {unknown[0]!r} to give a public source for.")
     person = person_column(profile)
     columns = tuple(_column_of(column, wish, person) for column in profile.columns)
     columns = _chosen(columns) if wish.goal is DraftGoal.MICRODATA else columns
@@ -57,39 +129,39 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
     period = None if wish.period is None else wish.period.bounds
     if person is not None and column.name == person.name:
-        return DraftColumn(column.name, {"role": "identifier"}, "it tells people apart")
+        return DraftColumn(column.name, {"role": "identifier"}, "the person ID column")
     source = wish.public.get(column.name)
     if wish.goal is DraftGoal.CLASSIC:
-        found = drafted_column(column, period)
-        return found if source is None else found.vouched(source)
-    found = public_column(column, period)
+        drafted = drafted_column(column, period)
+        return drafted if source is None else drafted.vouched(source)
+    drafted = public_column(column, period)
     if wish.goal is not DraftGoal.MICRODATA and source is None:
-        return found
-    bare = found.released and "hierarchy" not in found.section and found.known is None
+        return drafted
+    bare = drafted.released and "hierarchy" not in drafted.section and drafted.public is None
     if source is None:
-        return drafted_column(column, period) if bare else found
-    return drafted_column(column, period).vouched(source) if found.released else found
+        return drafted_column(column, period) if bare else drafted
+    return drafted_column(column, period).vouched(source) if drafted.released else drafted
 
 
 def _chosen(columns: Sequence[DraftColumn]) -> tuple[DraftColumn, ...]:
-    """Hold back what only the rows told, if enough is left, and of very many columns those that tell least."""
+    """Release only columns with public values, if enough remain, and at most eight columns."""
     sound = [column for column in columns if column.released and not column.marked]
     free = sound if len(sound) >= _LEAST_COLUMNS else [column for column in columns if column.released]
-    kept = sorted(free, key=_precedence)[:_MOST_COLUMNS]
-    few = f"among more than {_MOST_COLUMNS} columns hardly anybody has company; write role: quasi to release it"
-    rows = 'its values were read off the rows; with a public list write role: quasi, and public: "that list"'
+    chosen = sorted(free, key=_precedence)[:_MOST_COLUMNS]
+    few = f"with more than {_MOST_COLUMNS} columns nearly all rows are unique; write role: quasi to release it"
+    rows = 'its values come from the data; with a public list write role: quasi, and public: "that list"'
     return tuple(
-        column if column in kept or not column.released else column.held_back(rows if column not in free else few)
+        column if column in chosen or not column.released else column.held_back(rows if column not in free else few)
         for column in columns
     )
 
 
 def _precedence(column: DraftColumn) -> tuple[int, bool, bool]:
-    return _ROLES.index(column.section["role"]), not spoken(column.name, KNOWN), column.known is None
+    return _ROLES.index(column.section["role"]), not spoken(column.name, KNOWN), column.public is None
 
 
 def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path = Path()) -> tuple[str, tuple[str, ...]]:
-    """Return everything behind the columns of a policy for a goal, and which of them leave; `folder` has their files.
+    """Return the text after the columns of a policy, and the released columns; `folder` has their files.
 
     >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
     >>> print(release_text([sex], DraftGoal.COUNTS)[0].splitlines()[2])
@@ -98,7 +170,7 @@ def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path =
     ranked = sorted((column for column in columns if column.released), key=_precedence)
     free = [column_of(column.name, ColumnSection(**column.section), folder) for column in ranked]
     if not free:
-        raise InvalidParameter("every column is an identifier or free text: there is nothing to release.")
+        raise InvalidParameter("every column is an identifier or free text: none can be released.")
     names = tuple(column.name for column in columns if column.released)
     filled: dict[str, str] = {}
     if goal is DraftGoal.MICRODATA:
@@ -115,8 +187,8 @@ def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path =
 
 
 def write_draft(text: str, path: Path) -> None:
-    """Write a draft where nothing is yet."""
-    failure = "a file of this name exists, and nothing is overwritten"
+    """Write a draft to a new file."""
+    failure = "a file of this name exists and is not overwritten"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -1,55 +1,109 @@
-"""The text of a draft: YAML with comments that say what its owner has to decide."""
+"""The text of a draft: what is requested, and YAML with comments on what the data holder has to decide."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from incrowd.errors import InvalidParameter
 from incrowd.workflows.profile.draft_columns import DraftColumn
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftRequest, Origin
-from incrowd.workflows.profile.person_column import PersonColumn
+from incrowd.workflows.profile.profile import PersonColumn
+
+
+class DraftGoal(StrEnum):
+    """What is released: rows, counts, answers to queries, or rows under k-anonymity alone."""
+
+    MICRODATA = "microdata"
+    COUNTS = "counts"
+    QUERIES = "queries"
+    CLASSIC = "classic"
+
+
+@dataclass(frozen=True)
+class DraftPeriod:
+    """The reference period of the rows, as declared: a year, two years, or two days.
+
+    >>> DraftPeriod("2023-2024").bounds, DraftPeriod("2024-03-01 to 2024-03-31").bounds
+    (('2023-01-01', '2024-12-31'), ('2024-03-01', '2024-03-31'))
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self.bounds  # noqa: B018 - refused at once
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The first and the last day."""
+        years = re.fullmatch(r"(\d{4})(?:\s*(?:-|to)\s*(\d{4}))?", self.text.strip())
+        if years:
+            return f"{years[1]}-01-01", f"{years[2] or years[1]}-12-31"
+        days = re.fullmatch(r"(\d{4}-\d\d-\d\d)\s*to\s*(\d{4}-\d\d-\d\d)", self.text.strip())
+        if not days:
+            raise InvalidParameter(f"the period {self.text!r} cannot be read: write 2024, 2023-2024 or DAY to DAY.")
+        return days[1], days[2]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The source of the rows: its address in the policy, and the keys for reading it."""
+
+    address: str
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DraftRequest:
+    """The goal of a draft, the reference period if declared, and public sources of some columns."""
+
+    goal: DraftGoal = DraftGoal.MICRODATA
+    period: DraftPeriod | None = None
+    public: Mapping[str, str] = field(default_factory=dict)
+
 
 _WIDTH = 116
 _HEAD = """\
-# Drafted for {goal} by a look at {source}: a start, not a decision. Keep it internal.
+# Drafted for {goal} from {source}: a start, not a decision. Keep it internal.
 #
 # 1. Check every role. An identifier is never released; everything else is, at its level.
-# 2. Most of it is public knowledge or a rule that would be the same for other rows. What is marked  derived: rows  was
-#    read off the rows, and so may betray somebody: it voids every guarantee but k-anonymity. Write what is publicly
-#    known instead and remove the mark; or, where a public source says the same, add a line  public: "that source".
-# 3. Choose levels by what the readers of the release need, not by trying which keeps the most rows.
+# 2. Most of it is public knowledge or a rule that would be the same for other rows. Values marked  derived: rows  come
+#    from the data and may disclose something: they void every guarantee but k-anonymity. Write public values instead
+#    and remove that key; or, where a public source has the same values, add a line  public: "that source".
+# 3. Choose levels by what the readers of the release need, not by trying which releases the most rows.
 
 incrowd: 1
 dataset:
-  name: {name}   # budgets are kept under this name, for good
+  name: {name}   # budgets are stored under this name, permanently
 {dataset}source: {address}
 columns:
 """
 _PEOPLE = """\
-  unit: {{column: {column}, max_rows: 1}}   # one person; of each, one row takes part, drawn by chance
-  # For more rows of a person write a larger max_rows: a number that you choose beforehand, not the largest there is.
+  unit: {{column: {column}, max_rows: 1}}   # one person; one row of each is used, chosen at random
+  # For more rows per person write a larger max_rows: a number chosen without the data, not the largest in it.
 """
 _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
 _NUMBERS = """\
-  # rows: N         # about how many, if that is public: then plan says what will probably come out
+  # rows: N         # about how many, if that is public: then plan shows the expected output
   # population: N   # how many people the data could be about, if that is public
 """
 TAILS = {
     DraftGoal.MICRODATA: """\
 release:
-  method: scheme        # levels are chosen for these rows, by a choice that is private itself
+  method: scheme        # levels are chosen from the data, by a private choice
   choosing: 0.1         # of epsilon, for that choice
-  rate: 1/2             # a secret coin for each row
-  epsilon: 1            # what choice and release may cost together
-  delta: 1e-6           # well below one over the number of people
+  rate: 1/2             # sampling rate: each row is sampled in secret
+  epsilon: 1            # privacy loss of choice and release together
+  delta: 1e-6           # well below 1 / number of people
   lowest: {levels}
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
-# Nothing that was drafted from rows has an epsilon. To release such a column all the same, for k-anonymity alone:
+budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
+# Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:
 # budget: {{unbounded: "reason"}}
 """,
     DraftGoal.COUNTS: """\
@@ -58,22 +112,22 @@ release:
   columns: {columns}
   levels: {levels}
   epsilon: 1
-budget: {{epsilon: 1, delta: 0}}   # for these people, for good
+budget: {{epsilon: 1, delta: 0}}   # for these people, permanently
 """,
     DraftGoal.QUERIES: """\
-queries: {{table: rows}}   # what they are called in questions
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, for good
+queries: {{table: rows}}   # the name of the table in queries
+budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
 """,
     DraftGoal.CLASSIC: """\
 release:
-  method: full-domain   # the finest levels at which k rows look alike, found by looking at all rows
+  method: full-domain   # the finest levels with at least k rows per class, searched in all rows
   k: 5
-  suppression: 0.05     # at most this share of the rows is left out
-  seconds: 30           # the search of the levels ends then, with the best so far
+  suppression: 0.05     # at most this share of the rows is suppressed
+  seconds: 30           # time limit of the search; it returns the best levels so far
   lowest: {lowest}
   levels: {levels}
-# k-anonymity is a property of the table's form: it has no epsilon. Whoever asked for a classic draft decided that:
-budget: {{unbounded: "k-anonymity was asked for, which has no epsilon"}}
+# k-anonymity is a property of the table's form: it has no epsilon. The request for a classic draft decided that:
+budget: {{unbounded: "k-anonymity was requested, which has no epsilon"}}
 """,
 }
 
@@ -108,8 +162,8 @@ def stem(origin: Origin) -> str:
 
 def column_text(column: DraftColumn) -> str:
     """Return the section of a column, with the reasons as comments."""
-    known = "" if column.known is None else f"   # {column.known}"
-    lines = [f"  {word(column.name)}:{known}", f"    role: {column.section['role']}   # {column.why}"]
+    public = "" if column.public is None else f"   # {column.public}"
+    lines = [f"  {word(column.name)}:{public}", f"    role: {column.section['role']}   # {column.why}"]
     for key, value in column.section.items():
         if key != "role":
             lines += _entry(key, value, 4)
@@ -140,7 +194,7 @@ def wrapped(text: str, indent: int) -> str:
         return text
     items = re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^",])+,?|,', text)
     lines, line = [], ""
-    for item in (each.strip(" ") for each in items):
+    for item in (part.strip(" ") for part in items):
         if line and len(line) + len(item) + indent + 1 > _WIDTH:
             lines.append(line)
             line = ""

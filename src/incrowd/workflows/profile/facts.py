@@ -1,4 +1,4 @@
-"""Facts: what one pass over the rows learns of a column, in bounded memory."""
+"""Facts: what one pass over the rows learns about a column, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from incrowd.measures.risk.sketch import Sketch, TupleSpread
 LISTED = 1000
 """A column with more different values than this is not listed."""
 
-_KEPT = 2**22
+_TUPLES = 2**22
 _NUMBERS_THAT_ARE_CODES = r"^([+]|-?0[0-9]|[0-9]{19})"
 _DIGITS = r"^[0-9]+$"
 _CODES = r"^[A-Za-z]{1,3}[0-9][0-9A-Za-z.\-]*$"
@@ -41,13 +41,13 @@ Times = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Facts:
-    """A column as it was met.
+    """Facts about a column.
 
-    `kinds` are the types as which every value that is there can be read; text is always one.  `low` and `high` belong
+    `kinds` are the types as which every present value can be read; text is always one.  `low` and `high` belong
     to the first of them.  `values` lists every value with its rows, the most frequent first, or is None if there are
-    too many.  `shape` is digits, codes (letters, then digits) or words.  `sample` are some of the values, a fair part
-    of the different ones; `matches` in how many rows there is an address; `nearly` the type that most values have, if
-    a few have not.
+    too many.  `shape` is digits, codes (letters, then digits) or words.  `sample` is a fair sample of the
+    different values; `matches` in how many rows there is an address; `nearly` the type that most values have, if a few
+    do not.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Nearly:
-    """A type that most values have, the share of rows that do, and the few values that stand in its way."""
+    """A type that most values have, the share of rows that do, and the few exceptions."""
 
     kind: Type
     share: float
@@ -74,7 +74,7 @@ class Nearly:
 
     @property
     def sentence(self) -> str:
-        """What was met, and what could be said about it; it shows values, to the holder of the data.
+        """The exceptions, and what to do; it contains values, for the data holder.
 
         >>> Nearly(Type.INTEGER, 0.994, ("k.A.", "n/a")).sentence
         '99 % are whole numbers; the exceptions are k.A., n/a: add them as nulls?'
@@ -84,7 +84,7 @@ class Nearly:
         return f"{int(100 * self.share)} % are {kinds[self.kind]}; the exceptions are {few}: add them as nulls?"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         return {"type": str(self.kind), "share": self.share, "exceptions": list(self.exceptions)}
 
 
@@ -136,7 +136,7 @@ class FactLearner:
         self._see_kinds(values, times)
 
     def merge(self, other: FactLearner) -> None:
-        """Learn what was learned from other rows of the same column; in whatever order, the same comes out.
+        """Add the facts of other rows of the same column; the order does not matter.
 
         >>> whole, parts = FactLearner("age", 1000), FactLearner("age", 1000)
         >>> whole.add(pa.array(["41", "7"]))
@@ -164,14 +164,14 @@ class FactLearner:
         self._odd = {kind: odd for kind, odd in both.items() if len(odd) <= _ODD}
 
     def facts(self) -> Facts:
-        """Return what is known now."""
+        """Return the facts so far."""
         some = self._sketch.spread().rows > self._missing + self._blank
         kinds = tuple(self._kinds) if some else ()
         low, high = self._ends.get(kinds[0], (None, None)) if kinds else (None, None)
         missing = self._missing + (self._blank if kinds else 0)
         listed = None
-        if self._values is not None:  # the most frequent first, and where rows are met later changes nothing
-            listed = tuple(sorted(self._values.items(), key=lambda each: (-each[1], each[0])))
+        if self._values is not None:  # by frequency, then text: the order of the rows does not matter
+            listed = tuple(sorted(self._values.items(), key=lambda item: (-item[1], item[0])))
         shape = next(iter(self._shapes), "words") if some else "words"
         return Facts(
             self._name,
@@ -189,7 +189,7 @@ class FactLearner:
         )
 
     def _nearly(self) -> Nearly | None:
-        """Return the first type that most rows have, if a few other values stand in its way."""
+        """Return the first type that most rows have, with a few exceptions."""
         present = self._sketch.spread().rows - self._missing - self._blank
         for kind, odd in self._odd.items():
             share = 1.0 - odd.total() / max(1, present)
@@ -207,7 +207,7 @@ class FactLearner:
             self._values = None
 
     def _see_some(self, values: pa.Array) -> None:
-        """Keep the values whose bits are lowest: a fair part of the different ones, the same in whatever order."""
+        """Retain the values with the lowest hashes: a fair sample of the different ones, for any order of rows."""
         bits = value_bits(values, 0)
         lowest = np.argsort(bits)[:_SAMPLE]
         texts = canonical(values.take(pa.array(lowest))).to_pylist()
@@ -242,34 +242,38 @@ class FactLearner:
             if kind is Type.BOOLEAN and len(values) > _WORDS:
                 self._kinds.remove(kind)
                 continue
-            found = read(values, kind)
-            if found.unreadable.any():
-                self._see_odd(kind, values, times, found.unreadable)
-                self._kinds = [each for each in self._kinds if each is not kind]
+            parsed = read(values, kind)
+            if parsed.unreadable.any():
+                self._see_odd(kind, values, times, parsed.unreadable)
+                self._kinds = [candidate for candidate in self._kinds if candidate is not kind]
             elif kind in self._kinds and kind is not Type.BOOLEAN and len(values):
-                self._ends[kind] = _widened(self._met(kind), found.values)
+                self._ends[kind] = _widened(self._met(kind), parsed.values)
 
     def _see_odd(self, kind: Type, values: pa.Array, times: Times, odd: NDArray[np.bool_]) -> None:
-        """Keep the values that stand in the way of a type, while they are few."""
-        known = self._odd.pop(kind, None)
-        if known is None or np.count_nonzero(odd) > _ODD:
+        """Retain the exceptions to a type, while they are few."""
+        before = self._odd.pop(kind, None)
+        if before is None or np.count_nonzero(odd) > _ODD:
             return
         texts = canonical(values.filter(pa.array(odd))).to_pylist()
-        both = known + Counter(dict(zip(texts, times[odd].tolist(), strict=True)))
+        both = before + Counter(dict(zip(texts, times[odd].tolist(), strict=True)))
         if len(both) <= _ODD:
-            self._odd = {each: self._odd.get(each, both) for each in _KINDS if each in self._odd or each is kind}
+            self._odd = {
+                candidate: self._odd.get(candidate, both)
+                for candidate in _KINDS
+                if candidate in self._odd or candidate is kind
+            }
 
     def _met(self, kind: Type) -> tuple[End, End] | None:
-        """Return the ends of the values met; those that all read as integers were not read as decimals again."""
+        """Return the range of the values; integers were not read again as decimals."""
         before = self._ends.get(Type.INTEGER) if kind is Type.DECIMAL else None
         return self._ends.get(kind, before)
 
 
 class ColumnLearners:
-    """What is learned of every column of a table, batch by batch."""
+    """Learners for every column of a table, batch by batch."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._learners = {name: FactLearner(name, _KEPT // max(4, len(names))) for name in names}
+        self._learners = {name: FactLearner(name, _TUPLES // max(4, len(names))) for name in names}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""
@@ -277,12 +281,12 @@ class ColumnLearners:
             learner.add(batch.column(name))
 
     def merge(self, other: ColumnLearners) -> None:
-        """Learn what was learned from other rows."""
+        """Add the facts of other rows."""
         for name, learner in self._learners.items():
             learner.merge(other._learners[name])
 
     def facts(self) -> tuple[Facts, ...]:
-        """Return what is known of each column."""
+        """Return the facts of each column."""
         return tuple(learner.facts() for learner in self._learners.values())
 
 
@@ -295,15 +299,15 @@ def _matches(values: pa.Array, pattern: str) -> pa.Array:
 
 
 def _widened(ends: tuple[End, End] | None, values: pa.Array) -> tuple[End, End]:
-    found = pc.min_max(values)
-    here = found["min"].as_py(), found["max"].as_py()
+    ends_here = pc.min_max(values)
+    here = ends_here["min"].as_py(), ends_here["max"].as_py()
     return _spanned(ends, here) or here
 
 
 def _spanned(one: tuple[End, End] | None, two: tuple[End, End] | None) -> tuple[End, End] | None:
-    """Return the ends of both ranges together; one of nothing but missing values has none."""
-    given = [ends for ends in (one, two) if ends is not None and None not in ends]
-    if not given:
+    """Return the range of both together; a column with nothing but missing values has none."""
+    ranges = [ends for ends in (one, two) if ends is not None and None not in ends]
+    if not ranges:
         return one if one is not None else two
-    lows, highs = zip(*given, strict=True)
+    lows, highs = zip(*ranges, strict=True)
     return min(lows), max(highs)

@@ -1,17 +1,70 @@
-"""Identifiers: columns that tell who somebody is, recognized by what they hold and by what they are called."""
+"""Identifiers: columns that identify people, recognized by their values and by their names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.core.domain import Type
 from incrowd.workflows.profile import numbers_of_people as numbers
-from incrowd.workflows.profile.column_names import CONTACTS, GIVEN_OR_FAMILY, IDS, NAMES, PEOPLE, THINGS, spoken
+from incrowd.workflows.profile.column_names import (
+    CONTACTS,
+    GIVEN_OR_FAMILY,
+    IDS,
+    NAMES,
+    PEOPLE,
+    THINGS,
+    folded,
+    spoken,
+    word_lists,
+)
 from incrowd.workflows.profile.facts import Facts
-from incrowd.workflows.profile.person_names import look_like_people, may_be_people
+
+_GIVEN, _FAMILY, _TITLES = (frozenset(words.split()) for words in word_lists("people").values())
+_ANY = _GIVEN | _FAMILY
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_PART = r"[^\W\d_]+(?:['’.\-][^\W\d_]+)*\.?"
+_FORM = re.compile(rf"^{_PART}(?:,? {_PART}){{1,4}}$")
+_FEWEST, _FEWEST_ALONE = 3, 5
+_FULL, _ALONE, _FORMS = 0.3, 0.6, 0.6
+_MOST_LETTERS = 60
+
+
+def look_like_people(values: Sequence[str]) -> bool:
+    """Return whether many values are names of people in full, or single given or family names.
+
+    >>> look_like_people(["Anna Schmidt", "Jan de Vries", "Dupont, Marie", "Wei Zhang"])
+    True
+    >>> look_like_people(["Oak Table", "Desk Lamp", "Garden Chair", "Kitchen Sink"])
+    False
+    """
+    forms = [value for value in values if len(value) <= _MOST_LETTERS and _FORM.match(value.strip())]
+    full = [value for value in forms if _hit(value)]
+    if len(full) >= _FEWEST and len(full) >= _FULL * len(values) and len(forms) >= _FORMS * len(values):
+        return True
+    alone = [value for value in values if folded(value.strip()) in _ANY]
+    return len(alone) >= _FEWEST_ALONE and len(alone) >= _ALONE * len(values)
+
+
+def may_be_people(values: Sequence[str]) -> bool:
+    """Return whether a value is a person's name, or all have that form: enough for a column called name.
+
+    >>> may_be_people(["Widget", "Anna"]), may_be_people(["M8 x 20", "M8 x 30"])
+    (True, False)
+    """
+    if any(folded(word) in _ANY for value in values for word in _WORD.findall(value)):
+        return True
+    few = len(values) < 4 * _FEWEST_ALONE
+    return few and all(_FORM.match(value.strip()) for value in values)
+
+
+def _hit(value: str) -> bool:
+    words = [folded(word) for word in _WORD.findall(value)]
+    names = [word for word in words if word not in _TITLES]
+    return len(words) > 1 and any(part in _GIVEN for word in names for part in word.split("-"))
+
 
 E_MAIL, LINK = "e-mail addresses", "web addresses"
 _FREE, _PHONES, _PEOPLE = "free text", "phone numbers", "names of people"
@@ -28,7 +81,7 @@ _ROADS = re.compile(
 
 @dataclass(frozen=True)
 class Identity:
-    """Why a column tells who somebody is: the kind of identifier, and whether its values or its name alone say so."""
+    """Why a column identifies people: the kind of identifier, and whether its values or only its name say so."""
 
     kind: str
     by_content: bool
@@ -40,14 +93,14 @@ class Identity:
         return f"{self.kind}: {self.why}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         return {"kind": self.kind, "by": "content" if self.by_content else "name", "why": self.why}
 
 
 def identity_of(facts: Facts, kind: Type) -> Identity | None:
-    """Return what makes a column an identifier of people, or None.
+    """Return why a column is an identifier of people, or None.
 
-    A thing or a place has a name and an id too: a column that says so in its name is judged by its values alone.
+    Things and places have names and ids too: a column with such a name is judged by its values alone.
 
     >>> from incrowd.measures.risk.sketch import TupleSpread
     >>> spread = TupleSpread(3, 3, 3, True, 0.0)
@@ -62,19 +115,19 @@ def identity_of(facts: Facts, kind: Type) -> Identity | None:
 
 
 def _by_content(facts: Facts, kind: Type) -> Iterator[Identity]:
-    """Return what the values say; a whole number is an id only if its check digits are right."""
-    for found, rows in facts.matches:
-        yield Identity(found, by_content=True, why=f"in {rows:,} of its rows")
+    """Yield what the values show; an integer is an id only if its check digits are right."""
+    for kind_found, rows in facts.matches:
+        yield Identity(kind_found, by_content=True, why=f"in {rows:,} of its rows")
     values = facts.sample
     checks = {"bank accounts": numbers.bank_accounts, "payment cards": numbers.cards}
     if kind is Type.TEXT:
         checks |= {_PHONES: numbers.phones, "network addresses or devices": numbers.devices}
-    for found, holds in checks.items():
+    for kind_found, holds in checks.items():
         if values and holds(values):
-            yield Identity(found, by_content=True, why="by form and check digits")
-    whose = numbers.national_ids(values) if values else None
-    if whose is not None:
-        yield Identity("national or tax ids", by_content=True, why=f"{whose}, by form and check digits")
+            yield Identity(kind_found, by_content=True, why="by form and check digits")
+    country = numbers.national_ids(values) if values else None
+    if country is not None:
+        yield Identity("national or tax ids", by_content=True, why=f"{country}, by form and check digits")
     if kind is Type.TEXT and values:
         yield from _by_words(facts)
 
@@ -99,9 +152,9 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
     if thing:
         return
     for contact, words in CONTACTS.items():
-        found = spoken(facts.name, words)
-        if found:
-            yield Identity(contact, by_content=False, why=f"{found!r} in its name")
+        word = spoken(facts.name, words)
+        if word:
+            yield Identity(contact, by_content=False, why=f"{word!r} in its name")
     person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS) or "many values"
     if person and (number in IDS or _many(facts, kind)):
         yield Identity("ids of people", by_content=False, why=f"{person!r} in its name, and {number}")
@@ -111,6 +164,6 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
 
 
 def _many(facts: Facts, kind: Type) -> bool:
-    """Return whether a column has as many values as a table has people, and no more words than an id has."""
+    """Return whether a column has as many values as a table has people, and no more words than an id."""
     coded = facts.shape != "words" and facts.spread.distinct >= _MANY
     return facts.values is None or (kind is Type.TEXT and (coded or facts.spread.unique_share > _OWN))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 
+from incrowd.workflows.profile.column_names import word_lists
+
 _MOST = 64
 _SHARE = 0.8
 _CHANCE = 2e-4
@@ -18,48 +20,13 @@ _PARTED = re.compile(r"[ ()/.\-]")
 _NOTHING = str.maketrans("", "", " .-/()")
 _CARDS = re.compile(r"^(4|5[1-5]|2[2-7]|3[4-9]|6[05])")
 _WRITTEN = (re.compile(r"^\d{3}-\d{2}-\d{4}$"), re.compile(r"^[A-CEGHJ-PR-TW-Z]{2} ?\d\d ?\d\d ?\d\d ?[A-D]$"))
-_IDS: tuple[tuple[str, int, int, float, str], ...] = (
-    ("de.idnr", 11, 11, _WEAK, "German tax ids"),
-    ("fr.nir", 15, 15, _STRONG, "French social security numbers"),
-    ("it.codicefiscale", 16, 16, _STRONG, "Italian tax codes"),
-    ("es.dni", 9, 9, _WEAK, "Spanish identity numbers"),
-    ("es.nie", 9, 9, _WEAK, "Spanish identity numbers"),
-    ("gb.nhs", 10, 10, _WEAK, "NHS numbers"),
-    ("gb.utr", 10, 10, _WEAK, "British tax references"),
-    ("nl.bsn", 9, 9, _WEAK, "Dutch citizen numbers"),
-    ("pl.pesel", 11, 11, _WEAK, "Polish citizen numbers"),
-    ("pl.nip", 10, 10, _WEAK, "Polish tax numbers"),
-    ("be.nn", 11, 11, _STRONG, "Belgian national numbers"),
-    ("se.personnummer", 10, 12, _WEAK, "Swedish personal numbers"),
-    ("fi.hetu", 10, 11, _WEAK, "Finnish personal codes"),
-    ("pt.nif", 9, 9, _WEAK, "Portuguese tax numbers"),
-    ("at.vnr", 10, 10, _WEAK, "Austrian insurance numbers"),
-    ("ch.ssn", 13, 13, _STRONG, "Swiss insurance numbers"),
-    ("ca.sin", 9, 9, _WEAK, "Canadian insurance numbers"),
-    ("br.cpf", 11, 11, _STRONG, "Brazilian tax ids"),
-    ("mx.curp", 18, 18, _STRONG, "Mexican population codes"),
-    ("in_.aadhaar", 12, 12, _WEAK, "Indian identity numbers"),
-    ("cz.rc", 9, 10, _WEAK, "Czech birth numbers"),
-    ("ro.cnp", 13, 13, _WEAK, "Romanian personal codes"),
-    ("bg.egn", 10, 10, _WEAK, "Bulgarian citizen numbers"),
-    ("gr.amka", 11, 11, _WEAK, "Greek insurance numbers"),
-    ("hr.oib", 11, 11, _WEAK, "Croatian personal numbers"),
-    ("ie.pps", 8, 9, _WEAK, "Irish service numbers"),
-    ("no.fodselsnummer", 11, 11, _STRONG, "Norwegian birth numbers"),
-    ("lt.asmens", 11, 11, _WEAK, "Lithuanian personal codes"),
-    ("ee.ik", 11, 11, _WEAK, "Estonian personal codes"),
-    ("si.emso", 13, 13, _WEAK, "Slovenian citizen numbers"),
-    ("tr.tckimlik", 11, 11, _STRONG, "Turkish identity numbers"),
-    ("za.idnr", 13, 13, _WEAK, "South African identity numbers"),
-    ("cn.ric", 18, 18, _WEAK, "Chinese identity numbers"),
-    ("kr.rrn", 13, 13, _WEAK, "Korean resident numbers"),
-)
+_IDS: list[list[str]] = [line.split(maxsplit=4) for line in word_lists("numbers")["ids"]]
 
 
 def phones(values: Sequence[str]) -> bool:
     """Return whether values are phone numbers, as they are written abroad or at home.
 
-    Digits without a sign, a bracket or a gap are not taken for a phone: counts and codes look the same.
+    Digits without a sign, a bracket or a gap do not count as a phone: counts and codes have the same form.
 
     >>> phones(["+49 30 901820", "+33 1 42 76 40 40"]), phones(["2025550123"])
     (True, False)
@@ -70,8 +37,8 @@ def phones(values: Sequence[str]) -> bool:
     abroad = [value for value in written if _ABROAD.match(value)]
     home = [value for value in written if _HOME.match(value) and _PARTED.search(value.strip("("))]
     if len(abroad) >= len(home):
-        found = [value for value in abroad if _is_phone(re.sub("^00", "+", value), None)]
-        return _enough(len(found), len(written), _STRONG)
+        valid = [value for value in abroad if _is_phone(re.sub("^00", "+", value), None)]
+        return _enough(len(valid), len(written), _STRONG)
     most = max((sum(_is_phone(value, region) for value in home) for region in _REGIONS), default=0)
     return _enough(most, len(written), _WEAK)
 
@@ -103,19 +70,19 @@ def devices(values: Sequence[str]) -> bool:
     """
     import ipaddress
 
-    found = 0
+    valid = 0
     for value in values[:_MOST]:
         try:
-            found += bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value.strip())) or bool(
+            valid += bool(re.fullmatch(r"([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}", value.strip())) or bool(
                 ipaddress.ip_address(value.strip())
             )
         except ValueError:
             continue
-    return _enough(found, len(values[:_MOST]), _STRONG)
+    return _enough(valid, len(values[:_MOST]), _STRONG)
 
 
 def national_ids(values: Sequence[str]) -> str | None:
-    """Return whose national or tax ids these are, in words, or None.
+    """Return the kind of national or tax ids, or None.
 
     >>> national_ids(["529-98-2241", "078-05-1120"]), national_ids(["123456789", "987654321", "192837465"])
     ('American or British insurance numbers', None)
@@ -125,14 +92,15 @@ def national_ids(values: Sequence[str]) -> str | None:
         if _enough(sum(bool(form.match(value)) for value in some), len(some), _STRONG):
             return "American or British insurance numbers"
     lengths = {len(value.translate(_NOTHING)) for value in some}
-    for module, least, most, chance, words in _IDS:
-        if any(least <= length <= most for length in lengths) and _valid(some, module, (least, most), chance):
+    for module, least, most, strength, words in _IDS:
+        span, chance = (int(least), int(most)), _STRONG if strength == "strong" else _WEAK
+        if any(span[0] <= length <= span[1] for length in lengths) and _valid(some, module, span, chance):
             return words
     return None
 
 
 def _valid(values: Sequence[str], module: str, lengths: tuple[int, int], chance: float) -> bool:
-    """Return whether so many values have right check digits that it is no accident."""
+    """Return whether too many values have right check digits for chance."""
     some = values[:_MOST]
     fitting = [value for value in some if lengths[0] <= len(value.translate(_NOTHING)) <= lengths[1]]
     if len(fitting) < _SHARE * len(some):
@@ -143,8 +111,8 @@ def _valid(values: Sequence[str], module: str, lengths: tuple[int, int], chance:
 
 @cache
 def _check_of(module: str) -> Callable[[str], bool]:
-    found: Callable[[str], bool] = import_module(f"stdnum.{module}").is_valid
-    return (lambda value: found(value.translate(_NOTHING))) if module == "luhn" else found
+    is_valid: Callable[[str], bool] = import_module(f"stdnum.{module}").is_valid
+    return (lambda value: is_valid(value.translate(_NOTHING))) if module == "luhn" else is_valid
 
 
 def _enough(valid: int, tested: int, chance: float) -> bool:

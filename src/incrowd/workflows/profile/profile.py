@@ -1,4 +1,4 @@
-"""Profile: what a table holds, before anyone has described it; for the eyes of the data holder."""
+"""Profile: the columns of an undescribed table, with guessed types and roles; for the data holder."""
 
 from __future__ import annotations
 
@@ -18,20 +18,86 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import SourceInvalid
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
+from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
-from incrowd.workflows.profile.guesses import guessed_role, guessed_type
 from incrowd.workflows.profile.identifiers import Identity, identity_of
+
+_LONG = 40
+_NEARLY_ALL = 0.9
+_FEW_ROWS = 20
+
+
+def guessed_type(facts: Facts) -> tuple[Type, str]:
+    """Return the type and the reason; a number that is a code stays text, so that leading zeros remain.
+
+    >>> from incrowd.measures.risk.sketch import TupleSpread
+    >>> spread = TupleSpread(3, 3, 3, True, 0.0)
+    >>> guessed_type(Facts("age", 0, spread, (Type.INTEGER, Type.TEXT), 1, 9, (1, 1), "digits", None))
+    (<Type.INTEGER: 'integer'>, 'every value is a whole number')
+    >>> guessed_type(Facts("zip", 0, spread, (Type.INTEGER, Type.TEXT), 1, 9, (5, 5), "digits", None))[0]
+    <Type.TEXT: 'text'>
+    """
+    first = facts.kinds[0]
+    if first is Type.BOOLEAN and len(facts.values or ()) < 2:
+        first = Type.TEXT  # a column with nothing but F need not mean false
+    if first in (Type.INTEGER, Type.DECIMAL) and spoken(facts.name, CODES):
+        return Type.TEXT, "numbers that are codes, by the column's name"
+    match first:
+        case Type.INTEGER:
+            return first, "every value is a whole number"
+        case Type.DECIMAL:
+            return first, "every value is a number"
+        case Type.DATE:
+            return first, "every value is a day"
+        case Type.BOOLEAN:
+            return first, "every value says true or false"
+    if facts.shape == "digits":
+        return Type.TEXT, "digits, some with a zero in front or too many for a number"
+    if facts.shape == "codes":
+        return Type.TEXT, "letters, then digits"
+    return Type.TEXT, "free text" if facts.lengths[1] > _LONG and facts.values is None else "words"
+
+
+def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> tuple[Role, str]:
+    """Return the role and the reason.
+
+    A column is an identifier if its values or its name say so, or if nearly every row has a unique value; else its name
+    decides; else it is a quasi-identifier, which is the cautious guess.
+
+    >>> from incrowd.measures.risk.sketch import TupleSpread
+    >>> facts = Facts("ward_nurse", 0, TupleSpread(9, 3, 0, True, 0.0), (Type.TEXT,), None, None, (1, 2), "words", None)
+    >>> guessed_role(facts, Type.TEXT)[0]
+    <Role.QUASI: 'quasi'>
+    """
+    share = facts.spread.unique_share
+    own = f"{share:.0%} of the rows have a unique value"
+    naming, public, secret = (spoken(facts.name, words) for words in (NAMING, KNOWN, SECRET))
+    if facts.spread.distinct <= 1 and facts.spread.rows > 1:
+        return Role.PLAIN, "the same in every row"
+    if identity is not None:
+        return Role.IDENTIFIER, identity.sentence
+    if naming and not public and facts.spread.distinct > 2:
+        return Role.IDENTIFIER, f"{naming!r} in its name"
+    counted = kind in (Type.TEXT, Type.INTEGER) and facts.spread.rows >= _FEW_ROWS
+    if counted and share >= _NEARLY_ALL and not (kind is Type.INTEGER and (public or secret)):
+        return Role.IDENTIFIER, own
+    if secret and not public:
+        return Role.SENSITIVE, f"{secret!r} in its name"
+    if public:
+        return Role.QUASI, f"{public!r} in its name: others may know it"
+    return Role.QUASI, "others may know it: the cautious guess"
+
 
 _EXAMPLES = 3
 MOST_COLUMNS = 15
-"""With more columns than this, only subsets of so many are looked at: those with the most different values."""
-_KEPT = 2**22
+"""With more columns than this, only subsets of those with the most different values are counted."""
+_TUPLES = 2**22
 _SLICE = 2**16
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """A column: what was met, and what it should probably be declared as."""
+    """A column: its facts, and its guessed type and role."""
 
     facts: Facts
     type: Type
@@ -42,12 +108,11 @@ class ColumnProfile:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.facts.name
 
     @property
-    def shown(self) -> str:
-        """Its values in a few words: the range of numbers and days, else the most frequent ones."""
+    def summary(self) -> str:
+        """Its values as a short text: the range of numbers and days, else the most frequent ones."""
         if self.facts.low is not None and self.type is not Type.TEXT:
             return f"{self.facts.low} to {self.facts.high}"
         if self.facts.values is None or self.role is Role.IDENTIFIER:
@@ -56,7 +121,7 @@ class ColumnProfile:
         return some + (", …" if len(self.facts.values) > _EXAMPLES else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
+        """Return the values for JSON."""
         facts = self.facts
         listed = None if facts.values is None or self.role is Role.IDENTIFIER else dict(facts.values)
         return {
@@ -77,7 +142,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """A table: its columns, and which two or three of them single people out, the most dangerous first."""
+    """A table: its columns, and which two or three of them single people out, the riskiest first."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]
@@ -85,16 +150,16 @@ class TableProfile:
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form."""
-        found = [{"columns": list(one.columns), **_spread_json(one.spread)} for one in self.subsets]
+        """Return the values for JSON."""
+        subsets_json = [{"columns": list(subset.columns), **_spread_json(subset.spread)} for subset in self.subsets]
         columns = [column.to_json() for column in self.columns]
-        return {"rows": self.rows, "columns": columns, "subsets": found, "notes": list(self.notes)}
+        return {"rows": self.rows, "columns": columns, "subsets": subsets_json, "notes": list(self.notes)}
 
 
 def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     """Learn the columns in one pass and their pairs and triples in another; memory does not grow with the rows.
 
-    Both passes run where the rows live; what comes here are facts and sketches, some 64 MB at most.
+    Both passes run where the rows are stored; only facts and sketches come here, at most about 64 MB.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
@@ -109,16 +174,16 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
     chosen, notes = _subset_columns(columns)
-    found = subsets(rows, chosen, engine)
-    if any(not one.spread.exact for one in found):
-        margin = max(one.spread.margin for one in found)
-        part = "pairs and triples are estimated from a fair part of their values"
+    by_subset = subsets(rows, chosen, engine)
+    if any(not subset.spread.exact for subset in by_subset):
+        margin = max(subset.spread.margin for subset in by_subset)
+        part = "pairs and triples are estimated from a fair sample of their values"
         notes += (f"{part}, to within {margin:.1%} of the rows; every row was read",)
-    return TableProfile(columns[0].facts.spread.rows, columns, found, notes)
+    return TableProfile(columns[0].facts.spread.rows, columns, by_subset, notes)
 
 
 def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> dict[str, Identity]:
-    """Return the columns that look like identifiers of people, with the reason; one pass over them.
+    """Return the columns that seem to be identifiers of people, with the reason; one pass over them.
 
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"who": ["ann@example.org", "bob@example.org"], "age": ["1", "2"]}))
@@ -130,8 +195,8 @@ def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> d
     if not plain:
         return {}
     learned = engine.learn(rows, plain, partial(ColumnLearners, plain))
-    found = ((facts.name, identity_of(facts, guessed_type(facts)[0])) for facts in learned.facts())
-    return {name: identity for name, identity in found if identity is not None}
+    identities = ((facts.name, identity_of(facts, guessed_type(facts)[0])) for facts in learned.facts())
+    return {name: identity for name, identity in identities if identity is not None}
 
 
 def _profiled(facts: Facts) -> ColumnProfile:
@@ -142,25 +207,27 @@ def _profiled(facts: Facts) -> ColumnProfile:
 
 
 def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the columns whose subsets are worth a look, and a note if that is not all of them."""
+    """Return the columns whose subsets are counted, and a note if that is not all of them."""
     free = [column for column in columns if column.role is not Role.IDENTIFIER and column.facts.spread.distinct > 1]
     names = [column.name for column in free]
     if len(free) <= MOST_COLUMNS:
         return names, ()
     most = sorted(free, key=lambda column: -column.facts.spread.distinct)[:MOST_COLUMNS]
-    kept = {column.name for column in most}
-    note = f"of {len(free)} columns, pairs and triples of the {MOST_COLUMNS} with the most different values were taken"
-    return [name for name in names if name in kept], (note,)
+    chosen = {column.name for column in most}
+    note = (
+        f"of {len(free)} columns, pairs and triples of the {MOST_COLUMNS} with the most different values were counted"
+    )
+    return [name for name in names if name in chosen], (note,)
 
 
 def _spread_json(spread: TupleSpread) -> dict[str, Any]:
-    found = {name: value for name, value in asdict(spread).items() if name != "rows"}
-    return found | {"unique_share": spread.unique_share}
+    values = {name: value for name, value in asdict(spread).items() if name != "rows"}
+    return values | {"unique_share": spread.unique_share}
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Some columns, and how the rows fall apart when they are known."""
+    """Some columns, and how well they distinguish rows."""
 
     columns: tuple[str, ...]
     spread: TupleSpread
@@ -171,14 +238,14 @@ class Subsets:
 
     >>> pairs = Subsets(("sex", "zip"))
     >>> pairs.add(pa.record_batch({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
-    >>> [(subset.columns, subset.spread.unique) for subset in pairs.found()]
+    >>> [(subset.columns, subset.spread.unique) for subset in pairs.ranked()]
     [(('sex', 'zip'), 1)]
     """
 
     def __init__(self, columns: tuple[str, ...]) -> None:
         self._columns = columns
         chosen = [*itertools.combinations(columns, 2), *itertools.combinations(columns, 3)]
-        self._sketches = {subset: Sketch(max(2**12, _KEPT // len(chosen))) for subset in chosen}
+        self._sketches = {subset: Sketch(max(2**12, _TUPLES // len(chosen))) for subset in chosen}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""
@@ -191,10 +258,10 @@ class Subsets:
         for subset, sketch in self._sketches.items():
             sketch.merge(other._sketches[subset])
 
-    def found(self) -> tuple[Subset, ...]:
+    def ranked(self) -> tuple[Subset, ...]:
         """Return the pairs and triples, those that single out the most rows first."""
-        found = [Subset(subset, sketch.spread()) for subset, sketch in self._sketches.items()]
-        return tuple(sorted(found, key=lambda subset: (-subset.spread.unique_share, len(subset.columns))))
+        ranked = [Subset(subset, sketch.spread()) for subset, sketch in self._sketches.items()]
+        return tuple(sorted(ranked, key=lambda subset: (-subset.spread.unique_share, len(subset.columns))))
 
 
 def subsets(rows: Rows, columns: Sequence[str], engine: Engine = LOCAL) -> tuple[Subset, ...]:
@@ -207,14 +274,72 @@ def subsets(rows: Rows, columns: Sequence[str], engine: Engine = LOCAL) -> tuple
     """
     if len(columns) < 2:
         return ()
-    return engine.learn(rows, columns, partial(Subsets, tuple(columns))).found()
+    return engine.learn(rows, columns, partial(Subsets, tuple(columns))).ranked()
 
 
 def _sums(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Bits]]:
     """Yield the bits of every pair and triple."""
-    each = {name: row_bits(batch.column(name), salt) for salt, name in enumerate(columns, start=1)}
+    bits = {name: row_bits(batch.column(name), salt) for salt, name in enumerate(columns, start=1)}
     for first, second in itertools.combinations(columns, 2):
-        both = each[first] + each[second]
+        both = bits[first] + bits[second]
         yield (first, second), both
         for third in columns[columns.index(second) + 1 :]:
-            yield (first, second, third), np.add(both, each[third])
+            yield (first, second, third), np.add(both, bits[third])
+
+
+_KINDS = ("ids of people", "national or tax ids", "user names", "e-mail addresses", "phone numbers", "bank accounts")
+_MOST_MISSING = 0.05
+_LEAST_DISTINCT = 0.02
+_ROWS_EACH = 1.02
+
+
+@dataclass(frozen=True)
+class PersonColumn:
+    """The person ID column, about how many people there are, and the most rows of one person.
+
+    The most rows are a fact about one person: they are for the data holder, and in no draft.
+    """
+
+    name: str
+    people: int
+    most_rows: int
+    exact: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {"column": self.name, "people": self.people, "most_rows": self.most_rows, "exact": self.exact}
+
+
+def person_column(profile: TableProfile) -> PersonColumn | None:
+    """Return the person ID column: first one that repeats, then one that names people, else none.
+
+    >>> import pyarrow as pa
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> from incrowd.workflows.profile.profile import profile
+    >>> trips = pa.table({"rider": [f"R{n % 30:03d}" for n in range(90)], "km": [str(n % 7) for n in range(90)]})
+    >>> person_column(profile(open_source(trips)))
+    PersonColumn(name='rider', people=30, most_rows=3, exact=True)
+    """
+    ranked = [(rank, column) for column in profile.columns if (rank := _rank(column)) is not None]
+    if not ranked:
+        return None
+    _, chosen = min(ranked, key=lambda pair: pair[0])
+    spread = chosen.facts.spread
+    people = spread.distinct - bool(chosen.facts.missing)
+    return PersonColumn(chosen.name, people, spread.most, spread.exact)
+
+
+def _rank(column: ColumnProfile) -> tuple[bool, int] | None:
+    """Return the rank of a column as person ID column, the least is best; None if it is not one."""
+    facts = column.facts
+    rows, distinct = facts.spread.rows, facts.spread.distinct
+    if facts.missing > _MOST_MISSING * rows or column.type not in (Type.TEXT, Type.INTEGER):
+        return None
+    repeats = rows >= _ROWS_EACH * distinct
+    if column.identity is not None:
+        return (not repeats, _KINDS.index(column.identity.kind)) if column.identity.kind in _KINDS else None
+    if not repeats or distinct < max(2, _LEAST_DISTINCT * rows) or spoken(column.name, THINGS):
+        return None
+    named = column.role is Role.IDENTIFIER and spoken(column.name, IDS) is not None
+    coded = facts.values is None and column.type is Type.TEXT and facts.shape in ("codes", "digits")
+    return (False, len(_KINDS) + (not named)) if named or coded else None

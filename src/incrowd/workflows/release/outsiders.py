@@ -40,7 +40,7 @@ def held_out_of(policy: Policy, release: str) -> HeldOut:
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidParameter(
             f"release {release} has no stored holdout group: release with --hold-out 10%, and keep .incrowd/internal "
-            "beside the policy; or name a control group with --outsiders."
+            "beside the policy; or name a control group with --control."
         ) from None
 
 

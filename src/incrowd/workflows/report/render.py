@@ -17,9 +17,9 @@ from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.verifier.files import REPORT, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.assess.assess import assess
-from incrowd.workflows.assess.control import NOBODY, ControlGroup, attacked
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
+from incrowd.workflows.attack.inputs import NO_CONTROL, ControlGroup, attacked
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
@@ -51,7 +51,7 @@ def render_internal(
     policy: Policy,
     against: str | None = None,
     out: Path | None = None,
-    control: ControlGroup = NOBODY,
+    control: ControlGroup = NO_CONTROL,
 ) -> Path:
     """Write the internal report, with the original before and after; where it lies is apart from the release.
 
@@ -107,7 +107,7 @@ def _id(certificate: Certificate) -> str:
     try:
         return str(uuid.UUID(certificate.id))
     except ValueError:
-        raise InvalidParameter("the certificate's id is no UUID: say with --out where the report goes.") from None
+        raise InvalidParameter("the certificate's id is not a UUID: say with --out where the report goes.") from None
 
 
 def _output(certificate: Certificate, folder: Path) -> Any:

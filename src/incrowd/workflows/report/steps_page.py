@@ -14,7 +14,8 @@ from markupsafe import Markup
 
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
-from incrowd.workflows.assess.step_effects import INTERNAL, MaskedStage, plain_effects, step_effects
+from incrowd.workflows.assess.step_effects import MaskedStage, plain_effects, step_effects
+from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.policy.internal import write_private
 
 STEPS, PAGE = "steps.json", "steps.html"
@@ -67,8 +68,8 @@ def steps_section(plain: Mapping[str, Any]) -> Markup:
 
 def _explanation() -> str:
     return (
-        "Alone: rows that no other looks like in the quasi-identifiers. Linked at random: the share of rows that are "
-        "linked rightly by picking one of those that look alike. Linked by nearness: the share whose nearest row as "
+        "Unique: rows that no other equals in the quasi-identifiers. Linked at random: the share of rows that are "
+        "linked rightly by picking one of the equal ones. Linked by nearness: the share whose nearest row as "
         "read is their own, by the numbers that some step changes, among 2,000 rows at most."
     )
 

@@ -1,4 +1,4 @@
-"""Explain: whether a suppression rule hides each person in a crowd, why not, and what a secret sample would add."""
+"""Explain: whether a suppression rule hides each person in a crowd, why not, and what a secret sample adds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADVICE = (
 _HEAD = """\
 incrowd: 1
 dataset:
-  name: my-table                 # the budget is kept under this name, for good
+  name: my-table                 # the budget is stored under this name
 columns:                         # your columns, with all their possible values
   region: {role: quasi, categories: [north, south, east, west]}
   sex: {role: quasi, categories: [F, M]}
@@ -51,7 +51,7 @@ class SampledGuarantee:
         return cls(rate, epsilon, delta, tight_delta.delta(k, rate, 1))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
+        """Return the values for `--json`."""
         numbers = {"epsilon": self.epsilon, "delta": float(self.delta), "delta_at_epsilon_1": self.delta_at_one}
         return {"rate": str(self.rate), **numbers}
 
@@ -79,7 +79,7 @@ class Explanation:
         return "No: this rule does not hide each person in a crowd."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form printed by `--json`."""
+        """Return the values for `--json`."""
         rule = self.rule
         return {
             "protects": rule.protects,
@@ -163,21 +163,21 @@ def _guarantees(rule: Rule, delta: Fraction) -> tuple[str, ...]:
         return _random_rounding(rule)
     opening = f"Without {listed(list(rule.obstacles))}, one" if rule.obstacles else "One"
     crowd = (
-        f"{opening} such table is ({k}, 0)-crowd-blending: each person either looks exactly like at least {k - 1} "
-        "others in the table, or the table is as it would be without that person (Gehrke, Hay, Lui & Pass 2012, "
+        f"{opening} such table is ({k}, 0)-crowd-blending: each person is either in a cell with at least {k - 1} "
+        "others, or the table is the same as without that person (Gehrke, Hay, Lui & Pass 2012, "
         "Example 1). That needs cells that were chosen without the rows, and each person in one cell, once."
     )
-    found = [crowd]
+    sentences = [crowd]
     if rule.round_first or rule.threshold == 1:
-        found.append(
+        sentences.append(
             f"Counts are rounded first, and {k} is the least count that can become {rule.multiple(k)}: k is {k}."
         )
     elif rule.base is not None:
         secret = ", if its randomness does not depend on who is in a cell" * (rule.rounding is Rounding.RANDOM)
-        found.append(f"Rounding the published counts is post-processing, and changes nothing about that{secret}.")
+        sentences.append(f"Rounding the published counts is post-processing, and changes nothing about that{secret}.")
     if rule.rate is not None and rule.protects:
-        found.append(_after_sample(SampledGuarantee.of(k, rule.rate, delta), k))
-    return tuple(found)
+        sentences.append(_after_sample(SampledGuarantee.of(k, rule.rate, delta), k))
+    return tuple(sentences)
 
 
 def _random_rounding(rule: Rule) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _after_sample(guarantee: SampledGuarantee, k: int) -> str:
     return (
         f"After the secret sample at rate {rate} it is ({short_up(round_up(guarantee.epsilon), 6)}, {delta})-"
         "differentially private, if rows are sampled independently and nobody knows which (Li, Qardaji & Su 2010, "
-        "Theorem 1, by its tight curve)."
+        "Theorem 1, by its tight bound)."
     )
 
 
@@ -240,7 +240,7 @@ def _difference(rule: Rule, whole: str, part: str) -> str:
     chance = f" with chance 1/{rule.base}" if rule.base is not None and rule.rounding is Rounding.RANDOM else ""
     return (
         f"Suppose {people} in v and one in w: {whole} shows {together}{chance}, {part} shows {alone}. With nobody in "
-        f"w, both would show {alone}, so the difference gives the person in w away."
+        f"w, both would show {alone}, so the difference discloses the person in w."
     )
 
 
@@ -300,7 +300,7 @@ def differences(rule: Rule) -> tuple[str, ...]:
     hides = rule.threshold > 1
     if _has_totals(rule):
         applies = {
-            "the policy hides further cells, so that no total gives a hidden one away.": hides and not rule.secondary,
+            "the policy hides further cells, so that no total discloses a hidden one.": hides and not rule.secondary,
             "the policy shows empty cells as 0, and leaves hidden ones empty.": hides and rule.zeros is Zeros.HIDDEN,
             "the policy does not round.": hides and rule.base is not None,
             "the policy rounds so that all totals add up.": not hides,

@@ -1,4 +1,4 @@
-"""Rule: which counts a suppression rule hides, how it rounds the others, and what is published beside them."""
+"""Rule: which counts a suppression rule hides, how it rounds the others, and what else is published."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Rule:
     """Counts below `threshold` are hidden and the others rounded to `base`; a threshold of 1 hides none.
 
     `totals`, `percentages` and further `tables` count all rows, those of hidden cells included.  `secondary` hides
-    further cells so that totals do not give the first ones away.  `rate` is that of a secret sample of the rows.
+    further cells so that totals do not disclose the first ones.  `rate` is that of a secret sample of the rows.
 
     >>> Rule(8, base=5).words
     'Counts below 8 are hidden, and so are empty cells; the others are rounded to the nearest multiple of 5'
@@ -79,19 +79,19 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not (2 if self.base is None else 1) <= self.threshold <= _MOST:
-            raise InvalidParameter("a rule hides counts below a number from 2 to a million: below 1 there is none.")
+            raise InvalidParameter("a rule must hide counts below a number from 2 to a million.")
         if self.base is not None and not 2 <= self.base <= _MOST:
-            raise InvalidParameter("counts are rounded to a whole number from 2 to a million, such as 5 or 10.")
+            raise InvalidParameter("counts must be rounded to a whole number from 2 to a million, such as 5 or 10.")
         if self.base is None and (self.round_first or self.rounding is not Rounding.NEAREST):
-            raise InvalidParameter("the rule says how counts are rounded, but not to what: say it, such as 5.")
+            raise InvalidParameter("the rule says how counts are rounded, but not to what: give a number, such as 5.")
         if self.zeros is Zeros.SHOWN and (self.threshold == 1 or self.small_counts is SmallCountRule.ZERO):
-            raise InvalidParameter("small counts become 0 by this rule and look like empty cells: leave zeros hidden.")
+            raise InvalidParameter("small counts become 0 by this rule, like empty cells: leave zeros hidden.")
         if self.threshold == 1 and (self.secondary or self.small_counts is not SmallCountRule.HIDDEN):
-            raise InvalidParameter("the rule says how counts are hidden, but not which: say below what, such as 5.")
+            raise InvalidParameter("the rule says how counts are hidden, but not which: give a threshold, such as 5.")
         if not 1 <= self.tables <= _MOST:
-            raise InvalidParameter("the number of tables is a whole number of at least 1.")
+            raise InvalidParameter("the number of tables must be at least 1.")
         if self.rate is not None and not 0 < self.rate < 1:
-            raise InvalidParameter("the sampling rate lies strictly between 0 and 1, such as 0.1 or 1/20.")
+            raise InvalidParameter("the sampling rate must lie strictly between 0 and 1, such as 0.1 or 1/20.")
 
     @property
     def k(self) -> int:
@@ -132,7 +132,7 @@ class Rule:
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """What is published beside one table of cells, or hidden further, so that no crowd is guaranteed."""
+        """What is published or hidden besides one table of cells, so that no crowd is guaranteed."""
         applies = (self.totals, self.percentages, self.secondary, self.tables > 1)
         return tuple(name for name, present in zip(_BESIDE, applies, strict=True) if present)
 
@@ -143,8 +143,8 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """What the rule says, in one sentence without a stop."""
-        parts = [] if self.rate is None else [f"rows are drawn by a secret sample at rate {self.rate}"]
+        """The rule as one sentence without a full stop."""
+        parts = [] if self.rate is None else [f"rows are sampled in secret at rate {self.rate}"]
         rounding = "" if self.base is None else _ROUNDED[self.rounding].format(self.base)
         if rounding and (self.round_first or self.threshold == 1):
             parts.append(f"all counts are {rounding}")

@@ -108,7 +108,7 @@ def test_schemas_it_cannot_keep_a_guarantee_for_are_refused(schema: Schema, leve
 
 
 def test_strange_parameters_are_refused() -> None:
-    with pytest.raises(InvalidParameter, match="m is at least 1"):
+    with pytest.raises(InvalidParameter, match="m must be at least 1"):
         Itemsets(2, 0)
     with pytest.raises(InvalidParameter, match="from 0 to 1"):
         Itemsets(2, 2, suppression=Fraction(3, 2))

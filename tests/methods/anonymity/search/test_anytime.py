@@ -5,8 +5,7 @@ import time
 import pytest
 
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.criteria.k_map import KMap
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice
 from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal

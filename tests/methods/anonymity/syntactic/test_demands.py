@@ -272,13 +272,13 @@ def test_claims_that_the_file_cannot_show_do_not_say_that_it_was_counted() -> No
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"l": 0}, "l is at least 1"),
+        ({"l": 0}, "l must be at least 1"),
         ({"entropy_l": Fraction(1, 2)}, "at least 1"),
         ({"recursive": Recursive(Fraction(1), 1)}, "at least 2"),
-        ({"recursive": Recursive(Fraction(0), 2)}, "c is above 0"),
+        ({"recursive": Recursive(Fraction(0), 2)}, "c must be above 0"),
         ({"t": Fraction(2)}, "between 0"),
-        ({"beta": Fraction(0)}, "beta is above 0"),
-        ({"enhanced_beta": Fraction(-1)}, "beta is above 0"),
+        ({"beta": Fraction(0)}, "beta must be above 0"),
+        ({"enhanced_beta": Fraction(-1)}, "beta must be above 0"),
         ({"disclosure": Fraction(0)}, "disclosure is above 0"),
         ({"distance": "far"}, "not 'far'"),
     ],
@@ -328,7 +328,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
 def test_a_population_needs_a_demand_and_declared_classes() -> None:
     with pytest.raises(InvalidParameter, match="give k or presence"):
         Population("people.csv")
-    with pytest.raises(InvalidParameter, match="not above the most"):
+    with pytest.raises(InvalidParameter, match="must not exceed the most"):
         Population("people.csv", presence=Presence(Fraction(1, 4), Fraction(1, 2)))
     schema = Schema((Column("zip", Role.QUASI, hierarchy=Prefix(Text(), (3, 1))),))
     with pytest.raises(InvalidParameter, match="'zip' are not declared"):

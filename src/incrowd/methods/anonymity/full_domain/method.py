@@ -204,7 +204,7 @@ class FullDomain:
         partition = Partition.of(rolled, quasi, self.demands.about(schema))
         classes = rolled.marginal(quasi)
         if people is not None:
-            partition = partition.drawn_from(classes, people.rollup(levels))
+            partition = partition.with_population(classes, people.rollup(levels))
         met = All(tuple(self.demands.criteria(schema))).met(partition)
         places = rolled.marginal([*quasi, *(name for name in rolled.names if name not in quasi)])
         owners = np.repeat(np.arange(len(classes)), _tuples_in(places, classes, len(quasi)))

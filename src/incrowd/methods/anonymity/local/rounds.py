@@ -65,14 +65,14 @@ class WholeTableCriterion(Criterion):
         """The sensitive columns it looks at."""
         return self.inner.sensitive
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         """Return which classes of the part, among some, may be released."""
         elsewhere = self.table.rows - partition.rows
         if not elsewhere:
-            return self.inner.kept(partition, among)
+            return self.inner.retained(partition, among)
         both = {name: complete_groups(partition.sensitive[name], self.table.sensitive[name]) for name in self.sensitive}
         everyone = Partition(np.append(partition.sizes, elsewhere), both)
-        return self.inner.kept(everyone, np.append(among, False))[:-1]
+        return self.inner.retained(everyone, np.append(among, False))[:-1]
 
 
 def complete_groups(part: Groups, whole: Groups) -> Groups:

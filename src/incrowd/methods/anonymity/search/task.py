@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.methods.anonymity.search.rollup import Rolled
 from incrowd.quality.additive import Loss
-from incrowd.quality.quality import Kept, Measure, Quality, Surcharges
+from incrowd.quality.quality import Mask, Measure, Quality, Surcharges
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
     kept, rows = np.ones(len(tuples), np.bool_), tuples.sizes
     suppressed, out_of_reach = 0, False
     for part in task.parts:
-        kept = part.kept(partition, kept)
+        kept = part.retained(partition, kept)
         rows = rows if part.whole else part.releasable(partition, rows, kept)
         suppressed = _gone(tuples.sizes, kept)
         if suppressed > allowed:
@@ -121,7 +121,7 @@ def judge(task: Task, measure: Measure, rolled: Rolled, node: Node) -> Judgment:
             break
     else:
         if task.criterion.whole and len(task.parts) > 1:
-            kept = task.criterion.kept(partition, kept)
+            kept = task.criterion.retained(partition, kept)
             suppressed = _gone(tuples.sizes, kept)
             out_of_reach = suppressed > allowed and task.inherited
     lost = tuples.sizes - _at_most(task, partition, rows)
@@ -143,11 +143,11 @@ def _at_most(task: Task, partition: Partition, rows: Rows) -> Rows:
     return rows
 
 
-def _gone(sizes: Rows, kept: Kept) -> int:
+def _gone(sizes: Rows, kept: Mask) -> int:
     return int(sizes[~kept].sum())
 
 
-def _point(lattice: Lattice, node: Node, score: float, classes: tuple[Rows, Kept], suppressed: int) -> Point:
+def _point(lattice: Lattice, node: Node, score: float, classes: tuple[Rows, Mask], suppressed: int) -> Point:
     sizes = classes[0][classes[1]]
     levels = tuple(ladder.levels[rung] for ladder, rung in zip(lattice.ladders, node, strict=True))
     return Point(node, levels, score, suppressed, len(sizes), int(sizes.min()) if len(sizes) else None)

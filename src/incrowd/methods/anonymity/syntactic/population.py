@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from incrowd.core.cells import Cells
 from incrowd.criteria.demand import TableDemand, Term
-from incrowd.criteria.k_map import KMap
-from incrowd.criteria.presence import DeltaPresence
+from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.criteria.uniqueness.criterion import PopulationUniqueness
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter

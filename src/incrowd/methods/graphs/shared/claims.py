@@ -17,21 +17,19 @@ if TYPE_CHECKING:
 
 _SHAPE = Exposure(
     "neighborhood",
-    "what is around a node: whoever knows more of a person's neighborhood than their degree may find them",
+    "what is around a node: someone who knows more of a person's neighborhood than their degree may find them",
 )
 _EDGES = Exposure(
     "true-edges",
-    "edges: most of those published are true, and whoever finds two people sees whether they are connected",
+    "edges: most of those published are true, and someone who finds two people sees whether they are connected",
 )
-_DEGREES = Exposure(
-    "kept-degrees", "degrees: every node keeps its own, so that whoever is known by a rare one is found"
-)
+_DEGREES = Exposure("kept-degrees", "degrees: every node keeps its own, so that a person known by a rare one is found")
 _NEAR = Exposure(
-    "near-degrees", "degrees: few edges of a node change, so that whoever is known by a very rare degree is found"
+    "near-degrees", "degrees: few edges of a node change, so that a person known by a very rare degree is found"
 )
 _COUNTS = Exposure(
     "exact-group-counts",
-    "counts inside and between super-nodes: they are exact, and whoever knows the other edges learns the last one",
+    "counts inside and between super-nodes: they are exact, and someone who knows the other edges learns the last one",
 )
 _GROUPS_OF_ALL = Exposure(
     "group-in-common", "that all members of a super-node have something in common, where the counts or labels show it"
@@ -53,13 +51,13 @@ _SWITCHING_KEEPS_DEGREES = Theorem(
     "by construction: an exchange of ends keeps the degrees of all four nodes (Ying & Wu 2008)",
 )
 _SWITCHES_RANDOM = Condition(
-    "switches-random", "two edges that exchange ends are chosen by coins, and no edge is made twice"
+    "switches-random", "two edges that exchange ends are chosen at random, and no edge is made twice"
 )
 _ADD_DELETE_KEEPS_NUMBER = Theorem(
     "add-delete-keeps-number", "by construction: as many edges go as come (Ying & Wu 2008, random add and delete)"
 )
 _CHANGES_RANDOM = Condition(
-    "changes-random", "which edges go and which come is chosen by coins, every choice as likely"
+    "changes-random", "which edges go and which come is chosen at random, every choice equally likely"
 )
 _SUPER_NODES_COUNTED = Theorem(
     "super-nodes-counted", "Hay, Miklau, Jensen, Towsley & Weis 2008, generalization, counted"

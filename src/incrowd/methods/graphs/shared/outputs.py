@@ -171,14 +171,14 @@ def opinion(*, private: bool) -> dict[str, str]:
             "linkability": "see inference",
         } | {"inference": bounded}
     return {
-        "singling out": "not excluded: whoever knows more of a neighborhood than is counted here may find a node",
+        "singling out": "not excluded: someone who knows more of a neighborhood than is counted here may find a node",
         "linkability": "not excluded: two releases of one graph can be laid on each other",
         "inference": "not bounded: this release has no epsilon",
     }
 
 
 def shuffled(size: int, coins: Coins) -> NDArray[np.int64]:
-    """Return the places of nodes in an order drawn by coins, every order as likely; equal draws are drawn again."""
+    """Return the places of nodes in random order, every order as likely; equal draws are drawn again."""
     while True:
         keys = coins.below(2**62, size)
         order = np.argsort(keys, kind="stable")

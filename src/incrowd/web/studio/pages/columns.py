@@ -12,8 +12,7 @@ from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.row_access import provenance
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
-from incrowd.workflows.profile.person_column import person_column
-from incrowd.workflows.profile.profile import TableProfile
+from incrowd.workflows.profile.profile import TableProfile, person_column
 
 _SUBSETS = 5
 _NUMBERS = ("rows", "population")
@@ -68,7 +67,7 @@ def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any
                 "distinct": None if met is None else met.facts.spread.distinct,
                 "missing": None if met is None else met.facts.missing,
                 "alone": None if met is None else met.facts.spread.unique_share,
-                "shown": "" if met is None else met.shown,
+                "shown": "" if met is None else met.summary,
             }
         )
     return columns

@@ -16,7 +16,7 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.sources import rows_state
 from incrowd.workflows.assess.assess import Assessment, assess
-from incrowd.workflows.assess.kept import keep_assessment
+from incrowd.workflows.assess.record import keep_assessment
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.assess.section import LOSS, RISK, candidate, map_of
 from incrowd.workflows.plan.compare import compare
@@ -120,7 +120,7 @@ def look(asked: PageRequest) -> Redirect:
 
 def _plain(found: Assessment) -> dict[str, Any]:
     at = candidate(found)
-    return {"name": found.name, "rows": found.rows, "kept": found.kept, "risk": at.risk, "loss": at.loss}
+    return {"name": found.name, "rows": found.rows, "kept": found.released, "risk": at.risk, "loss": at.loss}
 
 
 def _lines(file: str, chosen: Sequence[str]) -> tuple[str, ...]:

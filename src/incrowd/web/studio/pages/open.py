@@ -19,7 +19,7 @@ from incrowd.web.studio.rows import PROFILE
 from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_request import DraftGoal, DraftPeriod, DraftRequest, Origin
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
 from incrowd.workflows.profile.profile import profile
 
 _SHOWN = 6

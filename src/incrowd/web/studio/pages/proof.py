@@ -19,7 +19,7 @@ from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.assess.assess import Assessment
 from incrowd.workflows.assess.assess import assess as assessed
-from incrowd.workflows.assess.kept import keep_assessment
+from incrowd.workflows.assess.record import keep_assessment
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.assess.section import section
 from incrowd.workflows.attack.attack import AttackOrder, AttackReport, attack
@@ -44,9 +44,9 @@ def show(asked: PageRequest) -> PageContent:
         "release": name,
         "dataset": certificate.dataset.name,
         "assessment": None if found is None else found.to_json(),
-        "rows": None if found is None else {"kept": found.kept, "all": found.rows, "loss": found.loss},
+        "rows": None if found is None else {"kept": found.released, "all": found.rows, "loss": found.loss},
         "lab": None if tried is None else tried.to_json(),
-        "stories": [] if tried is None else [_story(each) for each in tried.tried if each.finding.story],
+        "stories": [] if tried is None else [_story(each) for each in tried.runs if each.finding.story],
         "attackers": list(ATTACKERS),
         "attacks": list(attack_names()),
         "held_out": held,

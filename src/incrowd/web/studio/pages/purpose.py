@@ -14,7 +14,7 @@ from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_request import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal
 
 GOALS = {
     "microdata": (

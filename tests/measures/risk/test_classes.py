@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.measures.risk.sizes import SizeRisk, Sizes, risk
+from incrowd.measures.risk.classes import SizeRisk, Sizes, risk
 from tests.measures.counted import Row, counted, rows
 
 classes = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 300)), min_size=1, max_size=20)
@@ -18,7 +18,7 @@ classes = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 300)), min_size=
 def test_sizes_are_what_a_counter_counts(table: list[Row]) -> None:
     slow = Counter(row[:2] for row in table)
     sizes = Sizes.of(counted(table), ["first", "second"])
-    assert sorted(sizes.each) == sorted(slow.values())
+    assert sorted(sizes.counts) == sorted(slow.values())
     assert (sizes.rows, sizes.classes, sizes.smallest) == (len(table), len(slow), min(slow.values()))
     assert sizes.unique == sum(times == 1 for times in slow.values())
     assert sizes.average == len(table) / len(slow)
@@ -49,7 +49,7 @@ def test_discernibility_does_not_wrap() -> None:
 
 
 def test_over_no_columns_all_rows_are_one_class() -> None:
-    assert Sizes.of(counted([("a", "b", "1"), ("c", None, "2")]), []).each.tolist() == [2]
+    assert Sizes.of(counted([("a", "b", "1"), ("c", None, "2")]), []).counts.tolist() == [2]
 
 
 def test_an_empty_table_has_no_smallest_class() -> None:

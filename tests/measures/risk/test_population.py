@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.loglinear import INDEPENDENT, PAIRS, log_linear_risk, poisson_risk, proportional_fit
+from incrowd.measures.risk.population import INDEPENDENT, PAIRS, log_linear_risk, poisson_risk, proportional_fit
 
 Codes = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""Singling out: descriptions, read off what was published, that exactly one person of the data fits."""
+"""Singling out: descriptions, taken from published rows, that exactly one person in the data fits."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _WORK = 1 << 28
 Hits = NDArray[np.bool_]
 
 
-def singling_out(published: PublishedTable, knowledge: Knowledge, outsiders: pa.Table | None = None) -> Finding:
-    """Describe people by a few columns of published rows, and count descriptions that one person alone fits.
+def singling_out(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
+    """Describe people by a few columns of published rows, and count the descriptions that exactly one person fits.
 
     Knows: nothing of anybody beforehand.  A description takes up to four columns of a published row: labels as they
     are, numbers as "at least" above the median and "at most" below.  It is used if no other published row fits it.
-    Success: exactly one person fits.  Blind guess: the same with each column from another published row.  Outsiders:
-    exactly one of them fits; where there are fewer outsiders than people, both are taken at the smaller number, and the
-    attack sees less.
+    Success: exactly one person fits.  Baseline: the same with each column from another published row.  On the control
+    group a success is a description that fits exactly one of them; if the group is smaller than the data, both are
+    cut to the smaller number, and the attack has less power.
 
-    Meaningless for a single unlikely value: with many columns, descriptions single out people by chance, and outsiders
-    as well.
+    Meaningless for a single unlikely value: with many columns, descriptions single out people by chance, and the
+    control group as well.
 
     Source: Opinion 05/2014 of the Article 29 Working Party; Giomi, Boenisch, Wehmeyer & Tasnádi 2023 (anonymeter);
     Cohen & Nissim 2020.
     """
-    trial = Trial.of(published, replace(knowledge, trials=_PEOPLE), outsiders)
-    columns = {name: _Described.of(trial, name) for name in (*trial.known, *trial.rest)}
+    trial = Trial.of(published, replace(knowledge, trials=_PEOPLE), control)
+    columns = {name: _Described.of(trial, name) for name in (*trial.known_columns, *trial.rest)}
     size = min(trial.inside, trial.everyone.num_rows - trial.inside) or trial.inside
-    drawn, random = (_descriptions(columns, knowledge, together) for together in (True, False))
+    descriptions, mixed = (_descriptions(columns, knowledge, together) for together in (True, False))
     sides = [slice(0, size), slice(trial.inside, trial.inside + size)]
-    success, blind = (_alone(columns, some, sides[0]) for some in (drawn, random))
-    outside = _alone(columns, drawn, sides[1]) if trial.inside < trial.everyone.num_rows else None
-    story = _story(trial, columns, drawn, sides[0])
+    success, baseline = (_alone(columns, tried, sides[0]) for tried in (descriptions, mixed))
+    control_rate = _alone(columns, descriptions, sides[1]) if trial.inside < trial.everyone.num_rows else None
+    story = _story(trial, columns, descriptions, sides[0])
     knows, notes = "nothing but what was published", trial.as_published("singling-out")
-    return Finding("singling-out", Risk.SINGLING_OUT, knows, success, blind, outside, story, notes)
+    return Finding("singling-out", Risk.SINGLING_OUT, knows, success, baseline, control_rate, story, notes)
 
 
 Description = tuple[tuple[str, int], ...]
@@ -85,31 +85,31 @@ class _Described:
 
     def words(self, row: int) -> str:
         """Return the description in words."""
-        shown, number = self.column.labels.texts[self.column.labels.codes[row]], self.labels[row]
+        label, number = self.column.labels.texts[self.column.labels.codes[row]], self.labels[row]
         if self.median is None or np.isnan(number):
-            return str(shown)
-        return f"at least {shown}" if number >= self.median else f"at most {shown}"
+            return str(label)
+        return f"at least {label}" if number >= self.median else f"at most {label}"
 
 
 def _descriptions(columns: dict[str, _Described], knowledge: Knowledge, together: bool) -> list[Description]:
     """Return descriptions, each from one published row that it singles out, or each column from another row."""
     names, chance = list(columns), knowledge.chance
-    order = np.lexsort([each.column.labels.codes for each in columns.values()])
-    found: list[Description] = []
+    order = np.lexsort([column.column.labels.codes for column in columns.values()])
+    descriptions: list[Description] = []
     for _ in range(int(np.clip(_WORK // len(order), _DESCRIPTIONS, 10 * _DESCRIPTIONS))):
-        if len(found) == _DESCRIPTIONS:
+        if len(descriptions) == _DESCRIPTIONS:
             break
         chosen = chance.choice(len(names), min(_COLUMNS, len(names)), replace=False)
         rows = order[chance.integers(0, len(order), len(chosen))]
         description = tuple((names[c], int(rows[0] if together else r)) for c, r in zip(chosen, rows, strict=True))
         if not together or _fit_rows(columns, description).sum() == 1:
-            found.append(description)
-    return found
+            descriptions.append(description)
+    return descriptions
 
 
 def _alone(columns: dict[str, _Described], descriptions: list[Description], which: slice) -> Rate:
     """Return how many of all descriptions that were tried are used and fit exactly one person."""
-    hits = sum(int(_fit(columns, each, which).sum() == 1) for each in descriptions)
+    hits = sum(int(_fit(columns, description, which).sum() == 1) for description in descriptions)
     return Rate(hits, _DESCRIPTIONS)
 
 
@@ -121,14 +121,16 @@ def _fit_rows(columns: dict[str, _Described], description: Description) -> Hits:
     return np.asarray(np.logical_and.reduce([columns[name].rows(row) for name, row in description]), bool)
 
 
-def _story(trial: Trial, columns: dict[str, _Described], drawn: list[Description], which: slice) -> tuple[str, ...]:
-    for description in drawn:
+def _story(
+    trial: Trial, columns: dict[str, _Described], descriptions: list[Description], which: slice
+) -> tuple[str, ...]:
+    for description in descriptions:
         fitting = np.flatnonzero(_fit(columns, description, which))
         if len(fitting) == 1:
             words = ", ".join(f"{name} {columns[name].words(row)}" for name, row in description)
             return (
                 f"A published row suggests a description: {words}.",
                 "No other published row fits it.",
-                f"Exactly one person of the data does: {trial.told(int(fitting[0]), tuple(dict(description)))}.",
+                f"Exactly one person of the data does: {trial.person_text(int(fitting[0]), tuple(dict(description)))}.",
             )
     return ()

@@ -1,24 +1,95 @@
-"""Presence: a criterion on how sure one may be that a person of the population is in the table."""
+"""Population: criteria that compare with a population, k-map and δ-presence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.rounding import Number, exact
-from incrowd.core.terms import Theorem
+from incrowd.core.terms import Exposure, Theorem
 from incrowd.criteria.criterion import Mask, Monotone
 from incrowd.criteria.demand import HOMOGENEITY, PEOPLE, Form, TableDemand
-from incrowd.criteria.k_map import ELSEWHERE
 from incrowd.criteria.measure import Bound, Meaning, Measured, measured
 from incrowd.criteria.partition import Partition
 from incrowd.criteria.recount import Recount, WrittenTable
 from incrowd.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from incrowd.criteria.partition import Partition
+
+INSIDERS = Exposure(
+    "insiders",
+    "insiders: somebody who knows who is in the table sees its classes, which may be as small as k-anonymity says",
+)
+ELSEWHERE = Recount("it compares with a population, which is not here: the file alone does not show it", holds=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMapClaim(Claim):
+    """Each published row has company in the population."""
+
+    kind = "k-map"
+    sentence = "At least k people of the population look like each published row."
+    rank: ClassVar[int] = 41
+
+    k: int
+    population: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KMap(TableDemand):
+    """At least k people of the population look like each released row.  People only join when classes merge: upward.
+
+    Source: Sweeney 2001 (doctoral thesis), the model k-map; El Emam & Dankar 2008.
+
+    >>> from incrowd.criteria.partition import Partition
+    >>> KMap(3).met(Partition(np.array([1, 1]), population=np.array([9, 2]))).tolist()
+    [True, False]
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ("k-map", "population")
+    claimed: ClassVar[type[Claim]] = KMapClaim
+    theorem: ClassVar[Theorem] = Theorem(
+        "k-map-counted", "Sweeney 2001, counted: at least k people of the population look like each released row"
+    )
+
+    meaning: ClassVar[Meaning] = Meaning(
+        "k-map", "the fewest people of the population who share the quasi-identifiers of a row", Bound.AT_LEAST
+    )
+
+    k: int
+    population: str = ""
+    """The name of the population file."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InvalidParameter("k must be at least 1; with 1, every class passes.")
+
+    monotone = Monotone.UPWARD
+
+    def retained(self, partition: Partition, among: Mask) -> Mask:
+        return np.asarray(among & (partition.people() >= self.k))
+
+    def measures(self, partition: Partition) -> Iterator[Measured]:
+        yield measured(self.meaning, partition.people(), partition.sizes, self.k)
+
+    @property
+    def parameters(self) -> tuple[int | str, ...]:
+        return self.k, self.population
+
+    def claim(self, form: Form) -> KMapClaim:
+        basis = form.basis(PEOPLE, (HOMOGENEITY, INSIDERS))
+        return KMapClaim(k=self.k, population=self.population, theorem=(self.theorem,), **basis)
+
+    def recount(self, table: WrittenTable) -> Recount:
+        del table
+        return ELSEWHERE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +111,9 @@ class DeltaPresence(TableDemand):
     """The share of a class of the population that is in the table lies between `least` and `most`.
 
     The share of a union is a mean of the shares of its classes: unions.  If `least` is above 0, a class of the
-    population that the table has no row of betrays all its people as absent, which no suppression undoes: then nothing
-    may be released.  A suppressed class is outside the criterion, as in ARX; with `least` above 0 a reader who knows
-    how classes were suppressed could still conclude from it, so suppress nothing there.
+    population without a row in the table discloses that all its people are absent, which suppression cannot repair:
+    then nothing may be released.  A suppressed class is outside the criterion, as in ARX; with `least` above 0 a reader
+    who knows how classes were suppressed could still draw conclusions, so suppress nothing there.
 
     Source: Nergiz, Atzori & Clifton 2007, Definition 2 (δ-presence).
 
@@ -72,19 +143,15 @@ class DeltaPresence(TableDemand):
     least: Number
     most: Number
     population: str = ""
-    """The name of the file that holds the population."""
+    """The name of the population file."""
 
     def __post_init__(self) -> None:
         if not 0 <= exact(self.least, "the least presence") <= exact(self.most, "the most presence") <= 1:
-            raise InvalidParameter("presence lies between 0 and 1, and the least is not above the most.")
+            raise InvalidParameter("presence must lie between 0 and 1, and the least must not exceed the most.")
 
-    @property
-    def monotone(self) -> Monotone:
-        """Unions."""
-        return Monotone.UNIONS
+    monotone = Monotone.UNIONS
 
-    def kept(self, partition: Partition, among: Mask) -> Mask:
-        """Return which classes hold neither too many nor too few of their people."""
+    def retained(self, partition: Partition, among: Mask) -> Mask:
         least, most = exact(self.least, "the least presence"), exact(self.most, "the most presence")
         people = partition.people()
         if least > 0 and partition.outside:
@@ -94,21 +161,18 @@ class DeltaPresence(TableDemand):
         return np.asarray(among & ~few & ~many)
 
     def measures(self, partition: Partition) -> Iterator[Measured]:
-        """Return the least and the greatest share; whoever is in no class is known to be absent."""
         sizes, people = partition.sizes, partition.people()
         shares = np.divide(sizes, people, out=np.full(len(sizes), np.inf), where=people > 0)
         least = measured(self.least_meaning, shares, sizes, exact(self.least))
         outside = partition.outside and exact(self.least)
-        yield replace(least, found=0.0, short=partition.rows) if outside else least
+        yield replace(least, value=0.0, short=partition.rows) if outside else least
         yield measured(self.meaning, shares, sizes, exact(self.most))
 
     @property
     def parameters(self) -> tuple[int | str, ...]:
-        """Both bounds, and the population."""
         return str(exact(self.least)), str(exact(self.most)), self.population
 
     def claim(self, form: Form) -> PresenceClaim:
-        """Claim it against the population."""
         return PresenceClaim(
             least=exact(self.least),
             most=exact(self.most),
@@ -118,6 +182,5 @@ class DeltaPresence(TableDemand):
         )
 
     def recount(self, table: WrittenTable) -> Recount:
-        """Leave open what only the population shows."""
         del table
         return ELSEWHERE

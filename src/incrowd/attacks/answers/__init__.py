@@ -1,1 +1,0 @@
-"""Attacks on answers: numbers that are asked for rather than tables that are published."""
