@@ -97,7 +97,7 @@ def levels_of(certificate: Certificate) -> Levels:
     told: dict[str, tuple[int, ...]] = {}
     for step in walk(certificate.steps):
         if isinstance(step, Recode):
-            told |= {each.column: (each.level,) for each in step.columns if isinstance(each.level, int)}
+            told |= {each.column: (each.level,) for each in step.columns if each.highest is None}
     found = certificate.evidence.get("levels", {})
     if isinstance(found, Mapping):
         told |= {

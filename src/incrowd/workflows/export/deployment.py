@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from incrowd.core.certificate import COMPOSITION
 from incrowd.core.rounding import exact, float_up
+from incrowd.core.terms import joined
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.export.description import ReleaseDescription, describe
@@ -71,7 +72,7 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
                     "delta": float_up(exact(stated.accounting.spent.delta)),
                 },
                 "privacy_parameters_details": (
-                    f"By {stated.accounting.rule}. Charged to this dataset so far: "
+                    f"By {joined(stated.accounting.rule)}. Charged to this dataset so far: "
                     f"{counted(stated.accounting.releases, 'release')}, together epsilon "
                     f"{stated.accounting.total.epsilon} and delta {stated.accounting.total.delta}."
                 ),
