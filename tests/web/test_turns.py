@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from incrowd.web.settings import Settings
 from incrowd.web.turns import ConcurrencyLimit, ServerBusy, TooManyAtOnce
 from tests.web.serving import Server, server

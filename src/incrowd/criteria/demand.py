@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
-from incrowd.core.claims.crowds import FEWER_PEOPLE, RECOUNTED
+from incrowd.core.claims.privacy import FEWER_PEOPLE, RECOUNTED
 from incrowd.core.steps.step import whose
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion

@@ -11,9 +11,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.credentials import is_mark
-from incrowd.governance.access.grant import Grant, Permission, User
 from incrowd.governance.audit import Event
+from incrowd.governance.grant import Grant, Permission, User, is_mark
 from incrowd.web.replies import RateLimited
 from incrowd.web.services import QueryBackend, Services
 

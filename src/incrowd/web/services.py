@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
 
-from incrowd.governance.server_stores import ServerStores
+from incrowd.governance.audit import ServerStores
 from incrowd.web.flights import InFlightQueries
 from incrowd.web.scribe import AuditLogWriter
 from incrowd.web.settings import Settings

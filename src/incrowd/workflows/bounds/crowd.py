@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting.blending import robust, sampled_crowd
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact
+from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import stated_epsilon
 
@@ -114,7 +113,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     else:
         epsilon, solved = published if question.epsilon is None else float(stated_epsilon(question.epsilon)), "delta"
     logarithm = crowd.log_delta(epsilon if question.epsilon is None else question.epsilon)
-    reached = min(1.0, probability(logarithm) * _SAID_AGAIN)
+    reached = min(1.0, probability_up(logarithm) * _SAID_AGAIN)
     return CrowdBound(
         k=crowd.k,
         rate=float(crowd.rate),
