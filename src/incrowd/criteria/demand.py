@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
 from incrowd.core.claims.privacy import FEWER_PEOPLE, RECOUNTED
-from incrowd.core.steps.step import whose
+from incrowd.core.steps.step import unit_assumption
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.measure import Meaning, Measured
@@ -109,7 +109,7 @@ class Form:
 
 def form_assumptions(unit: Unit) -> frozenset[Assumption]:
     """Return what must be true outside our code for the form of a table to mean anything."""
-    return frozenset({QUASI, whose(unit)})
+    return frozenset({QUASI, unit_assumption(unit)})
 
 
 class Demand(Criterion):

@@ -85,7 +85,7 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
 
 def _looked_up(services: Services, token: str, place: str) -> Grant:
     try:
-        return services.books.access.whose(token)
+        return services.books.access.grant_of(token)
     except AccessDenied as denied:
         _knock(services, f"from {place}")
         services.books.audit.write(Event("access", "unknown"))

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting.blending import robust, sampled_crowd
+from incrowd.core.loss import Rule
 from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import stated_epsilon
 
-EXACT = "crowd-blending after sampling, exact worst case"
-ROBUST = "crowd-blending after biased sampling, exact worst case"
+EXACT = Rule.CROWD.text
+ROBUST = Rule.BIASED_CROWD.text
 _SAID_AGAIN = 1.0 + 4e-12
 """A δ is told so much larger that, read again in the digits that are shown, it is still one that can be reached."""
 
