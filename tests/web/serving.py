@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
 from incrowd.governance.access_list import AccessList, NewToken
-from incrowd.governance.audit import ServerStores, open_books
+from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
@@ -92,7 +92,7 @@ class FakeDesk:
         if "slow" in asking.sql:
             self.go.wait(300)
         if "budget" in asking.sql:
-            raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
+            raise BudgetExceeded("this costs epsilon 2; 1 of the budget of 3 remains.")
         if "source" in asking.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
         if self.gone:
@@ -256,7 +256,7 @@ class Server:
 def server(folder: Path, settings: Settings = FAST, desk: FakeDesk | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
     AccessList.create(address)
-    books, desk = open_books(address), desk or FakeDesk()
+    books, desk = open_stores(address), desk or FakeDesk()
     return Server(Browser(app(desk, books, settings)), books, desk)
 
 

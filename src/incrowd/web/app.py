@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from incrowd import __version__
 from incrowd.errors import IncrowdError, SourceUnavailable
-from incrowd.governance.audit import ServerStores, open_books
+from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.flights import InFlightQueries
@@ -205,7 +205,7 @@ def open_server(order: ServeOrder) -> FastAPI:
     from incrowd.engines.sql.engine import Limits
     from incrowd.workflows.query.service import open_desk
 
-    books = open_books(policies[0].ledger_address)
+    books = open_stores(policies[0].ledger_address)
     with ExitStack() as stack:
         limits = Limits(seconds=order.settings.longest, timed=True)
         desk: QueryBackend

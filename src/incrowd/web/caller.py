@@ -12,7 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
-from incrowd.governance.grant import Grant, Permission, User, is_mark
+from incrowd.governance.grant import Grant, Permission, User, is_csrf_token
 from incrowd.web.replies import RateLimited
 from incrowd.web.services import QueryBackend, Services
 
@@ -125,7 +125,7 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
             raise NotAuthenticated("a session is for the browser that logged in: use a token of your own.")
         return
     check_page(request)
-    if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
+    if request.method not in _SAFE and not is_csrf_token(request.headers.get(MARK), caller.token):
         raise AccessDenied(f"a page must send the mark of its session as {MARK}: log in again.")
 
 

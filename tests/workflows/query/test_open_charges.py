@@ -94,7 +94,7 @@ def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
     release = killed(tmp_path, left, kept=False)
     with desk_of(tmp_path) as desk:
         assert desk.ledger.conclusions(release) == (None,)
-        assert [each.state for each in desk.ledger.unfinished()] == ["nothing came of it"]
+        assert [each.state for each in desk.ledger.unfinished()] == ["no release"]
 
 
 def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access_list import NewToken
 from incrowd.governance.audit import Event
-from incrowd.governance.grant import AccessDecision, Grant, User, forgery_mark
+from incrowd.governance.grant import AccessDecision, Grant, User, csrf_token
 from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
 from incrowd.web.replies import RateLimited
 from incrowd.web.services import Here, Services
@@ -102,13 +102,13 @@ def login(given: LoginShape, request: Request, response: Response, services: Her
         httponly=True,
         samesite="strict",
     )
-    return _session_shape(issued.grant, forgery_mark(issued.token))
+    return _session_shape(issued.grant, csrf_token(issued.token))
 
 
 @router.get("/v1/sessions", summary="Who am I", responses=failures())
 def who(caller: Anybody) -> SessionShape:
     """Return who speaks; a page finds the mark of its session here after it was loaded anew."""
-    return _session_shape(caller.grant, forgery_mark(caller.token) if caller.grant.session else None)
+    return _session_shape(caller.grant, csrf_token(caller.token) if caller.grant.session else None)
 
 
 @router.delete("/v1/sessions", summary="Log out", status_code=204, responses=failures())
