@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "incrowd"
-BANNED = frozenset(["told", "found", "each", "kept", "shown", "asked", "wanted", "known", "given", "whose", "said", "drawn", "strange"])
+BANNED = frozenset(
+    ["told", "found", "each", "kept", "shown", "asked", "wanted", "known", "given", "whose", "said", "drawn", "strange"]
+)
 """Participles that do not say what a value is (the style guide names what to write instead)."""
 
 
