@@ -16,9 +16,10 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Blending
 from incrowd.core.claims.privacy import (
+    Anonymity,
     ApproximatePrivacy,
+    Blending,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
@@ -278,14 +279,14 @@ def test_a_change_is_a_removal_and_an_addition_and_shows_more_than_either(unit: 
 def test_a_sentence_names_its_unit_and_its_adjacency(unit: Unit, adjacency: Adjacency) -> None:
     protected = Unit(unit.kind, adjacency, unit.column, unit.max_rows, unit.more)
     (private,) = (claim for claim in released("safe", protected).plan.claims if isinstance(claim, ApproximatePrivacy))
-    assert private.sentence.startswith(f"Compare any two tables that differ by this: {protected}. ")
-    assert private.sentence.endswith("within the factor e^ε, apart from a chance of δ.")
+    assert private.sentence.startswith(f"For any two neighboring tables ({protected}): ")
+    assert private.sentence.endswith("at most e^ε times its probability under the other table, plus δ.")
 
 
 def test_a_crowd_with_noise_is_said_to_differ_by_its_factor() -> None:
     said = {name: claim.sentence for name in ("suppressed", "blended") for claim in blending_of(name)}
     assert "e^ε" not in said["suppressed"]
-    assert said["blended"].count("more or less likely by more than the factor e^ε") == 2
+    assert said["blended"].count("by more than the factor e^ε") == 2
 
 
 def blending_of(name: str) -> list[Claim]:
@@ -310,5 +311,5 @@ def rows_twice(release: Release) -> Any:
 
 def test_publication_of_a_source_that_was_checked_shows_that_it_passed() -> None:
     for claim in released("safe", REFUSED).plan.claims:
-        assert any("publication shows that it passed" in each for each in map(str, claim.not_protected))
+        assert any("publication shows that the check passed" in each for each in map(str, claim.not_protected))
     assert math.isfinite(float(released("safe", REFUSED).plan.numbers["epsilon"]))

@@ -13,7 +13,7 @@ from incrowd.client import BudgetCard, Client, QueryHistory, Replies
 from incrowd.client.client import BatchedQuestion, Transport
 from incrowd.client.reply import Reply
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -103,7 +103,7 @@ def test_a_budget_is_a_card_that_tells_what_is_left_of_the_allowance() -> None:
 
 
 def test_errors_of_the_server_are_the_errors_of_the_library(client: Client, address: str) -> None:
-    with pytest.raises(BudgetExceeded, match="Ask for at most 1"):
+    with pytest.raises(BudgetExceeded, match="1 of the budget of 3 remains"):
         client.query("births over budget", epsilon=1)
     with pytest.raises(InvalidParameter, match="no such table"):
         client.query("nothing", epsilon=1)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from incrowd.client import dbapi
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -65,7 +65,7 @@ def test_parameters_become_literals(here: Server, connection: dbapi.Connection) 
 
 def test_errors_are_those_of_the_standard(connection: dbapi.Connection) -> None:
     cursor = connection.cursor()
-    with pytest.raises(dbapi.DatabaseError, match="at most 1"):
+    with pytest.raises(dbapi.DatabaseError, match="1 of the budget"):
         cursor.execute("births over budget")
     with pytest.raises(dbapi.ProgrammingError, match="no such table"):
         cursor.execute("nothing")

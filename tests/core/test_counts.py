@@ -16,7 +16,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.text import Prefix, Redaction
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
@@ -150,7 +150,7 @@ def test_what_was_not_counted_cannot_be_asked_for() -> None:
         counts.rollup({"height": 1})
     with pytest.raises(InvalidParameter, match="at least one column"):
         counts.marginal([])
-    with pytest.raises(InvalidParameter, match="level 0 would need the rows"):
+    with pytest.raises(InvalidParameter, match="level 0 is finer"):
         counts.rollup({"age": 0})
 
 

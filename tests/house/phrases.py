@@ -30,8 +30,8 @@ PHRASES = {
     "so many, so likely": r"\b(?:at (?:least|most) so (?:many|likely)|so many people are|pay so much)\b",
     "whoever": r"\bwhoever\b",
     "who cannot": r"(?:^|[.!?] )Who [a-z]+ [^?]*?\.(?:\s|$)",
-    "is no": r"(?<!there )\b(?:is|was) no (?:certificate|graph|policy|ledger|registry|number|UUID|table|file|secret|promise"
-    r"|guarantee|method|key|text|JSON|Consent|release)\b",
+    "is no": r"(?<!there )\b(?:is|was) no (?:certificate|graph|policy|ledger|registry|number|UUID|table|file|secret"
+    r"|promise|guarantee|method|key|text|JSON|Consent|release)\b",
     "tight curve": r"\btight curve\b",
     "derived again, made again": r"\b(?:derived?|derives|made|make|makes) (?:\w+ ){0,3}again\b",
     "the coins": r"\bcoins?\b",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression import theorems, tight_delta
 from incrowd.accounting.suppression.inverses import (
     feasible_k,
@@ -13,12 +12,10 @@ from incrowd.accounting.suppression.inverses import (
     least_k,
     log_at_most,
     require_feasible,
-    wanted_delta,
+    required_delta,
 )
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
+from incrowd.core.rounding import Number, exact, probability_up
 
 PRODUCT = "removal and addition, product of the worst cases"
 _TIE = 1e-12
@@ -51,7 +48,7 @@ def theorem1_smallest_k(epsilon: Number, delta: Number, rate: Number) -> int:
     >>> theorem1_smallest_k(0.5, 1e-6, 0.1)  # the tight curve says 10
     13
     """
-    wanted, sampled = wanted_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
+    wanted, sampled = required_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
     at = exact(epsilon, "epsilon")
     return least_k(lambda k: _meets(SampledCell(k, sampled), at, wanted), feasible_k(wanted, sampled))
 
@@ -62,7 +59,7 @@ def theorem1_smallest_epsilon(delta: Number, k: int, rate: Number) -> float:
     >>> round(theorem1_smallest_epsilon(1e-6, 20, 0.1), 5)  # the tight curve says 0.18299
     0.29194
     """
-    wanted, cell = wanted_delta(delta), SampledCell(k, exact(rate, "the rate"))
+    wanted, cell = required_delta(delta), SampledCell(k, exact(rate, "the rate"))
     require_feasible(wanted, cell)
 
     def meets(epsilon: float) -> bool:
@@ -87,19 +84,19 @@ def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
     gamma = theorems._gamma(cell, at)
     unseen = cell.q / (1.0 + LikelihoodRatio(at).less_one)
     lost = unseen * float(at) if unseen > 0.0 else 0.0
-    return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
+    return probability_up(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
 
 
-def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[LossBound, ...]:
-    """Return every bound on ln(delta) of one replaced record that holds at epsilon, the least first, with its rule.
+def replace_bounds(k: int, rate: Number, epsilon: Number) -> dict[str, float]:
+    """Return every bound on ln(delta) of one replaced record that holds at epsilon, by its rule.
 
-    >>> [bound.rule for bound in replace_bounds(20, 0.1, 0.5)][0] == PRODUCT
+    >>> bounds = replace_bounds(20, 0.1, 0.5)
+    >>> min(bounds, key=bounds.__getitem__) == PRODUCT
     True
     """
     cell = SampledCell(k, exact(rate, "the rate"))
     at = LikelihoodRatio(exact(epsilon, "epsilon")).epsilon
-    product = LossBound(tight_delta._log_product(cell, at), PRODUCT)
-    return tuple(sorted([*tight_delta._closed_bounds(cell, at, None), product]))
+    return {**tight_delta._closed_bounds(cell, at, None), PRODUCT: tight_delta._log_product(cell, at)}
 
 
 def _meets(cell: SampledCell, epsilon: Fraction, wanted: Fraction) -> bool:

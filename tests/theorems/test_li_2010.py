@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.suppression.binomial import log_upper_tail
-from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair, randomized_response
+from incrowd.accounting.suppression.loss_distribution import (
+    LossDistribution,
+    Part,
+    ProfilePair,
+    composed_delta,
+    distributions,
+    randomized_response,
+)
 from incrowd.accounting.suppression.theorems import SmoothGuarantee, log_theorem1_delta, theorem1_delta, theorem6_delta
 from incrowd.accounting.suppression.tight_delta import SHIFTED, delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency
@@ -377,7 +383,7 @@ def test_replacing_a_record_is_worse_than_removing_one_and_every_rule_holds(row:
     assert float(truth) == pytest.approx(float(row["brute_sup"]), rel=1e-12)
     assert delta(k, rate, row["epsilon"]) == pytest.approx(float(row["remove_only"]), rel=EXCESS)
     assert float(truth) > delta(k, rate, row["epsilon"])
-    bounds = {bound.rule: math.exp(bound.value) for bound in replace_bounds(k, rate, row["epsilon"])}
+    bounds = {rule: math.exp(bound) for rule, bound in replace_bounds(k, rate, row["epsilon"]).items()}
     assert bounds[SHIFTED] == pytest.approx(float(row["upper"]), rel=EXCESS)
     assert float(truth) < bounds[PRODUCT] <= float(row["pld_product"]) * (1 + 1e-4)
     coarse = composed_delta([(k, rate)], row["epsilon"], Adjacency.REPLACE, step=0.01)

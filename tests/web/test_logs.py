@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fastapi import Response
 
-from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
+from incrowd.governance.grant import AccessRole
 from incrowd.web.logs import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings
 from tests.web.serving import Begun, FakeQueries, Waiting, server

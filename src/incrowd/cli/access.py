@@ -15,8 +15,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
-    from incrowd.governance.access.access_list import AccessList, NewToken
-    from incrowd.governance.access.grant import Grant, User
+    from incrowd.governance.access_list import AccessList, NewToken
+    from incrowd.governance.grant import Grant, User
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose; the ledger knows analysts by the same name.")]
@@ -38,7 +38,7 @@ def holder_of(name: str, role: str, datasets: list[str]) -> User:
     >>> holder_of("ann", "analyst", []).datasets is None
     True
     """
-    from incrowd.governance.access.grant import AccessRole, User
+    from incrowd.governance.grant import AccessRole, User
 
     if role not in list(AccessRole):
         raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")
@@ -53,7 +53,7 @@ def end_of(days: str, access: AccessList) -> datetime:
 def print_issued(issued: NewToken, as_json: bool) -> None:
     """Show a new token, this once."""
     if as_json:
-        print_json({"token": issued.token, "grant": issued.grant.shown()})
+        print_json({"token": issued.token, "grant": issued.grant.public()})
         return
     note = "Hand the token over safely: it is shown this once, and only its hash is kept."
     print_table("A new token", [("token", issued.token), *row_of(issued.grant)], note)
@@ -61,7 +61,7 @@ def print_issued(issued: NewToken, as_json: bool) -> None:
 
 def row_of(grant: Grant) -> list[tuple[str, str]]:
     """Return what there is to tell of a grant, line by line."""
-    plain = grant.shown()
+    plain = grant.public()
     datasets = "all" if plain["datasets"] is None else ", ".join(plain["datasets"])
     return [
         ("id", plain["id"]),
@@ -92,8 +92,8 @@ def grant(options: AccessGrantOptions) -> None:
 
     The book of access is made beside the ledger if it is not there.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = AccessDecision(person(options.who), options.why)
@@ -120,8 +120,8 @@ def password(options: PasswordOptions) -> None:
 
     It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = AccessDecision(person(options.who), options.why)
@@ -158,8 +158,8 @@ class RotateOptions:
 @takes(RotateOptions)
 def rotate(options: RotateOptions) -> None:
     """Replace a token by a new one with the same id; the old one stops working at once."""
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     access = AccessList.open(ledger_place(options.ledger))
     by = AccessDecision(person(options.who), options.why)
@@ -184,8 +184,8 @@ class RevokeOptions:
 @takes(RevokeOptions)
 def revoke(options: RevokeOptions) -> None:
     """End a token for good, or with --name everything that somebody has; it stops working at once."""
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
@@ -212,13 +212,13 @@ class ListOptions:
 @takes(ListOptions)
 def listing(options: ListOptions) -> None:
     """List tokens and sessions with holder, role, datasets and end; never the tokens themselves."""
-    from incrowd.governance.access.access_list import AccessList
+    from incrowd.governance.access_list import AccessList
 
     access = AccessList.open(ledger_place(options.ledger))
     now = access.now()
     found = [each for each in access.grants() if options.ended or _state(each, now) == "works"]
     if options.as_json:
-        return print_json({"tokens": [each.shown() | {"state": _state(each, now)} for each in found]})
+        return print_json({"tokens": [each.public() | {"state": _state(each, now)} for each in found]})
     header = ("id", "of", "role", "datasets", "until", "kind", "state")
     rows = [
         (*(value for _, value in row_of(each)), "session" if each.session else "token", _state(each, now))
@@ -248,13 +248,13 @@ def check(options: AccessCheckOptions) -> None:
 
     The log is there as soon as a server ran; one that was lost since is an error.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.server_stores import find_log
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.audit import find_audit_log
 
     access = AccessList.open(ledger_place(options.ledger))
     reports = {"access": access.check()}
     log = (
-        find_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
+        find_audit_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
     )  # a damaged book tells nothing
     if log is not None:
         reports["audit"] = log.check()

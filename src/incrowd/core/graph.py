@@ -1,4 +1,4 @@
-"""Graph: nodes with what is known of each, and the pairs of them that are connected."""
+"""Graph: nodes with their columns, and the edges between them; with what a policy declares of edges."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.core.schema import Schema
+from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 
 Ends = NDArray[np.int64]
@@ -20,8 +22,8 @@ Keys = NDArray[np.int64]
 class Graph:
     """A simple graph: no loops, each edge once, in order; nodes are known by their place in `ids`.
 
-    `columns` holds a row for each node.  `layers`, where kinds and directions are told apart, holds the edges of each
-    kind; an edge with a direction goes from its first node to its second.
+    `columns` holds a row for each node.  `layers`, where kinds and directions are distinguished, holds the edges of
+    each kind; an edge with a direction goes from its first node to its second.
 
     >>> graph = Graph.of(4, [(1, 0), (1, 2), (0, 1)])
     >>> graph.ends.tolist(), graph.degrees.tolist()
@@ -98,6 +100,29 @@ def _ends(keys: Keys, size: int) -> Ends:
     keys.sort()
     if len(keys):
         keys = keys[np.append(True, keys[1:] != keys[:-1])]
-    found = np.empty((len(keys), 2), np.int64)
-    np.divmod(keys, max(1, size), out=(found[:, 0], found[:, 1]))
-    return found
+    pairs = np.empty((len(keys), 2), np.int64)
+    np.divmod(keys, max(1, size), out=(pairs[:, 0], pairs[:, 1]))
+    return pairs
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The declared kinds of edges, none if they are not distinguished, and whether edges have directions.
+
+    >>> Relations(("friend", "boss"), directed=True).slots(Kind.EDGE)
+    4
+    """
+
+    kinds: tuple[str, ...] = ()
+    directed: bool = False
+
+    def slots(self, unit: Kind) -> int:
+        """Return how many edges of the declared kinds one unit has at most: all those of a pair, or one."""
+        return 1 if unit is Kind.RELATION else max(1, len(self.kinds)) * (2 if self.directed else 1)
+
+
+@dataclass(frozen=True)
+class GraphSchema(Schema):
+    """The columns of nodes, the unit of privacy, and what is declared of edges."""
+
+    relations: Relations = Relations()

@@ -1,4 +1,4 @@
-"""Subjects: people under a keyed pseudonym, as a registry of consent knows them; the key lies in a place of its own.
+"""Subjects: people under keyed pseudonyms, as a consent registry stores them; the key is stored elsewhere.
 
 An id is read without surrounding space and in the Unicode form NFC, in the data as in decisions.  Ids that then still
 differ are different ids.  Ids that differ in case, leading zeros of numbers, width or invisible characters alone are
@@ -42,8 +42,8 @@ def patient_of(reference: str) -> str | None:
     >>> patient_of("Patient/b10"), patient_of("https://fhir.example/r4/Patient/b10/_history/2"), patient_of("b10")
     ('b10', 'b10', None)
     """
-    found = _REFERENCE.fullmatch(reference.strip())
-    return None if found is None else found[1]
+    match = _REFERENCE.fullmatch(reference.strip())
+    return None if match is None else match[1]
 
 
 def alike_form(text: str) -> str:
@@ -53,14 +53,14 @@ def alike_form(text: str) -> str:
     {'b10'}
     """
     plain = unicodedata.normalize("NFKC", patient_of(text) or text).casefold()
-    seen = "".join(each for each in unicodedata.normalize("NFKC", plain) if unicodedata.category(each) != "Cf")
-    digits = "".join(str(unicodedata.decimal(each, each)) for each in seen.strip())
+    seen = "".join(letter for letter in unicodedata.normalize("NFKC", plain) if unicodedata.category(letter) != "Cf")
+    digits = "".join(str(unicodedata.decimal(letter, letter)) for letter in seen.strip())
     return _LEADING.sub("", digits)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A person as a registry knows them: by the pseudonym of the id, and by one for all ids that are written alike."""
+    """A person as a registry stores them: the pseudonym of the id, and one for all ids that are written alike."""
 
     pseudonym: str
     alike: str

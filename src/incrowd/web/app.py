@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from incrowd import __version__
 from incrowd.engines.sql.engine import Limits
 from incrowd.errors import IncrowdError, SourceUnavailable
-from incrowd.governance.server_stores import ServerStores, open_books
+from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
@@ -198,7 +198,7 @@ def application() -> FastAPI:
 def open_server(order: ServeOrder) -> FastAPI:
     """Open the tables and stores of an order and return their application, which closes them at its end."""
     policies = [load_policy(path) for path in order.policies]
-    stores = open_books(policies[0].ledger_address)
+    stores = open_stores(policies[0].ledger_address)
     gated = tuple(policy for policy in policies if policy.gate is not None)
     with ExitStack() as stack:
         current = _current(order, policies, stack)

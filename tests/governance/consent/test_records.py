@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment
-from incrowd.governance.consent.records.fhir import read_fhir
-from incrowd.governance.consent.records.iso27560 import read_27560, write_27560
-from incrowd.governance.consent.records.receipt import ConsentReceipt
-from incrowd.governance.consent.records.record import ConsentRecord, read_csv, write_csv
+from incrowd.governance.consent.record import (
+    ConsentReceipt,
+    ConsentRecord,
+    read_27560,
+    read_csv,
+    read_fhir,
+    write_27560,
+    write_csv,
+)
 from tests.governance.consent.fhir import write_fhir
 from tests.policies import changed
 
@@ -155,7 +160,7 @@ def test_a_record_that_cannot_be_read_is_refused_by_its_place(change: dict[str, 
         ("subject,event,purpose,at\np1,give,research\n", "line 2: there are more or fewer"),
         ("subject,event,purpose,at\np1,give,research,2026-01-01,x\n", "line 2: there are more or fewer"),
         ("subject,event,purpose,at\np1,agree,research,2026-01-01\n", "line 2: an event is one of"),
-        ("subject,event,purpose,at\n ,give,research,2026-01-01\n", "line 2: a record says of nobody"),
+        ("subject,event,purpose,at\n ,give,research,2026-01-01\n", "line 2: a record has no data subject"),
         ("subject,event,purpose,at\np1,give,a//b,2026-01-01\n", "line 2: a purpose"),
         ("subject,event,purpose,at\np1,give,a,2026-01-01T10:00:00\n", "line 2: a moment"),
     ],

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Provenance, Text
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.steps.rows import DRAFTED
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
@@ -43,7 +44,7 @@ def test_the_guarantee_is_that_of_sampled_suppression() -> None:
     assert guarantee.loss == Sampled(Fraction(1, 10), Crowd(8))
     assert guarantee.delta == DELTA
     assert guarantee.unit == ROWS.unit
-    assert "the coins of the sample are known to nobody and forgotten" in map(str, guarantee.assumes)
+    assert "nobody knows the sampling randomness; it was deleted" in map(str, guarantee.assumes)
 
 
 def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:
@@ -96,7 +97,7 @@ def test_what_was_drafted_from_rows_leaves_only_k_anonymity(where: str) -> None:
     draft = Provenance(derived=True)
     hierarchy = Flat(Categories(("F", "M"), draft if where == "domain" else Provenance()), draft)
     schema = Schema((Column("sex", Role.QUASI, hierarchy=hierarchy), ZIP))
-    assert SAFE.plan(schema).guarantee.loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
+    assert SAFE.plan(schema).guarantee.loss == Syntactic("k-anonymity", (("k", "8"), (DRAFTED, ("sex",))))
     assert [claim.kind for claim in SAFE.plan(schema).claims] == ["k-anonymity"]
     vouched = Flat(Categories(("F", "M")), Provenance(derived=True, public="the civil registry's list"))
     public = Schema((Column("sex", Role.QUASI, hierarchy=vouched), ZIP))

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from incrowd.core.domain import Provenance
 from incrowd.core.loss import Approximate
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.unit import Adjacency, Unit
@@ -286,7 +287,7 @@ def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> No
     statement, _ = released("Laplace", folder)
     columns = statement.basis.need(RecodeToBins).columns
     drafted = with_step(
-        statement, RecodeToBins, columns=tuple(replace(each, provenance="Drafted from the rows") for each in columns)
+        statement, RecodeToBins, columns=tuple(replace(each, provenance=Provenance(derived=True)) for each in columns)
     )
     found = private.CHECK.contradiction(drafted)
     assert found is not None

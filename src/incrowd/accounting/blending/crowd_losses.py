@@ -1,8 +1,8 @@
-"""Crowds under a secret sample, read as differential privacy: which theorem speaks for which loss.
+"""Crowds under a secret sample as differential privacy: which theorem covers which loss.
 
-Post-processing needs no rule: whom a release cannot tell apart or ignores, nothing computed from it can tell apart or
-betray. Two crowd-blending releases have none: with k people v and one x, the counts of {v, x} together and of v and x
-apart, both shown from k on, differ by exactly one if x is there, and x blends with nobody.
+Post-processing needs no rule: people whom a release does not distinguish, or ignores, stay so in everything computed
+from it. Two crowd-blending releases do not compose: with k people v and one x, the counts of {v, x} together and of v
+and x apart, both shown from k on, differ by exactly one if x is there, and x does not blend.
 """
 
 from __future__ import annotations
@@ -13,41 +13,37 @@ from fractions import Fraction
 
 from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
-from incrowd.accounting.suppression import envelope, inverses, tight_delta
+from incrowd.accounting.suppression import inverses, loss_distribution, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
-from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
+from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Rule, Sampled, Sequence
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter
-
-_TIGHT = "sampled suppression, tight curve"
-_EXACT = "crowd-blending after sampling, exact worst case"
-_NOISY = "noisy small counts after sampling, tight curve"
-_ROBUST = "crowd-blending after biased sampling, exact worst case"
-_COMPOSED = "sampled suppression, composed envelope"
 
 
 def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacency) -> LossBound | None:
     """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
 
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
-    'sampled suppression, tight curve'
+    (<Rule.SUPPRESSION: 'sampled-suppression'>,)
     """
     if isinstance(loss, RobustlySampled):
-        crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
-        return LossBound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
-    found, rate = _crowd(loss.inner, adjacency), loss.rate
-    if found is None:
-        return None
-    if found.epsilon == 0:
-        return LossBound(tight_delta.delta(found.k, rate, epsilon, adjacency), _TIGHT)
-    if isinstance(found, NoisyWhenSmall):
+        inner, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
         return LossBound(
-            _either(lambda x: sampled_crowd.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency),
-            _NOISY,
+            _either(lambda x: robust.delta(inner.k, inner.epsilon, bias, x), epsilon, adjacency), (Rule.BIASED_CROWD,)
+        )
+    crowd, rate = _crowd(loss.inner, adjacency), loss.rate
+    if crowd is None:
+        return None
+    if crowd.epsilon == 0:
+        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (Rule.SUPPRESSION,))
+    if isinstance(crowd, NoisyWhenSmall):
+        return LossBound(
+            _either(lambda x: sampled_crowd.histogram_delta(crowd.k, rate, x, crowd.epsilon), epsilon, adjacency),
+            (Rule.NOISY_CROWD,),
         )
     return LossBound(
-        _either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT
+        _either(lambda x: sampled_crowd.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency), (Rule.CROWD,)
     )
 
 
@@ -61,7 +57,7 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     crowd = _crowd(loss.inner, adjacency)
     if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
-            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
+            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (Rule.SUPPRESSION,))
         except Infeasible:
             return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
@@ -71,10 +67,10 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
         bound = delta_of(loss, epsilon, adjacency)
         return bound.value if bound is not None else 1.0
 
-    found = least_epsilon(curve, float_down(delta))
-    if math.isinf(found) and isinstance(loss, Sampled):
-        found = _at_the_floor(loss, delta, adjacency)
-    return LossBound(found, at_zero.rule)
+    least = least_epsilon(curve, float_down(delta))
+    if math.isinf(least) and isinstance(loss, Sampled):
+        least = _at_the_floor(loss, delta, adjacency)
+    return LossBound(least, at_zero.rule)
 
 
 def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float:
@@ -93,7 +89,7 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Loss
     """
     if (parts := _releases(loss)) is None:
         return None
-    return LossBound(envelope.composed_delta(parts, epsilon, adjacency), _COMPOSED)
+    return LossBound(loss_distribution.composed_delta(parts, epsilon, adjacency), (Rule.COMPOSED_SUPPRESSION,))
 
 
 def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -101,13 +97,13 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return LossBound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+        return LossBound(loss_distribution.composed_epsilon(parts, delta, adjacency), (Rule.COMPOSED_SUPPRESSION,))
     except Infeasible:
         return None
 
 
-def _releases(loss: Sequence) -> tuple[envelope.Part, ...] | None:
-    parts: list[envelope.Part] = []
+def _releases(loss: Sequence) -> tuple[loss_distribution.Part, ...] | None:
+    parts: list[loss_distribution.Part] = []
     for part in loss.parts:
         match part:
             case Sampled(rate, Crowd(k, crowd_epsilon)) if crowd_epsilon == 0:
@@ -133,16 +129,16 @@ def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
         case Crowd():
             return loss
         case Sequence(parts):
-            found = [part for part in parts if isinstance(part, Crowd)]
+            crowds = [part for part in parts if isinstance(part, Crowd)]
             private = [part.epsilon for part in parts if isinstance(part, Pure)]
-            if len(found) == 1 and len(found) + len(private) == len(parts):
+            if len(crowds) == 1 and len(crowds) + len(private) == len(parts):
                 if private and adjacency is not Adjacency.ADD_REMOVE:
                     raise DoesNotCompose(
                         "a crowd and a private release from one secret sample compose only when the private one is "
                         "stated for rows added and removed. State the guarantee for those, or draw a fresh sample for "
                         "each."
                     )
-                return with_private(found[0], sum(private, Fraction(0)))
+                return with_private(crowds[0], sum(private, Fraction(0)))
     return None
 
 

@@ -12,18 +12,15 @@ larger than that of a removal alone. There are three sound bounds, and the least
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from incrowd.accounting.bound import LossBound
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
-from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.core.rounding import Number, exact, float_up
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
+from incrowd.core.rounding import Number, exact, float_up, probability_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 
@@ -31,9 +28,8 @@ SHIFTED = "removal, after what an addition can cost at most"
 TWO_STEPS = "removal and addition, half of epsilon each"
 
 _KNOTS = 33
-_BELOW = 3.0  # how far below zero the losses of an addition are told apart, in units of their maximum
+_BELOW = 3.0  # how far below zero the losses of an addition are distinguished, in units of their maximum
 _SLACK = 1e-12
-_LEAST_FLOAT = math.ulp(0.0)
 _EXACT_BITS = 1 << 14
 
 
@@ -50,19 +46,19 @@ def log_replace(cell: SampledCell, epsilon: Fraction, population: int | None = N
     >>> f"{math.exp(log_replace(cell, Fraction('0.4054651081081644'))):.3g}"
     '0.0322'
     """
-    closed = min(bound.value for bound in _closed_bounds(cell, epsilon, population))
+    closed = min(_closed_bounds(cell, epsilon, population).values())
     if population is not None or closed == cell.log_floor():
         return min(0.0, closed)
     return min(0.0, closed, _log_product(cell, epsilon))
 
 
-def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> Iterator[LossBound]:
-    shifted = LikelihoodRatio(epsilon, discount=cell.rate)
-    if shifted.less_one >= 0.0:
-        yield LossBound(cell.log_remove(shifted, population), SHIFTED)
-    half = LikelihoodRatio(epsilon / 2)
-    each = math.log(2.0 + half.less_one) if half.less_one < math.inf else float(epsilon)
-    yield LossBound(cell.log_worst(half, population) + each * (1.0 + _SLACK), TWO_STEPS)
+def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> dict[str, float]:
+    """Return the closed bounds on ln(delta) that hold at epsilon, by the names of their rules."""
+    shifted, half = LikelihoodRatio(epsilon, discount=cell.rate), LikelihoodRatio(epsilon / 2)
+    factor = math.log(2.0 + half.less_one) if half.less_one < math.inf else float(epsilon)
+    two_steps = cell.log_worst(half, population) + factor * (1.0 + _SLACK)
+    removal = {SHIFTED: cell.log_remove(shifted, population)} if shifted.less_one >= 0.0 else {}
+    return {**removal, TWO_STEPS: two_steps}
 
 
 def _log_product(cell: SampledCell, epsilon: Fraction) -> float:
@@ -73,7 +69,7 @@ def _log_product(cell: SampledCell, epsilon: Fraction) -> float:
         if mass > 0.0
     ]
     largest = max(logs)
-    return largest + math.log(math.fsum(math.exp(each - largest) for each in logs)) + _SLACK
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs)) + _SLACK
 
 
 @lru_cache(maxsize=64)
@@ -93,8 +89,8 @@ def _log_removal(cell: SampledCell, epsilon: Fraction) -> float:
     # Below zero by duality: the excess over a < 1 is 1 - a + a times that of an addition over 1 / a.
     if epsilon >= 0:
         return cell.log_remove(LikelihoodRatio(epsilon))
-    kept = -math.expm1(cell.log_add(LikelihoodRatio(-epsilon)))
-    return math.log1p(-math.exp(epsilon) * kept)
+    retained = -math.expm1(cell.log_add(LikelihoodRatio(-epsilon)))
+    return math.log1p(-math.exp(epsilon) * retained)
 
 
 def delta(
@@ -120,8 +116,8 @@ def delta(
     if logarithm == -math.inf:
         return 0.0
     if at_floor(cell, ratio, logarithm) and cell.rate.denominator.bit_length() * k <= _EXACT_BITS:
-        return max(float_up(cell.rate**k), _LEAST_FLOAT)
-    return probability(logarithm)
+        return max(float_up(cell.rate**k), math.ulp(0.0))
+    return probability_up(logarithm)
 
 
 def log_delta(
@@ -155,17 +151,6 @@ def worst_size_add(k: int, rate: Number, epsilon: Number) -> int | None:
     (353, None)
     """
     return SampledCell(k, exact(rate, "the rate")).worst_size_add(_ratio(epsilon))
-
-
-def probability(logarithm: float) -> float:
-    """Return the float at or above e^logarithm: at least the smallest positive one, at most 1.
-
-    >>> probability(-1e6) > 0.0
-    True
-    """
-    if logarithm >= 0.0:
-        return 1.0
-    return max(math.exp(logarithm) * (1.0 + 4.0 * sys.float_info.epsilon), _LEAST_FLOAT)
 
 
 def at_floor(cell: SampledCell, ratio: LikelihoodRatio, logarithm: float) -> bool:

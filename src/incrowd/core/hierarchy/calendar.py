@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, Dates, Provenance
-from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind, day_number, open_days, open_label
 from incrowd.errors import InvalidParameter
 
 
@@ -70,18 +69,15 @@ class Calendar(Hierarchy):
                 raise InvalidParameter(f"periods go from fine to coarse: {coarse} cannot stand above {fine}.")
 
     def with_open_ends(self) -> Calendar:
-        """Return the hierarchy with labels that are true of days beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.periods)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "dates by " + ", ".join(self.periods)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule.by_level(RuleKind.CALENDAR, self.periods)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         period = self.periods[level - 1]

@@ -8,7 +8,7 @@ from datetime import date
 import pyarrow as pa
 
 from incrowd.core.domain import DECLARED, LARGEST, Categories, Dates, Domain, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import canonical, number_text, parse
 
 
@@ -19,6 +19,9 @@ class Flat(Hierarchy):
     >>> Flat(Categories(("F", "M"))).labels(0), Flat(Categories(("F", "M"))).labels(1)
     (('F', 'M'), ('*',))
     """
+
+    depth = 0
+    rule = HierarchyRule(RuleKind.FLAT)
 
     domain: Domain
     provenance: Provenance = DECLARED
@@ -32,23 +35,13 @@ class Flat(Hierarchy):
         """
         return replace(self, open_ends=True)
 
-    @property
-    def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`: none."""
-        return 0
-
-    @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "the value itself"
-
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (the only level is the value itself)
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return values
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:
         return canonical(marks)
 
-    def _generalize(self, value: str, level: int) -> str | None:  # noqa: ARG002 (as above)
+    def _generalize(self, value: str, level: int) -> str | None:
         return written(value, self.domain)
 
 

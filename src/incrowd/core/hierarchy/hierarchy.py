@@ -11,7 +11,10 @@ other levels are *open* (the prefixes of any text) and their marks are met while
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -20,12 +23,103 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Domain, Provenance
-from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.reading import canonical
+from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter
+
+ANY = "any"
+"""The label of a class that holds both ends of a range, and so every value."""
+
+_OPEN = re.compile(r" or (earlier|later)$")
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def open_days(labels: pa.Array, days: pa.Array, ends: tuple[int | None, int | None]) -> pa.Array:
+    """Return the labels of days, or of periods by their first days, open at the ends; an end is a day since 1970.
+
+    >>> open_days(pa.array(["2023", "2024"]), pa.array([19358, 19723], pa.int32()), (19358, None)).to_pylist()
+    ['2023 or earlier', '2024']
+    """
+    first, last = ends
+    if first is not None and first == last:
+        return pc.if_else(pc.equal(days, first), ANY, labels)
+    for end, words in ((first, "or earlier"), (last, "or later")):
+        if end is not None:
+            labels = pc.if_else(pc.equal(days, end), pc.binary_join_element_wise(labels, words, " "), labels)
+    return labels
+
+
+def open_label(label: str, first: str | None, last: str | None) -> str:
+    """Return one label, open if it is the first or the last: the rule, slow and obvious.
+
+    >>> open_label("2024", "2020", "2024"), open_label("2024", "2024", "2024"), open_label("2024", "2024", None)
+    ('2024 or later', 'any', '2024 or earlier')
+    """
+    if label == first and label == last:
+        return ANY
+    return f"{label} or earlier" if label == first else f"{label} or later" if label == last else label
+
+
+def end_value(label: str) -> str:
+    """Return the day in the label of an end; any other label as it is.
+
+    >>> end_value("2024-01-01 or earlier"), end_value("2024-01-02")
+    ('2024-01-01', '2024-01-02')
+    """
+    return _OPEN.sub("", label)
+
+
+def day_number(day: date | None) -> int | None:
+    """Return a day as its number, counted from 1970.
+
+    >>> day_number(date(1970, 1, 2))
+    1
+    """
+    return None if day is None else day.toordinal() - _EPOCH
+
 
 TOP = "*"
 """The one label of the topmost level."""
+
+
+class RuleKind(KeyedText):
+    """How a hierarchy makes values coarser; the text has a place for the sizes, names or lengths of its levels."""
+
+    FLAT = "flat", "the value itself"
+    PREFIX = "prefix", "the first {} characters"
+    REDACTION = "redaction", "redaction of {} characters from the right"
+    INTERVALS = "intervals", "intervals of {}"
+    CUTS = "cuts", "cut at {}"
+    SLICES = "slices", "{} pieces of equal length"
+    CALENDAR = "calendar", "dates by {}"
+    TREE = "tree", "a tree of {} values"
+    CLASSIFICATION = "classification", "codes and chapters of {}"
+    PSEUDONYM = "pseudonym", "a keyed pseudonym, HMAC-SHA-256 cut to 128 bits"
+
+
+@dataclass(frozen=True)
+class HierarchyRule:
+    """The kind of a hierarchy, with one number or name a level (cuts: several), or the number of its pieces or values.
+
+    >>> str(HierarchyRule(RuleKind.CUTS, (("18", "65"), ("18",)))), str(HierarchyRule(RuleKind.TREE, size=6))
+    ('cut at 18, 65; 18', 'a tree of 6 values')
+    """
+
+    kind: RuleKind
+    levels: tuple[tuple[str, ...], ...] | None = None
+    size: int | None = None
+
+    @classmethod
+    def by_level(cls, kind: RuleKind, values: Iterable[object]) -> HierarchyRule:
+        """Return the rule with one value a level."""
+        return cls(kind, tuple((str(value),) for value in values))
+
+    def __str__(self) -> str:
+        if self.kind is RuleKind.PREFIX and self.levels == (("1",),):
+            return "the first character"
+        levels = self.levels or ((str(self.size),),)
+        between = "; " if any(len(level) > 1 for level in levels) else ", "
+        return self.kind.text.format(between.join(", ".join(level) for level in levels))
 
 
 class Hierarchy(ABC):
@@ -51,15 +145,15 @@ class Hierarchy(ABC):
 
     @property
     @abstractmethod
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
+    def rule(self) -> HierarchyRule:
+        """The rule by which values become coarser."""
 
     @property
     def height(self) -> int:
         """The level at which everything is `*`."""
         return self.depth + 1
 
-    def characters(self, level: int) -> int | None:  # noqa: ARG002 - most classes are no prefixes
+    def characters(self, level: int) -> int | None:
         """How many first characters a class shows; None where classes are no prefixes."""
         return None
 
@@ -91,8 +185,8 @@ class Hierarchy(ABC):
 
     def codes(self, values: pa.Array, level: int) -> NDArray[np.int32]:
         """Return the code of each value's class, −1 where there is none; only of an enumerable level."""
-        found = pc.index_in(self.lift(values, level), value_set=self._listed(level))
-        codes: NDArray[np.int32] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        places = pc.index_in(self.lift(values, level), value_set=self._listed(level))
+        codes: NDArray[np.int32] = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
         return codes
 
     def rise(self, low: int, high: int) -> NDArray[np.int32]:

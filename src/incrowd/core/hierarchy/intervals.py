@@ -14,9 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Numbers, Provenance, Type
-from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import holds, written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import ANY, Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
@@ -114,21 +113,17 @@ class Intervals(Hierarchy):
                     )
 
     def with_open_ends(self) -> Intervals:
-        """Return the hierarchy with labels that are true of values beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.widths)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "intervals of " + ", ".join(str(width) for width in self.widths)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule.by_level(RuleKind.INTERVALS, self.widths)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers each class holds, or what length of decimal numbers."""
         steps = self._steps(level) if 0 < level <= self.depth else None
         if steps is not None:
             return self.domain.spans([self._start + step * exact(self.widths[level - 1]) for step in steps])
@@ -205,31 +200,28 @@ class Cuts(Hierarchy):
             raise InvalidParameter("cuts need at least one point on every level.")
         for points in levels:
             if any(a >= b for a, b in itertools.pairwise(points)):
-                raise InvalidParameter(f"the cut points {_shown(points)} must grow from one to the next.")
+                raise InvalidParameter(f"the cut points {_joined(points)} must grow from one to the next.")
             if any((low is not None and p <= low) or (high is not None and p > high) for p in points):
                 raise InvalidParameter(
-                    f"the cut points {_shown(points)} must lie above the low bound and within the high."
+                    f"the cut points {_joined(points)} must lie above the low bound and within the high."
                 )
             if self.domain.type is Type.INTEGER and any(p.denominator != 1 or abs(p) >= 2**61 for p in points):
-                raise InvalidParameter(f"the cut points {_shown(points)} of an integer column must be whole.")
+                raise InvalidParameter(f"the cut points {_joined(points)} of an integer column must be whole.")
         for fine, coarse in itertools.pairwise(levels):
             if not set(coarse) < set(fine):
                 raise InvalidParameter(
-                    f"the cut points {_shown(coarse)} must be some, not all, of those one level below: {_shown(fine)}."
+                    f"the cut points {_joined(coarse)} must be some, not all, of those a level below: {_joined(fine)}."
                 )
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.points)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "cut at " + "; ".join(_shown(points) for points in self.points)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.CUTS, tuple(tuple(map(str, points)) for points in self.points))
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers each class holds, or what length of decimal numbers."""
         low = self.domain.bounds[0]
         if level == 0 or low is None:
             return super().leaves(level)
@@ -272,5 +264,5 @@ class Cuts(Hierarchy):
         return self._label(number, level) if isinstance(number, int | float) and holds(self.domain, number) else None
 
 
-def _shown(points: Sequence[Number]) -> str:
+def _joined(points: Sequence[Number]) -> str:
     return ", ".join(str(point) for point in points)

@@ -15,9 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Dates, Numbers, Provenance, Type
-from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import ANY, Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.errors import InvalidParameter
 
@@ -40,6 +39,8 @@ class Slices(Hierarchy):
     ('2024-01-02 or earlier', '[2024-01-03, 2024-01-04]', '2024-01-05 or later')
     """
 
+    depth = 1
+
     domain: Numbers | Dates
     pieces: int
     provenance: Provenance = DECLARED
@@ -57,7 +58,6 @@ class Slices(Hierarchy):
             raise InvalidParameter("the pieces are narrower than decimal numbers can tell apart: cut into fewer.")
 
     def with_open_ends(self) -> Slices:
-        """Return the hierarchy with labels that are true of values beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
@@ -72,7 +72,6 @@ class Slices(Hierarchy):
 
     @property
     def length(self) -> Fraction:
-        """How many whole numbers or days there are, or how long the range of decimal numbers is."""
         return _number(self.domain.bounds[1]) - self.start + int(self.whole)
 
     @cached_property
@@ -93,31 +92,24 @@ class Slices(Hierarchy):
         """
         half = self.length / (2 * self.pieces)
         below = math.lcm(self.start.denominator, half.denominator)
-        first, each = int(self.start * below), int(half * below)
-        return np.array([(first + number * each) / below for number in halves])
+        first, width = int(self.start * below), int(half * below)
+        return np.array([(first + number * width) / below for number in halves])
 
     @property
-    def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`: one."""
-        return 1
-
-    @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"{self.pieces} pieces of equal length"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.SLICES, size=self.pieces)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers or days each class holds, or what length of decimal numbers."""
         if level == 0:
             return super().leaves(level)
-        found: NDArray[np.float64] = np.diff(self.ends).astype(np.float64)
-        return found if level == 1 else found.sum(keepdims=True)
+        lengths: NDArray[np.float64] = np.diff(self.ends).astype(np.float64)
+        return lengths if level == 1 else lengths.sum(keepdims=True)
 
     def _places(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
         """Return in which piece each number of the range lies."""
         return np.searchsorted(self.ends[1:-1], numbers, side="right")
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (there is one level)
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:
         missing = values.is_null().to_numpy(zero_copy_only=False)
         stored = values.cast(pa.int32()) if isinstance(self.domain, Dates) else values
         places = self._places(stored.fill_null(0).to_numpy(zero_copy_only=False))
@@ -132,7 +124,7 @@ class Slices(Hierarchy):
     def _members(self, level: int) -> pa.Array | None:
         return self._marks if level else self.domain.members()
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:
         numbers = [None if mark is None else _number(mark) for mark in marks.to_pylist()]
         stored = np.array([float(number or 0) for number in numbers])
         labels = [self._label(int(place)) for place in self._places(stored)]

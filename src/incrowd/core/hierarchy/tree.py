@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import DECLARED, Categories, Provenance, listed
-from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy
+from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 Branch: TypeAlias = "Mapping[str, Branch] | Sequence[str]"
@@ -63,14 +65,12 @@ class TreeHierarchy(Hierarchy):
 
     @cached_property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         width = len(self.rows[0])
         return width - 2 if width > 1 and all(row[-1] == TOP for row in self.rows) else width - 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"a tree of {len(self.rows)} values"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.TREE, size=len(self.rows))
 
     @cached_property
     def _columns(self) -> tuple[pa.Array, ...]:
@@ -80,12 +80,12 @@ class TreeHierarchy(Hierarchy):
     @cached_property
     def _marks(self) -> tuple[pa.Array, ...]:
         """For each level the marks, one per row: the first value with the same label."""
-        found = []
+        levels = []
         for column in self._columns:
             labels = column.dictionary_encode().indices
             first = np.unique(labels.to_numpy(), return_index=True)[1]
-            found.append(self._columns[0].take(pa.array(first)).take(labels))
-        return tuple(found)
+            levels.append(self._columns[0].take(pa.array(first)).take(labels))
+        return tuple(levels)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return self._marks[level].take(self._places(values))
@@ -151,3 +151,93 @@ def _paths(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _group(values: Sequence[str], place: int, size: int) -> str:
     members = values[place - place % size :][:size]
     return members[0] if len(members) == 1 else f"{members[0]} to {members[-1]}"
+
+
+_OTHERS = {",": "a comma", "\t": "a tab", "|": "a bar", ";": "a semicolon"}
+
+
+@dataclass(frozen=True)
+class ArxStyle:
+    """How the lines are written, kept so that a file that is read and written again stays the same bytes."""
+
+    delimiter: str = ";"
+    newline: str = "\n"
+    ends_with_newline: bool = True
+    all_quoted: bool = False
+    byte_order_mark: bool = False
+
+
+@dataclass(frozen=True)
+class ArxTable:
+    r"""The lines of a hierarchy file.
+
+    >>> text = "Paris;France;*\nKyoto;Japan;*\n"
+    >>> parse_arx(text).hierarchy().labels(1)
+    ('France', 'Japan')
+    >>> parse_arx(text).text() == text
+    True
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    style: ArxStyle = ArxStyle()
+
+    def hierarchy(self, provenance: Provenance = DECLARED) -> TreeHierarchy:
+        """Return the hierarchy these lines declare."""
+        return TreeHierarchy(self.rows, provenance)
+
+    def text(self) -> str:
+        """Return the content of the file."""
+        style, out = self.style, io.StringIO()
+        quoting: Literal[0, 1] = csv.QUOTE_ALL if style.all_quoted else csv.QUOTE_MINIMAL
+        writer = csv.writer(out, delimiter=style.delimiter, lineterminator=style.newline, quoting=quoting)
+        writer.writerows(self.rows)
+        content = out.getvalue()
+        if not style.ends_with_newline:
+            content = content.removesuffix(style.newline)
+        return ("\ufeff" if style.byte_order_mark else "") + content
+
+
+def parse_arx(text: str, delimiter: str = ";") -> ArxTable:
+    r"""Read the content of a hierarchy file.
+
+    >>> parse_arx("a,x\nb,x\n", delimiter=",").rows
+    (('a', 'x'), ('b', 'x'))
+    """
+    content = text.removeprefix("\ufeff")
+    try:
+        lines = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+        rows = tuple(tuple(row) for row in lines if row)
+    except csv.Error as error:
+        raise InvalidParameter(f"this hierarchy is not a table separated by {delimiter!r}: {error}.") from error
+    if not rows:
+        raise InvalidParameter("this hierarchy is empty: give one line per value, the value first.")
+    if all(len(row) == 1 for row in rows):
+        meant = [name for other, name in _OTHERS.items() if other != delimiter and all(other in r[0] for r in rows)]
+        if meant:
+            raise InvalidParameter(f"no line contains {delimiter!r}, but all contain {meant[0]}: name that delimiter.")
+    newline = "\r\n" if "\r\n" in content else "\n"
+    style = ArxStyle(delimiter, newline, content.endswith(newline), byte_order_mark=content != text)
+    table = ArxTable(rows, style)
+    quoted = replace(table, style=replace(style, all_quoted=True))
+    return quoted if quoted.text() == text != table.text() else table
+
+
+def table_of(hierarchy: Hierarchy) -> ArxTable:
+    """List a hierarchy for ARX, every level included; its values must be declared, so that they can be listed.
+
+    >>> from incrowd.core.domain import Numbers
+    >>> from incrowd.core.hierarchy.intervals import Intervals
+    >>> print(table_of(Intervals(Numbers(1, 4), (2,))).text(), end="")
+    1;[1, 3);*
+    2;[1, 3);*
+    3;[3, 5);*
+    4;[3, 5);*
+    """
+    values = hierarchy.members(0)
+    if values is None:
+        raise InvalidParameter(
+            f"a hierarchy of any value at all ({hierarchy.rule}) cannot be listed: declare categories or bounds."
+        )
+    levels = range(hierarchy.height + 1)
+    columns = [hierarchy.names(hierarchy.lift(values, level), level).to_pylist() for level in levels]
+    return ArxTable(tuple(zip(*columns, strict=True)))

@@ -5,69 +5,62 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.steps.rows import Recode, recoded
 from incrowd.core.steps.step import ClaimBasis, Step
+from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.claims.claim import Claim
 
-OPEN = "those that occur"
-UNKNOWN = "not known before rows are read"
 
-
-class ListedBins(StrEnum):
+class ListedBins(KeyedText):
     """Which bins are listed in what is released."""
 
-    ALL = "all"
-    FROM_K = "those of at least k"
-    ABOVE_ZERO = "those above zero"
-    FROM_THRESHOLD = "those from the threshold on"
-    CHOSEN = "those chosen"
+    ALL = "all", "all"
+    FROM_K = "from-k", "those of at least k"
+    ABOVE_ZERO = "above-zero", "those above zero"
+    FROM_THRESHOLD = "from-threshold", "those from the threshold on"
+    CHOSEN = "chosen", "those chosen"
 
 
 @dataclass(frozen=True)
 class RecodeToBins(Recode):
-    """Each row is recoded by itself, by declared rules, into the labels of its bin; nothing is claimed of labels."""
+    """Each row is recoded by itself, by declared rules, into the labels of its bin; labels need no claim."""
 
-    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - counts of bins are no rows of anyone
-        """Claim nothing: what is published is how many rows a label has."""
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         return ()
 
 
 @dataclass(frozen=True)
 class BinColumn:
-    """The labels of one column in order, None for missing values: listed, by number and hash, or those that occur.
+    """The labels of one column in order, None for missing values: listed, or by number and hash; else those that occur.
 
-    >>> BinColumn("sex", ("F", "M", None)).size, BinColumn("zip", OPEN).size
+    >>> BinColumn("sex", ("F", "M", None)).size, BinColumn("zip").size
     (3, None)
     """
 
     column: str
-    labels: tuple[str | None, ...] | str | None = None
+    labels: tuple[str | None, ...] | None = None
     number: int | None = None
     sha256: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, str) and self.labels != OPEN:
-            raise InvalidParameter("labels are listed, or are those that occur.")
-        hashed = (self.number is not None, self.sha256 is not None)
-        if hashed != ((False, False) if self.labels is not None else (True, True)):
-            raise InvalidParameter("labels are listed, or told by both their number and their hash.")
+        if (self.number is None) != (self.sha256 is None) or (self.labels is not None and self.number is not None):
+            raise InvalidParameter("labels are listed, or stated by both their number and their hash.")
 
     @property
     def size(self) -> int | None:
         """How many labels there are; None if that is not known before rows are read."""
-        return len(self.labels) if isinstance(self.labels, tuple) else self.number
+        return self.number if self.labels is None else len(self.labels)
 
 
 @dataclass(frozen=True)
 class Count(Step):
-    """Each row falls into one bin of a declared partition; how many there are in each is counted."""
+    """Each row falls into one bin of a declared partition; the rows of each bin are counted."""
 
     kind: ClassVar[str] = "count"
     title: ClassVar[str] = "Count"
@@ -82,21 +75,15 @@ class Count(Step):
         return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @property
-    def bins(self) -> int | str:
-        """How many bins there are, for people."""
-        return UNKNOWN if self.size is None else self.size
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The columns that make the bins."""
         return tuple(column.column for column in self.columns)
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         bins = "the bins that occur" if self.size is None else f"{self.size:,} bins"
-        part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed}."
-        return f"Each row falls into one of {bins}; how many there are in each is counted.{part}"
+        part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed.text}."
+        return f"Each row falls into one of {bins}; the rows of each bin are counted.{part}"
 
 
 @dataclass(frozen=True)
@@ -114,16 +101,10 @@ class PublishCounts(Step):
             raise InvalidParameter("counts are rounded to multiples of a whole number of at least 1.")
 
     @property
-    def by(self) -> str:
-        """What bins are sorted by."""
-        return "declared classes"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
         rounds = "" if self.round == 1 else f" Counts are rounded to multiples of {self.round}."
         flags = " Exact counts are marked." if self.exact else ""
-        return f"Bins are in the order of the {self.by}, so that their order says nothing.{rounds}{flags}"
+        return f"Bins are in the order of the declared classes, so their order reveals nothing.{rounds}{flags}"
 
 
 def counted(cells: Cells, columns: Iterable[BinColumn], listed: ListedBins) -> tuple[RecodeToBins, Count]:

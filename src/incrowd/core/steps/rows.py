@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.claims.crowds import pseudonymity
+from incrowd.core.claims.privacy import pseudonymity
+from incrowd.core.domain import Provenance
+from incrowd.core.hierarchy.hierarchy import HierarchyRule, RuleKind
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
+from incrowd.core.schema import Missing, Outside
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import ExtraRowsRule
@@ -19,28 +22,24 @@ if TYPE_CHECKING:
     from incrowd.core.recoding import Recoding
     from incrowd.core.unit import Unit
 
-DRAFTED = "drafted from rows"
-VOUCHED = "drafted from rows, vouched for by "
-PSEUDONYM = "keyed pseudonym"
-_VOID = Theorem("counted-drafted", "counted in the output; what was drafted from rows voids the rest")
-PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each with a coin of its own")
-_ALONE = Theorem("counted-several-rows", "counted in the output; people with more rows than one blend with nobody")
-_RULES = {
-    None: "at random among a person's own",
-    ExtraRowsRule.DROP: "people with more are left out",
-    ExtraRowsRule.REFUSE: "a source in which anyone has more is refused",
-}
+DRAFTED = "drafted"
+"""The parameter of a guarantee of form that names the columns whose rules were drafted from rows."""
+_VOID = Theorem("counted-drafted", "counted in the output; data-dependent rules void the rest")
+PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each sampled independently")
+_ALONE = Theorem(
+    "counted-several-rows", "counted in the output; a person with several rows, of which one is kept, does not blend"
+)
 
 
 @dataclass(frozen=True)
 class KeepRows(Step):
-    """Of each person, at most so many rows take part: a random choice, or all of them where people have no more.
+    """At most `rows` rows of each person take part: a random choice where a person has more.
 
-    `more` says that people with more rows are left out whole, or that a source in which there is one is refused.
+    `more` excludes people with more rows instead, or refuses a source that contains one.
     """
 
     kind: ClassVar[str] = "keep rows of each person"
-    title: ClassVar[str] = "Few rows a person"
+    title: ClassVar[str] = "Limit rows per person"
     glyph: ClassVar[str | None] = "fewer"
 
     column: str
@@ -48,73 +47,67 @@ class KeepRows(Step):
     more: ExtraRowsRule | None = None
 
     @property
-    def rule(self) -> str:
-        """How rows are chosen."""
-        return _RULES[self.more]
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        rows, known = counted(self.rows, "row"), f"known by the column “{self.column}”"
+        rows, ids = counted(self.rows, "row"), f"person ID column: “{self.column}”"
         if self.more is ExtraRowsRule.DROP:
-            return f"All rows of people with more than {rows} are left out; people are {known}."
+            return f"All rows of people with more than {rows} are suppressed ({ids})."
         if self.more is ExtraRowsRule.REFUSE:
             return (
-                f"Nobody, {known}, has more than {rows}: a source in which anyone has is refused, so publication shows "
-                "that this check passed."
+                f"Nobody has more than {rows} ({ids}). A source in which anyone has more is refused, so publication "
+                "shows that this check passed."
             )
-        kept = "one row takes" if self.rows == 1 else f"at most {rows} take"
-        return f"Of each person, {known}, {kept} part, {self.rule}."
+        part = "One row" if self.rows == 1 else f"At most {rows}"
+        return f"{part} of each person, chosen at random, {'takes' if self.rows == 1 else 'take'} part ({ids})."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Group what is guaranteed for one row, and say why for crowds; noise on a person's rows needs nothing.
 
-        On a sample, one row of each person that is kept at random changes nothing: whichever rows are kept, the
-        guarantee for one row each holds, and so it does on average.  Without a sample crowds are guaranteed for what is
-        kept only, and what is kept of a person with several rows blends with nobody: the form of the table remains.
+        On a sample, keeping one random row of each person changes nothing: the guarantee for one row each holds for
+        every choice of rows, and so on average.  Without a sample, a person with several rows, of which one is kept,
+        does not blend: the form of the table remains.
         """
         if isinstance(inner.loss, Crowd) and unit.max_rows == 1 and not unit.single:
             return _form_alone(inner.loss)
         if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
             return inner
         crowd = inner.loss if isinstance(inner.loss, Crowd) else inner.loss.inner
-        silent = not isinstance(crowd, Crowd) or PEOPLE in inner.because
-        because = inner.because if silent else (*inner.because, PEOPLE)
+        explained = not isinstance(crowd, Crowd) or PEOPLE in inner.because
+        because = inner.because if explained else (*inner.because, PEOPLE)
         return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
-
-
-CHOSEN = "chosen from "
 
 
 @dataclass(frozen=True)
 class RecodedColumn:
-    """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from."""
+    """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from.
+
+    The level is chosen from `level` to `highest` where that is stated.  A missing value becomes `fill` where that is
+    stated; without either, a set without items.  `outside` is None where no value can be outside.
+    """
 
     column: str
-    level: int | str
+    level: int
     of: int
-    rule: str
-    provenance: str
-    missing: str
-    outside: str
+    rule: HierarchyRule
+    provenance: Provenance
+    missing: Missing | None = None
+    fill: str | None = None
+    outside: Outside | None = None
+    highest: int | None = None
 
     @property
-    def levels(self) -> range | None:
-        """The levels that it may come to: the stated one, or those among which it is chosen; None if none is said."""
-        words = str(self.level)
-        low, found, high = words.removeprefix(CHOSEN).partition(" to ") if words.startswith(CHOSEN) else (words, "", "")
-        ends = (low, high) if found else (low, low)
-        return range(int(ends[0]), int(ends[1]) + 1) if all(map(str.isdecimal, ends)) else None
+    def levels(self) -> range:
+        """The levels that it may come to: the stated one, or those among which it is chosen."""
+        return range(self.level, (self.level if self.highest is None else self.highest) + 1)
 
     @property
     def drafted(self) -> bool:
-        """Whether the rule was drafted from rows with nobody vouching for it; strange words count as that."""
-        return self.provenance != "declared" and not self.provenance.startswith(VOUCHED)
+        """Whether the rule was drafted from rows, and no public source is named that says the same."""
+        return not self.provenance.sound
 
     @property
     def pseudonymous(self) -> bool:
-        """Whether values stand under a keyed pseudonym."""
-        return PSEUDONYM in self.rule
+        """Whether values are replaced by keyed pseudonyms."""
+        return self.rule.kind is RuleKind.PSEUDONYM
 
 
 @dataclass(frozen=True)
@@ -129,9 +122,8 @@ class Recode(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        coarser = sum(str(column.level) != "0" for column in self.columns)
-        return f"{coarser} of {counted(len(self.columns), 'column')} become coarser, row by row, by declared rules."
+        coarser = sum(column.level > 0 or column.highest is not None for column in self.columns)
+        return f"{coarser} of {counted(len(self.columns), 'column')} are generalized, row by row, by declared rules."
 
     @property
     def drafted(self) -> tuple[str, ...]:
@@ -143,9 +135,9 @@ class Recode(Step):
         """The recoded columns."""
         return tuple(column.column for column in self.columns)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
-        """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
-        names = ", ".join(self.drafted)
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        """Leave only the form of the table where rules were drafted from rows, and name those columns in it."""
+        names = self.drafted
         if names and isinstance(inner.loss, Syntactic):
             form = replace(inner.loss, parameters=(*inner.loss.parameters, (DRAFTED, names)))
             return replace(inner, loss=form)
@@ -154,27 +146,21 @@ class Recode(Step):
         return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim that names stand under pseudonyms, where some do."""
-        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), basis.unit)
+        """Claim that some columns hold pseudonyms, where they do."""
+        return pseudonymity(tuple(column.column for column in self.columns if column.pseudonymous), basis.unit)
 
 
 @dataclass(frozen=True)
 class Arrange(Step):
-    """Rows are published in the order of their values, which tells nothing."""
+    """Rows are published in the order of their values, which reveals nothing."""
 
     kind: ClassVar[str] = "arrange"
     title: ClassVar[str] = "Publish, sorted"
     glyph: ClassVar[str | None] = "sorted"
 
     @property
-    def by(self) -> str:
-        """What rows are sorted by."""
-        return "released values"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        return f"Rows are sorted by {self.by}, so that their order says nothing."
+        return "Rows are sorted by released values, so their order reveals nothing."
 
 
 @dataclass(frozen=True)
@@ -187,7 +173,6 @@ class Order(Arrange):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return super().sentence + (" Every row carries the same weight." if self.weights else "")
 
 
@@ -196,55 +181,47 @@ def recode(cells: Cells) -> Recode:
     return Recode(tuple(map(recoded, cells.recodings)))
 
 
-def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn:
-    """Return how a column is recoded; `level` where it is not yet known."""
+def recoded(recoding: Recoding, highest: int | None = None) -> RecodedColumn:
+    """Return how a column is recoded; `highest` is the last of the levels where one is chosen."""
     column = recoding.column
     sources = (column.hierarchy.provenance, column.domain.provenance)
-    source = next((each for each in sources if not each.sound), sources[0])
     return RecodedColumn(
         column.name,
-        recoding.level if level is None else level,
+        recoding.level,
         column.hierarchy.height,
         column.hierarchy.rule,
-        "declared" if not source.derived else f"{VOUCHED}{source.public}" if source.public else DRAFTED,
-        str(column.missing),
-        str(column.rule_outside) if column.domain.closed else "nothing is outside",
+        next((source for source in sources if not source.sound), sources[0]),
+        Missing(column.missing) if column.fill is None else None,
+        column.fill,
+        column.rule_outside if column.domain.closed else None,
+        highest,
     )
 
 
-def chosen_from(levels: range) -> str:
-    """Return how a level is written that is chosen among several.
-
-    >>> chosen_from(range(1, 4))
-    'chosen from 1 to 3'
-    """
-    return f"{CHOSEN}{levels[0]} to {levels[-1]}"
-
-
 def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:
-    """Return the step that keeps few rows of each person; none where one row is one person."""
+    """Return the step that limits the rows of each person; none where one row is one person."""
     return () if unit.column is None else (KeepRows(unit.column, unit.max_rows, unit.more),)
 
 
-def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
-    """Whether the rows that a step keeps of each person are those that a unit says."""
-    stated = () if kept is None else (kept.column, kept.rows, kept.more)
+def keeps_rows_of(step: KeepRows | None, unit: Unit) -> bool:
+    """Whether a step limits the rows of each person as a unit states."""
+    stated = () if step is None else (step.column, step.rows, step.more)
     return stated == (() if unit.column is None else (unit.column, unit.max_rows, unit.more))
 
 
 def drafted_cause(loss: Loss) -> str | None:
-    """Return that rules drafted from rows are why a guarantee has no ε, and what to do; None where they are not.
+    """Return a message if rules drafted from rows are the reason why a guarantee has no ε; else None.
 
-    >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, "sex, zip"),)))
+    >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, ("sex", "zip")),)))
     'this guarantee has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
     """
     forms = [part for part in walk(loss) if isinstance(part, Syntactic)]
-    names = [text for form in forms for name, text in form.parameters if name == DRAFTED]
+    names = [column for form in forms for name, columns in form.parameters if name == DRAFTED for column in columns]
     if not names:
         return None
     return (
         f"this guarantee has no epsilon, because these were drafted from rows (derived: rows): {', '.join(names)}. "
-        "Write there what is publicly known and remove the mark; or, where a public source says the same, add "
+        "Write there what is publicly known and remove derived: rows; or, where a public source says the same, add "
         "public: and that source."
     )
 
@@ -252,7 +229,7 @@ def drafted_cause(loss: Loss) -> str | None:
 def _form_alone(crowd: Crowd) -> StepGuarantee:
     if isinstance(crowd, NoisyWhenSmall):
         raise InvalidParameter(
-            "without a secret sample, noise on small counts guarantees nothing to people of whom one row among several "
-            "is kept: write more: drop beside the person column, which leaves them out, or more: refuse."
+            "without a secret sample, noise on small counts guarantees nothing to a person with several rows, of which "
+            "one is kept: write more: drop beside the person ID column, which excludes such people, or more: refuse."
         )
     return StepGuarantee(Syntactic("k-anonymity", (("k", str(crowd.k)),)), (_ALONE,))

@@ -7,10 +7,9 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.access_list import NewToken
-from incrowd.governance.access.credentials import forgery_mark
-from incrowd.governance.access.grant import AccessDecision, Grant, User
+from incrowd.governance.access_list import NewToken
 from incrowd.governance.audit import Event
+from incrowd.governance.grant import AccessDecision, Grant, User, csrf_token
 from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AdmittedShape, IssuedShape, LoginShape, RotatedShape, SessionShape, TokenShape, failures
@@ -75,7 +74,7 @@ def _signed(caller: Caller, why: str) -> AccessDecision:
 
 
 def _token_shape(grant: Grant) -> TokenShape:
-    return TokenShape(**grant.shown())
+    return TokenShape(**grant.public())
 
 
 @router.post("/v1/sessions", summary="Log in", status_code=201, responses=failures())
@@ -101,13 +100,13 @@ def login(credentials: LoginShape, request: Request, response: Response, service
         httponly=True,
         samesite="strict",
     )
-    return _session_shape(issued.grant, forgery_mark(issued.token))
+    return _session_shape(issued.grant, csrf_token(issued.token))
 
 
 @router.get("/v1/sessions", summary="Who am I", responses=failures())
 def who(caller: Anybody) -> SessionShape:
     """Return the user; a page that was loaded again finds its CSRF token here."""
-    return _session_shape(caller.grant, forgery_mark(caller.token) if caller.grant.session else None)
+    return _session_shape(caller.grant, csrf_token(caller.token) if caller.grant.session else None)
 
 
 @router.delete("/v1/sessions", summary="Log out", status_code=204, responses=failures())

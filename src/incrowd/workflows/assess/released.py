@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
-from incrowd.core.steps.around import HoldOut
-from incrowd.core.steps.consent import ConsentGate, gate_of
+from incrowd.core.steps.around import ConsentGate, HoldOut, gate_of
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Step, walk
 from incrowd.core.table import Rows
@@ -95,4 +94,4 @@ def levels_of(certificate: Certificate) -> Levels:
 def levels_of_steps(steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
     """Return the levels that steps recode columns to."""
     recodings = [column for step in walk(steps) if isinstance(step, Recode) for column in step.columns]
-    return {column.column: (column.level,) for column in recodings if isinstance(column.level, int)}
+    return {column.column: (column.level,) for column in recodings if column.highest is None}

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 from incrowd.governance.consent.matching import Consents, IdMatch
-from incrowd.governance.consent.records.fhir import read_fhir
-from incrowd.governance.consent.records.iso27560 import read_27560
-from incrowd.governance.consent.records.receipt import ConsentReceipt
-from incrowd.governance.consent.records.record import ConsentRecord, read_csv
+from incrowd.governance.consent.record import ConsentReceipt, ConsentRecord, read_27560, read_csv, read_fhir
 from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold
 from incrowd.workflows.consent.place import make_registry, open_registry, person_column, subject_key
@@ -117,7 +114,7 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
 def ever_consented(policy: Policy, person: str) -> bool:
     """Whether somebody with exactly this id ever consented to anything; only the data holder may know."""
     who = subject_key(policy).subject(person, person_column(policy))
-    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).given
+    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).consented
 
 
 def receipt(policy: Policy, person: str) -> ConsentReceipt:

@@ -1,4 +1,4 @@
-"""Access: the append-only book of who may do what, shared by all workers of a server."""
+"""AccessList: who may do what, as an append-only chain that all workers of a server share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
-from incrowd.governance.access.credentials import fingerprint, hashed, matches, new_token
-from incrowd.governance.access.grant import AccessDecision, Grant, User, checked_until, written
+from incrowd.governance.grant import (
+    AccessDecision,
+    Grant,
+    User,
+    checked_until,
+    fingerprint,
+    hashed,
+    matches,
+    new_token,
+    written,
+)
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address
@@ -24,7 +33,7 @@ Values = Callable[[Key], Any]
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token that was just made: shown once, and nowhere kept."""
+    """A token that was just made: shown once, and not stored."""
 
     token: str
     grant: Grant
@@ -32,42 +41,42 @@ class NewToken:
 
 @dataclass(frozen=True)
 class AccessList:
-    """The book of access beside a ledger; it keeps no transaction open.
+    """The access list beside a ledger; it keeps no transaction open.
 
-    Whose a token is, is remembered until anything is written to the book: what was revoked does not work any more.
+    The grant of a token is cached until the list changes, so a revoked token stops working at once.
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
-    >>> from incrowd.governance.access.grant import AccessRole
+    >>> from incrowd.governance.grant import AccessRole
     >>> officer = AccessDecision("data protection officer", "doctoral project")
     >>> with TemporaryDirectory() as folder:
     ...     access = AccessList.create(f"sqlite:///{folder}/ledger.sqlite")
     ...     issued = access.grant(User("ann", AccessRole.ANALYST), access.now() + timedelta(days=90), officer)
-    ...     before = access.whose(issued.token).holder.name
+    ...     before = access.grant_of(issued.token).holder.name
     ...     _ = access.revoke(issued.grant.id, officer)
-    ...     access.whose(issued.token)
+    ...     access.grant_of(issued.token)
     Traceback (most recent call last):
-    incrowd.errors.AccessDenied: this token is unknown, revoked or past its end: ask the owner of the data for another.
+    incrowd.errors.AccessDenied: this token is unknown, revoked or expired: ask the data holder for another.
     """
 
     chain: Chain
 
     @classmethod
     def create(cls, ledger: str) -> AccessList:
-        """Make the book beside the ledger at an address unless it is there already, and open it."""
+        """Create the access list beside the ledger at an address if there is none, and open it."""
         return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
     def open(cls, ledger: str) -> AccessList:
-        """Open the book beside the ledger at an address."""
+        """Open the access list beside the ledger at an address."""
         return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     def now(self) -> datetime:
-        """Return the time by the book: never earlier than its newest entry, so no token comes back to life."""
+        """Return the time, never earlier than the newest entry, so that no expired token works again."""
         return self.chain.now()
 
     def grant(self, holder: User, until: datetime, by: AccessDecision, session: bool = False) -> NewToken:
-        """Give a new token to somebody, until a moment at most 366 days ahead."""
+        """Give a new token to a user, until a moment at most 366 days ahead."""
         until, token = checked_until(until, self.now()), new_token()
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
@@ -80,61 +89,63 @@ class AccessList:
         return NewToken(token, self.chain.transact(lambda writer: _rotated(writer, body)))
 
     def revoke(self, number: str, by: AccessDecision) -> Grant:
-        """End a token for good."""
+        """Revoke a token for good."""
         return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
 
     def dismiss(self, name: str, by: AccessDecision) -> tuple[Grant, ...]:
-        """End all tokens, sessions and the password of somebody."""
+        """Revoke all tokens, sessions and the password of a user."""
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
     def set_password(self, holder: User, password: str, by: AccessDecision) -> None:
-        """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
+        """Set the password of a user; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
         self.chain.transact(lambda writer: _password(writer, body))
 
     def login(self, name: str, password: str, until: datetime) -> NewToken:
-        """Open a session for somebody who knows his password; an unknown name takes as long as a wrong password."""
+        """Open a session by name and password; an unknown name takes as long as a wrong password."""
         stored = self.chain.read(lambda reader: reader.value(("password", name)))
         if not matches(stored and stored["hash"], password) or stored is None:
             raise AccessDenied("the name or the password is wrong.")
         return self.grant(User.from_json(stored), until, AccessDecision(name, "session"), session=True)
 
-    def whose(self, token: str) -> Grant:
+    def grant_of(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
         mark = fingerprint(token)
-        read = None if mark is None else self.chain.remember(("whose", mark), lambda reader: _found(reader, mark))
-        found = None if mark is None else self._working(mark, read)
-        if found is None:
-            raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
-        return found
+        read = (
+            None if mark is None else self.chain.remember(("grant", mark), lambda reader: _stored_grant(reader, mark))
+        )
+        grant = None if mark is None else self._working(mark, read)
+        if grant is None:
+            raise AccessDenied("this token is unknown, revoked or expired: ask the data holder for another.")
+        return grant
 
     def at_hand(self, token: str) -> Grant | None:
-        """Return the grant of a token that works now, if that can be told without waiting; None tells nothing."""
+        """Return the grant of a token that works now, if it is cached; None says nothing about the token."""
         mark = fingerprint(token)
-        return None if mark is None else self._working(mark, self.chain.at_hand(("whose", mark)))
+        return None if mark is None else self._working(mark, self.chain.at_hand(("grant", mark)))
 
-    def _working(self, mark: str, found: tuple[Grant, str] | None) -> Grant | None:
-        """Return a grant if it works now, by the clock or by the newest entry of the book."""
-        if found is None:
+    def _working(self, mark: str, stored: tuple[Grant, str] | None) -> Grant | None:
+        """Return a grant if it works now, by the clock or by the newest entry."""
+        if stored is None:
             return None
-        grant, newest = found
+        grant, newest = stored
         return grant if grant.works(mark, datetime.fromisoformat(self.chain.time_after(newest))) else None
 
     def grants(self) -> tuple[Grant, ...]:
-        """Return every token and session that was ever given out."""
+        """Return every token and session that was ever issued."""
         return self.chain.read(_all)
 
     def remember(self, book: str, name: str) -> None:
-        """Remember the random name of another book beside the ledger, or refuse one that took its place."""
+        """Store the random id of another chain beside the ledger, or refuse one that replaced it."""
         self.chain.transact(lambda writer: _remembered(writer, book, name))
 
     def remembered(self, book: str) -> str | None:
-        """Return the random name of another book, if it was ever made."""
-        found: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
-        return found
+        """Return the random id of another chain, if it was ever created."""
+        name: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
+        return name
 
     def check(self) -> ChainReport:
-        """Recompute the book from its first entry."""
+        """Recompute the access list from its first entry."""
         return verify(self.chain, derive)
 
 
@@ -144,32 +155,32 @@ def _write(writer: Writer, kind: str, body: dict[str, Any]) -> None:
 
 def _changed(writer: Writer, kind: str, body: dict[str, Any]) -> Grant:
     _write(writer, kind, body)
-    return known(body["id"], writer.value)
+    return existing_grant(body["id"], writer.value)
 
 
 def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
-    old = known(body["id"], writer.value)
+    old = existing_grant(body["id"], writer.value)
     if old.revoked or old.session:
         raise InvalidParameter("only a token that was not revoked can be rotated: grant a new one.")
     return _changed(writer, "rotated", body)
 
 
 def _password(writer: Writer, body: dict[str, Any]) -> None:
-    """Write a password down; sessions that an earlier one opened, maybe with other rights, end."""
-    ended = [each.id for each in _working(writer, body["holder"]) if each.session]
+    """Store a password; sessions opened with an earlier one, maybe with other permissions, end."""
+    ended = [grant.id for grant in _working(writer, body["holder"]) if grant.session]
     _write(writer, "password", {**body, "ids": ended})
 
 
 def _working(writer: Writer, name: str) -> list[Grant]:
-    return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
+    return [grant for grant in _all(writer.reader) if grant.holder.name == name and not grant.revoked]
 
 
 def _dismissed(writer: Writer, name: str, by: AccessDecision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
-        raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
-    _write(writer, "dismissed", {"holder": name, "ids": [each.id for each in ended], **vars(by)})
-    return tuple(known(each.id, writer.value) for each in ended)
+        raise InvalidParameter("no user of this name has a token or a password; `incrowd access list` shows all.")
+    _write(writer, "dismissed", {"holder": name, "ids": [grant.id for grant in ended], **vars(by)})
+    return tuple(existing_grant(grant.id, writer.value) for grant in ended)
 
 
 def _remembered(writer: Writer, book: str, name: str) -> None:
@@ -177,15 +188,13 @@ def _remembered(writer: Writer, book: str, name: str) -> None:
     if known_name is None:
         _write(writer, "remembered", {"book": book, "name": name})
     elif known_name != name:
-        raise LedgerUnavailable(
-            f"another {book} log stands where the one of this book of access was: put the old one back."
-        )
+        raise LedgerUnavailable(f"this is not the {book} log that belongs to this access list: restore that one.")
 
 
-def _found(reader: Reader, mark: str) -> tuple[Grant, str] | None:
+def _stored_grant(reader: Reader, mark: str) -> tuple[Grant, str] | None:
     """Return the grant of a token by its fingerprint, and when the newest entry was written."""
     number = reader.value(("token", mark))
-    return None if number is None else (known(number, reader.value), reader.newest[-1].at)
+    return None if number is None else (existing_grant(number, reader.value), reader.newest[-1].at)
 
 
 def _all(reader: Reader) -> tuple[Grant, ...]:
@@ -193,23 +202,22 @@ def _all(reader: Reader) -> tuple[Grant, ...]:
 
 
 def derive(link: ChainEntry, values: Values) -> Sets:
-    """Return what an entry must set; the check of the book compares it with what it sets."""
+    """Return what an entry must set; the check compares it with what it sets."""
     return consequence(link.kind, link.body, values)
 
 
 def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
     """Return the keys that an entry sets.
 
-    A grant is found by its id, and its id by the fingerprint of its token.  A fingerprint once given out keeps pointing
-    to its grant; whether it still works is the grant's to say.
+    A grant is stored under its id, and its id under the fingerprint of its token.  An old fingerprint still leads to
+    its grant; the grant says whether the token works.
     """
     match kind:
         case "granted":
-            new = Grant.from_json(body["grant"])
-            return _pointing(new)
+            return _pointing(Grant.from_json(body["grant"]))
         case "rotated":
             until = datetime.fromisoformat(body["until"])
-            return _pointing(replace(known(body["id"], values), fingerprint=body["fingerprint"], until=until))
+            return _pointing(replace(existing_grant(body["id"], values), fingerprint=body["fingerprint"], until=until))
         case "revoked":
             return _ended([body["id"]], values)
         case "password":
@@ -218,19 +226,19 @@ def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
             return _ended(body["ids"], values) | {("password", body["holder"]): None}
         case "remembered":
             return {("book", body["book"]): body["name"]}
-    raise UnsupportedVersion("the book of access holds an entry that this version does not know; use a newer one.")
+    raise UnsupportedVersion("the access list has an entry that this version does not know; use a newer version.")
 
 
-def known(number: str, values: Values) -> Grant:
+def existing_grant(number: str, values: Values) -> Grant:
     """Return a grant by its id."""
-    found = values(("grant", number))
-    if found is None:
+    stored = values(("grant", number))
+    if stored is None:
         raise InvalidParameter("there is no token with this id; `incrowd access list` shows all.")
-    return Grant.from_json(found)
+    return Grant.from_json(stored)
 
 
 def _ended(numbers: Iterable[str], values: Values) -> Sets:
-    return {("grant", each): replace(known(each, values), revoked=True).to_json() for each in numbers}
+    return {("grant", number): replace(existing_grant(number, values), revoked=True).to_json() for number in numbers}
 
 
 def _pointing(new: Grant) -> Sets:
