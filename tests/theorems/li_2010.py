@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression import theorems, tight_delta
 from incrowd.accounting.suppression.inverses import (
     feasible_k,
@@ -90,16 +89,16 @@ def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
     return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
 
 
-def replace_bounds(k: int, rate: Number, epsilon: Number) -> tuple[LossBound, ...]:
-    """Return every bound on ln(delta) of one replaced record that holds at epsilon, the least first, with its rule.
+def replace_bounds(k: int, rate: Number, epsilon: Number) -> dict[str, float]:
+    """Return every bound on ln(delta) of one replaced record that holds at epsilon, by its rule.
 
-    >>> [bound.rule for bound in replace_bounds(20, 0.1, 0.5)][0] == PRODUCT
+    >>> bounds = replace_bounds(20, 0.1, 0.5)
+    >>> min(bounds, key=bounds.__getitem__) == PRODUCT
     True
     """
     cell = SampledCell(k, exact(rate, "the rate"))
     at = LikelihoodRatio(exact(epsilon, "epsilon")).epsilon
-    product = LossBound(tight_delta._log_product(cell, at), PRODUCT)
-    return tuple(sorted([*tight_delta._closed_bounds(cell, at, None), product]))
+    return {**tight_delta._closed_bounds(cell, at, None), PRODUCT: tight_delta._log_product(cell, at)}
 
 
 def _meets(cell: SampledCell, epsilon: Fraction, wanted: Fraction) -> bool:

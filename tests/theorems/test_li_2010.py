@@ -377,7 +377,7 @@ def test_replacing_a_record_is_worse_than_removing_one_and_every_rule_holds(row:
     assert float(truth) == pytest.approx(float(row["brute_sup"]), rel=1e-12)
     assert delta(k, rate, row["epsilon"]) == pytest.approx(float(row["remove_only"]), rel=EXCESS)
     assert float(truth) > delta(k, rate, row["epsilon"])
-    bounds = {bound.rule: math.exp(bound.value) for bound in replace_bounds(k, rate, row["epsilon"])}
+    bounds = {rule: math.exp(bound) for rule, bound in replace_bounds(k, rate, row["epsilon"]).items()}
     assert bounds[SHIFTED] == pytest.approx(float(row["upper"]), rel=EXCESS)
     assert float(truth) < bounds[PRODUCT] <= float(row["pld_product"]) * (1 + 1e-4)
     coarse = composed_delta([(k, rate)], row["epsilon"], Adjacency.REPLACE, step=0.01)

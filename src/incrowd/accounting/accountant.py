@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from incrowd.accounting.blending import crowd_losses
-from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of, stated
+from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of
 from incrowd.accounting.noise import additive, distribution
 from incrowd.accounting.noise.best_run import delta_of_runs, epsilon_of_runs
 from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, rho_of
@@ -32,17 +32,20 @@ from incrowd.core.loss import (
     Profile,
     Pure,
     RobustlySampled,
+    Rule,
     Sampled,
     Sequence,
     Syntactic,
     ZeroConcentrated,
     samples_named,
+    stated,
     walk,
 )
 from incrowd.core.rounding import Number, exact, float_down, float_up, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter, SampleReused, UnknownLoss
 
+_NOTHING = LossBound(0.0, ())
 _REMEMBERED = 4096
 """How many bounds are kept: plan, charge, claims and report ask for the same ones."""
 
@@ -53,7 +56,7 @@ class Spend:
 
     epsilon: Decimal
     delta: Decimal
-    rule: str
+    rule: tuple[Rule, ...]
 
 
 def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Spend:
@@ -62,7 +65,7 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
     With δ = 0 a guarantee that has a δ of its own is charged at that one.
 
     >>> charge_of(Sampled(Fraction(1, 10), Crowd(20)), "1e-9").rule
-    'sampled suppression, tight curve'
+    (<Rule.SUPPRESSION: 'sampled-suppression'>,)
     >>> charge_of(Syntactic("k-anonymity", (("k", "5"),)), 0).epsilon
     Decimal('Infinity')
     """
@@ -78,7 +81,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     """Return the least ε that can be vouched for at `delta`; infinite where no rule gives one.
 
     >>> epsilon(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
-    LossBound(value=3.0, rule='sums')
+    LossBound(value=3.0, rule=(<Rule.SUMS: 'sums'>,))
     """
     at = _stated_delta(delta)
     _refuse_misused_samples(loss)
@@ -86,7 +89,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
         return INFINITE
     found, guarantee = _epsilon(loss, at, adjacency), stated(loss)
     if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= found.value:
-        return LossBound(float_up(guarantee.epsilon), "sums" if isinstance(loss, Sequence) else found.rule)
+        return LossBound(float_up(guarantee.epsilon), (Rule.SUMS,) if isinstance(loss, Sequence) else found.rule)
     return found
 
 
@@ -94,7 +97,7 @@ def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     """Return the least δ that can be vouched for at `epsilon`; 1 where no rule gives one.
 
     >>> delta(Approximate(Fraction(1), Fraction(1, 100)), 1)
-    LossBound(value=0.01, rule='as stated')
+    LossBound(value=0.01, rule=(<Rule.STATED: 'as-stated'>,))
     """
     at = _stated_epsilon(epsilon)
     _refuse_misused_samples(loss)
@@ -104,8 +107,8 @@ def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMO
 def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> tuple[LossBound, ...]:
     """Return what every sound rule says of ε at `delta`, the tightest first.
 
-    >>> [bound.rule for bound in epsilon_by_rule(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)]
-    ['sums']
+    >>> epsilon_by_rule(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
+    (LossBound(value=3.0, rule=(<Rule.SUMS: 'sums'>,)),)
     """
     if not isinstance(loss, Sequence) or not loss.parts:
         return (epsilon(loss, delta, adjacency),)
@@ -143,25 +146,21 @@ def least_delta(loss: Loss) -> Fraction:
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
-            return LossBound(epsilon_at(guarantee, delta), _rule(loss, "as stated"))
+            return LossBound(epsilon_at(guarantee, delta), _rule(loss, Rule.STATED))
         case Profile(points):
-            return min(LossBound(epsilon_at(Approximate(*point), delta), "as stated") for point in points)
+            return min(LossBound(epsilon_at(Approximate(*point), delta), (Rule.STATED,)) for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
-            return LossBound(_run_epsilon(loss, delta) if delta else math.inf, _rule(loss, "zero-concentrated"))
+            return LossBound(_run_epsilon(loss, delta) if delta else math.inf, _rule(loss, Rule.CONCENTRATED))
         case Laplace():
-            return LossBound(additive.laplace_epsilon(loss, float_down(delta)), "integer Laplace noise")
+            return LossBound(additive.laplace_epsilon(loss, float_down(delta)), (Rule.LAPLACE,))
         case Gaussian():
             found = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
-            return LossBound(found, "integer Gaussian noise")
+            return LossBound(found, (Rule.GAUSSIAN,))
         case Sequence(parts):
-            return (
-                min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value)
-                if parts
-                else LossBound(0.0, "")
-            )
+            return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else _NOTHING
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
-            return max((_epsilon(part, delta, adjacency) for part in parts), default=LossBound(0.0, ""))
+            return max((_epsilon(part, delta, adjacency) for part in parts), default=_NOTHING)
         case Crowd() | Syntactic():
             return INFINITE
         case Sampled() | RobustlySampled() if (bound := crowd_losses.epsilon_of(loss, delta, adjacency)) is not None:
@@ -180,20 +179,20 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
-            return LossBound(delta_at(guarantee, epsilon), _rule(loss, "as stated"))
+            return LossBound(delta_at(guarantee, epsilon), _rule(loss, Rule.STATED))
         case Profile(points):
-            return min(LossBound(delta_at(Approximate(*point), epsilon), "as stated") for point in points)
+            return min(LossBound(delta_at(Approximate(*point), epsilon), (Rule.STATED,)) for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
-            return LossBound(_run_delta(loss, epsilon), _rule(loss, "zero-concentrated"))
+            return LossBound(_run_delta(loss, epsilon), _rule(loss, Rule.CONCENTRATED))
         case Laplace():
-            return LossBound(additive.laplace_delta(loss, epsilon), "integer Laplace noise")
+            return LossBound(additive.laplace_delta(loss, epsilon), (Rule.LAPLACE,))
         case Gaussian():
-            return LossBound(additive.gaussian_delta(loss, epsilon), "integer Gaussian noise")
+            return LossBound(additive.gaussian_delta(loss, epsilon), (Rule.GAUSSIAN,))
         case Sequence():
             return _rounds_delta(loss, epsilon, adjacency) or min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
-            return max((_delta(part, epsilon, adjacency) for part in parts), default=LossBound(0.0, ""))
+            return max((_delta(part, epsilon, adjacency) for part in parts), default=_NOTHING)
         case Crowd() | Syntactic():
             return LossBound(1.0, INFINITE.rule)
         case Sampled() | RobustlySampled() if (bound := crowd_losses.delta_of(loss, epsilon, adjacency)) is not None:
@@ -203,12 +202,12 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
         case Grouped(size, inner):
             _rows_must_come_and_go(inner, adjacency)
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
-            return LossBound(value, _person_rule(_delta(inner, epsilon / size, adjacency), size))
+            return LossBound(value, (*_delta(inner, epsilon / size, adjacency).rule, Rule.GROUPED))
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
-def _rule(loss: Loss, alone: str) -> str:
-    return "best of a random number of runs" if isinstance(loss, BestRun) else alone
+def _rule(loss: Loss, alone: Rule) -> tuple[Rule, ...]:
+    return (Rule.RUNS if isinstance(loss, BestRun) else alone,)
 
 
 def _run_epsilon(loss: ZeroConcentrated | BestRun, delta: Fraction) -> float:
@@ -230,7 +229,7 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
     if not delta:
         single = _epsilon(inner, delta, adjacency)
         return (
-            LossBound(float_up(size * Fraction(single.value)), _person_rule(single, size))
+            LossBound(float_up(size * Fraction(single.value)), (*single.rule, Rule.GROUPED))
             if math.isfinite(single.value)
             else single
         )
@@ -238,7 +237,7 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
         found = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
     except Infeasible:
         return INFINITE
-    return LossBound(found, _person_rule(_delta(inner, found / size, adjacency), size))
+    return LossBound(found, (*_delta(inner, found / size, adjacency).rule, Rule.GROUPED))
 
 
 def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]:
@@ -249,17 +248,13 @@ def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]
     return log_delta
 
 
-def _person_rule(bound: LossBound, size: int) -> str:
-    return f"{bound.rule}; at most {size} rows per person"
-
-
 def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     """Amplify (Poisson sampling, added or removed rows); when rows are replaced the sample only does no harm."""
     if adjacency is Adjacency.REPLACE:
         return _delta(inner, epsilon, adjacency)
     before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
     inside = _delta(inner, before * (1.0 - 1e-15), adjacency)
-    return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), f"{inside.rule}; amplified by sampling")
+    return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), (*inside.rule, Rule.AMPLIFIED))
 
 
 def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[LossBound]:
@@ -284,7 +279,7 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
     if not all(map(math.isfinite, costs.values())):
         return INFINITE
     return LossBound(
-        float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))), "sums"
+        float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))), (Rule.SUMS,)
     )
 
 
@@ -294,12 +289,12 @@ def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Loss
     if found is None or delta <= found[1]:
         return None
     rho, hidden = found
-    return LossBound(epsilon_of_rho(rho, delta - hidden), "zero-concentrated")
+    return LossBound(epsilon_of_rho(rho, delta - hidden), (Rule.CONCENTRATED,))
 
 
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     found = distribution.epsilon(loss, float_down(delta), adjacency)
-    return None if found is None else LossBound(found, "privacy loss distribution")
+    return None if found is None else LossBound(found, (Rule.DISTRIBUTION,))
 
 
 def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
@@ -311,19 +306,19 @@ def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossB
         return None
     found = distribution.delta(loss, epsilon, adjacency)
     beaten = found is None or found >= 1.0 or _sums(loss, Fraction(found), adjacency).value <= epsilon
-    return None if found is None or beaten else LossBound(found, "privacy loss distribution")
+    return None if found is None or beaten else LossBound(found, (Rule.DISTRIBUTION,))
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:
-    bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), "sums")]
+    bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), (Rule.SUMS,))]
     concentrated = approximate_rho_of(loss, adjacency)
     if concentrated is not None:
         rho, hidden = concentrated
         value = min(1.0, float_up(hidden + Fraction(delta_of_rho(rho, epsilon))))
-        bounds.append(LossBound(value, "zero-concentrated"))
+        bounds.append(LossBound(value, (Rule.CONCENTRATED,)))
     found = distribution.delta(loss, epsilon, adjacency)
     if found is not None:
-        bounds.append(LossBound(found, "privacy loss distribution"))
+        bounds.append(LossBound(found, (Rule.DISTRIBUTION,)))
     composed = crowd_losses.composed_delta(loss, epsilon, adjacency)
     return [*bounds, composed] if composed is not None else bounds
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.core.loss import Approximate, BestRun, Grouped, Laplace, Loss, Parallel, Pure, Sequence
+from incrowd.core.loss import Approximate, Rule
 from incrowd.core.rounding import float_down, float_up, not_below
 
 _CEILING = 2.0**20
@@ -16,17 +16,17 @@ _RELATIVE = 1e-12
 
 @dataclass(frozen=True, order=True)
 class LossBound:
-    """An upper bound on an ε or a δ, with the rule that proves it; bounds order by value.
+    """An upper bound on an ε or a δ, with the rules that prove it; bounds order by value.
 
-    >>> min(LossBound(2.0, "sums"), LossBound(1.5, "privacy loss distribution")).rule
-    'privacy loss distribution'
+    >>> min(LossBound(2.0, (Rule.SUMS,)), LossBound(1.5, (Rule.DISTRIBUTION,))).rule
+    (<Rule.DISTRIBUTION: 'privacy-loss-distribution'>,)
     """
 
     value: float
-    rule: str
+    rule: tuple[Rule, ...]
 
 
-INFINITE = LossBound(math.inf, "no finite bound")
+INFINITE = LossBound(math.inf, (Rule.NONE,))
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:
@@ -99,38 +99,3 @@ def shares_of(delta: Fraction, floors: tuple[Fraction, ...]) -> tuple[Fraction, 
     if rest < 0:
         return None
     return tuple(floor + rest / max(1, len(floors)) for floor in floors)
-
-
-def stated(loss: Loss) -> Approximate | None:
-    """Return the exact (ε, δ) of a loss made of guarantees: sums on the same rows, the worst block of a partition.
-
-    Exact, so that ten charges of 0.1 fill a budget of 1.  None if some part has a curve instead.
-
-    >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
-    Fraction(1, 1)
-    """
-    match loss:
-        case Pure(epsilon):
-            return Approximate(epsilon, Fraction(0))
-        case Approximate():
-            return loss
-        case Laplace(scale, sensitivity):
-            return Approximate(sensitivity / scale, Fraction(0))
-        case BestRun(_, Pure(epsilon)):
-            return Approximate(2 * epsilon, Fraction(0))
-        case Grouped(size, inner):
-            single = stated(inner)
-            return Approximate(size * single.epsilon, Fraction(0)) if single is not None and not single.delta else None
-        case Sequence(parts) | Parallel(parts):
-            found = [stated(part) for part in parts]
-            known = [part for part in found if part is not None]
-            if len(known) < len(found) or not known:
-                return None
-            total, floor = (
-                sum((part.epsilon for part in known), Fraction(0)),
-                sum((part.delta for part in known), Fraction(0)),
-            )
-            if isinstance(loss, Parallel):
-                total, floor = max(part.epsilon for part in known), max(part.delta for part in known)
-            return Approximate(total, floor) if floor <= 1 else None
-    return None

@@ -281,6 +281,7 @@ def _guarantees(options: ComposeOptions) -> tuple[Guarantee, ...]:
 
 
 def _print_composition(found: Composition, unit: Unit) -> None:
+    from incrowd.core.terms import joined
     from incrowd.workflows.bounds.odds import in_words
 
     rows = [
@@ -289,7 +290,7 @@ def _print_composition(found: Composition, unit: Unit) -> None:
         ("delta", loss_text(found.delta), ""),
         ("protects", found.unit, ""),
         *(
-            (f"by {bound.rule}", loss_text(bound.value), "the tightest" if bound is found.rules[0] else "")
+            (f"by {joined(bound.rule)}", loss_text(bound.value), "the tightest" if bound is found.rules[0] else "")
             for bound in found.rules
         ),
     ]

@@ -71,7 +71,7 @@ def _column(loaded: Policy, name: str) -> dict[str, Any]:
         "name": name,
         "role": str(column.role),
         "type": str(column.type),
-        "rule": column.hierarchy.rule,
+        "rule": str(column.hierarchy.rule),
         "level": level,
         "of": column.hierarchy.height,
     }

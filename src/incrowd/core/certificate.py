@@ -11,6 +11,7 @@ from uuid import UUID
 from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Rule
 from incrowd.core.steps.step import Step, step_of
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
@@ -76,7 +77,7 @@ class Accounting:
     spent: Amounts
     total: Amounts
     releases: int
-    rule: str
+    rule: tuple[Rule, ...]
     left: Amounts | None = None
     unbounded: str | None = None
 

@@ -63,6 +63,11 @@ class Provenance:
         """Whether a guarantee may rest on it."""
         return not self.derived or bool(self.public)
 
+    def __str__(self) -> str:
+        if not self.derived:
+            return "declared"
+        return f"drafted from rows, vouched for by {self.public}" if self.public else "drafted from rows"
+
 
 DECLARED = Provenance()
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from incrowd.core.rounding import short
+from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter, UnknownLoss
 
 THE_ROWS = "the rows"
@@ -117,10 +118,13 @@ class NoisyWhenSmall(Crowd):
 
 @dataclass(frozen=True)
 class Syntactic:
-    """A property of the output table such as k-anonymity: an honest name, and no epsilon."""
+    """A property of the output table such as k-anonymity: an honest name, and no epsilon.
+
+    A parameter is an exact number or a key, or a list of names.
+    """
 
     criterion: str
-    parameters: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -246,6 +250,54 @@ def samples_named(loss: Loss) -> tuple[str, ...]:
     )
 
 
+def stated(loss: Loss) -> Approximate | None:
+    """Return the exact (ε, δ) of a loss made of guarantees: sums on the same rows, the worst block of a partition.
+
+    Exact, so that ten charges of 0.1 fill a budget of 1.  None if some part has a curve instead.
+
+    >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
+    Fraction(1, 1)
+    """
+    match loss:
+        case Pure(epsilon):
+            return Approximate(epsilon, Fraction(0))
+        case Approximate():
+            return loss
+        case Laplace(scale, sensitivity):
+            return Approximate(sensitivity / scale, Fraction(0))
+        case BestRun(_, Pure(epsilon)):
+            return Approximate(2 * epsilon, Fraction(0))
+        case Grouped(size, inner) if (row := stated(inner)) is not None and not row.delta:
+            return Approximate(size * row.epsilon, Fraction(0))
+        case Sequence(parts) | Parallel(parts) if parts:
+            guarantees = [guarantee for part in parts if (guarantee := stated(part)) is not None]
+            join = max if isinstance(loss, Parallel) else sum
+            if len(guarantees) == len(parts) and (delta := join(part.delta for part in guarantees)) <= 1:
+                return Approximate(Fraction(join(part.epsilon for part in guarantees)), Fraction(delta))
+    return None
+
+
+class Rule(KeyedText):
+    """A rule by which an accountant bounds a loss; several name a rule and what was then done to its bound."""
+
+    STATED = "as-stated", "as stated"
+    SUMS = "sums", "sums"
+    CONCENTRATED = "zero-concentrated", "zero-concentrated"
+    ACCOUNT = "zero-concentrated-account", "zero-concentrated account"
+    RUNS = "best-run", "best of a random number of runs"
+    LAPLACE = "integer-laplace", "integer Laplace noise"
+    GAUSSIAN = "integer-gaussian", "integer Gaussian noise"
+    DISTRIBUTION = "privacy-loss-distribution", "privacy loss distribution"
+    SUPPRESSION = "sampled-suppression", "sampled suppression, tight curve"
+    COMPOSED_SUPPRESSION = "sampled-suppression-composed", "sampled suppression, composed envelope"
+    CROWD = "sampled-crowd", "crowd-blending after sampling, exact worst case"
+    NOISY_CROWD = "sampled-noisy-counts", "noisy small counts after sampling, tight curve"
+    BIASED_CROWD = "biased-sample-crowd", "crowd-blending after biased sampling, exact worst case"
+    AMPLIFIED = "amplified", "amplified by sampling"
+    GROUPED = "grouped-rows", "group privacy over a person's rows"
+    NONE = "unbounded", "no finite bound"
+
+
 def _not_negative(value: Fraction, name: str) -> None:
     if value < 0:
         raise InvalidParameter(f"{name} cannot be negative.")
@@ -350,8 +402,12 @@ def _points(value: Any) -> tuple[tuple[Fraction, Fraction], ...]:
     return tuple((_fraction(epsilon), _fraction(delta)) for epsilon, delta in value)
 
 
-def _pairs(value: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((_text(name), _text(parameter)) for name, parameter in value)
+def _pairs(value: Any) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+    return tuple((_text(name), _parameter(parameter)) for name, parameter in value)
+
+
+def _parameter(value: Any) -> str | tuple[str, ...]:
+    return tuple(map(_text, value)) if isinstance(value, list) else _text(value)
 
 
 _READ: dict[str, Callable[[Any], Any]] = {

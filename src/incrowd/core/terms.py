@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
 
 from incrowd.errors import InvalidParameter
@@ -78,10 +79,29 @@ class Exposure(Term):
     """Something that a claim does not protect."""
 
 
-def joined(terms: Iterable[Term]) -> str:
+class KeyedText(StrEnum):
+    """A closed list of keys, each with a text: certificates and ledgers store the key, readers show the text.
+
+    >>> class Color(KeyedText):
+    ...     RED = "red", "the color of blood"
+    >>> Color("red"), Color.RED.text
+    (<Color.RED: 'red'>, 'the color of blood')
+    """
+
+    text: str
+
+    def __new__(cls, key: str, text: str) -> Self:
+        """Make a member from its key and its text."""
+        member = str.__new__(cls, key)
+        member._value_ = key
+        member.text = text
+        return member
+
+
+def joined(terms: Iterable[Term | KeyedText]) -> str:
     """Return the texts of several terms in one line.
 
     >>> joined([Theorem("first", "one"), Theorem("second", "another")])
     'one; another'
     """
-    return "; ".join(map(str, terms))
+    return "; ".join(term.text for term in terms)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.recoding import Classes
-from incrowd.core.steps.bins import OPEN, BinColumn
+from incrowd.core.steps.bins import BinColumn
 
 _LABELS = 1000  # a longer list of labels is stated by its hash
 
@@ -37,7 +37,7 @@ def digest_of(labels: list[str | None]) -> str:
 def bin_column(name: str, classes: Classes | None) -> BinColumn:
     """Return the labels of a column as steps list them; at an open level, that they are those that occur."""
     if classes is None:
-        return BinColumn(name, OPEN)
+        return BinColumn(name)
     labels = text_of(classes.values()).to_pylist()
     if len(labels) <= _LABELS:
         return BinColumn(name, tuple(labels))

@@ -12,7 +12,7 @@ from incrowd.core.certificate import Named, Vocabulary
 from incrowd.core.glossary import glossary
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.around import AROUND
-from incrowd.core.terms import Condition, Exposure, Theorem, joined
+from incrowd.core.terms import Condition, Exposure, KeyedText, Theorem, joined
 from incrowd.drawing.picture import Picture
 from incrowd.errors import UnsupportedVersion
 from incrowd.workflows.adapters import adapted_check, adapted_picture
@@ -133,7 +133,8 @@ def whole_glossary() -> dict[str, Any]:
     known = [vocabulary(name) for name in names()]
     terms = [term for kind in (Theorem, Condition, Exposure) for term in kind.declared.values()]
     claims, steps = ([each for one in known for each in getattr(one, part)] for part in ("claims", "steps"))
-    return glossary(terms, claims, steps)
+    keys = [key for kind in KeyedText.__subclasses__() for key in kind]
+    return glossary(terms, claims, steps, keys)
 
 
 def names() -> Iterator[str]:

@@ -15,7 +15,18 @@ from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
-from incrowd.core.loss import Approximate, Crowd, Gaussian, Grouped, Loss, Pure, Sampled, Sequence, ZeroConcentrated
+from incrowd.core.loss import (
+    Approximate,
+    Crowd,
+    Gaussian,
+    Grouped,
+    Loss,
+    Pure,
+    Rule,
+    Sampled,
+    Sequence,
+    ZeroConcentrated,
+)
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import (
     BudgetExceeded,
@@ -53,7 +64,7 @@ def test_a_charge_is_on_disk_before_it_returns(address: str) -> None:
     assert list(again.entries())[-1].anchor == entry.anchor == again.show().head
     assert again.standing("births") == entry.standings[0]
     assert entry.charged[0].guarantee == approximate("0.5", "1e-8")
-    assert (entry.charged[0].epsilon, entry.charged[0].rule) == (Decimal("0.5"), "as stated")
+    assert (entry.charged[0].epsilon, entry.charged[0].rule) == (Decimal("0.5"), (Rule.STATED,))
     assert again.check().ok
 
 

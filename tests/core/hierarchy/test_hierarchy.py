@@ -116,7 +116,7 @@ def test_everything_is_a_star_at_the_top(case: Case) -> None:
 @every_hierarchy
 def test_the_same_hierarchy_declared_twice_is_equal_and_can_be_a_key(case: Case) -> None:
     assert hash(case.hierarchy) == hash(case.hierarchy)
-    assert case.hierarchy.rule
+    assert str(case.hierarchy.rule)
 
 
 def test_a_level_that_does_not_exist_is_refused_with_those_that_do() -> None:

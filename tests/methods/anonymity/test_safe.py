@@ -14,6 +14,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.steps.rows import DRAFTED
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
@@ -96,7 +97,7 @@ def test_what_was_drafted_from_rows_leaves_only_k_anonymity(where: str) -> None:
     draft = Provenance(derived=True)
     hierarchy = Flat(Categories(("F", "M"), draft if where == "domain" else Provenance()), draft)
     schema = Schema((Column("sex", Role.QUASI, hierarchy=hierarchy), ZIP))
-    assert SAFE.plan(schema).guarantee.loss == Syntactic("k-anonymity", (("k", "8"), ("drafted from rows", "sex")))
+    assert SAFE.plan(schema).guarantee.loss == Syntactic("k-anonymity", (("k", "8"), (DRAFTED, ("sex",))))
     assert [claim.kind for claim in SAFE.plan(schema).claims] == ["k-anonymity"]
     vouched = Flat(Categories(("F", "M")), Provenance(derived=True, public="the civil registry's list"))
     public = Schema((Column("sex", Role.QUASI, hierarchy=vouched), ZIP))

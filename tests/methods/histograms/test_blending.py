@@ -12,6 +12,7 @@ from incrowd.core.domain import Text
 from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.steps.bins import ListedBins
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.histograms import blended as method
@@ -75,7 +76,7 @@ def test_beyond_what_is_listed_only_bins_above_zero_appear(clamp: bool, monkeypa
     coins = ScriptedCoins(laplace=[0, 1, 0, -3, 2, 0])
     found = bins(blended(clamp=clamp).release(table(), coins))
     assert found == {("F", "n"): 7, ("F", "e"): 4, ("F", "s"): 2, ("M", "n"): 5}
-    assert steps_json(blended(), SCHEMA)[2]["listed"] == "those above zero"
+    assert steps_json(blended(), SCHEMA)[2]["listed"] == ListedBins.ABOVE_ZERO
 
 
 def test_many_bins_need_clamping_and_noise_that_does_not_fill_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +156,7 @@ def test_bins_nobody_listed_are_refused_where_empty_ones_need_noise() -> None:
     schema = Schema((SIX, TOWN))
     with pytest.raises(InvalidParameter, match="suppressed-histogram"):
         blended(levels={"town": 1}).plan(schema)
-    assert steps_json(SuppressedHistogram(k=5, levels={"town": 1}), schema)[2]["listed"] == "those of at least k"
+    assert steps_json(SuppressedHistogram(k=5, levels={"town": 1}), schema)[2]["listed"] == ListedBins.FROM_K
     with pytest.raises(InvalidParameter, match="free text"):
         SuppressedHistogram(k=5).plan(schema)
 

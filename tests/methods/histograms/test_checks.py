@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from incrowd.core.domain import Provenance
 from incrowd.core.loss import Approximate
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
@@ -286,7 +287,7 @@ def test_bins_that_were_drafted_from_rows_carry_no_guarantee(folder: Path) -> No
     statement, _ = released("Laplace", folder)
     columns = statement.basis.need(RecodeToBins).columns
     drafted = with_step(
-        statement, RecodeToBins, columns=tuple(replace(each, provenance="Drafted from the rows") for each in columns)
+        statement, RecodeToBins, columns=tuple(replace(each, provenance=Provenance(derived=True)) for each in columns)
     )
     found = private.CHECK.contradiction(drafted)
     assert found is not None

@@ -310,7 +310,7 @@ def test_the_slow_box_is_that_of_the_grid(bounds: tuple[int, int, int], parts: i
 
 
 def test_cells_are_counted_across_batches_and_an_empty_table_has_none() -> None:
-    side = Side("x", Type.INTEGER, "0", "9", 2, "row is left out", Outside.ENDS)
+    side = Side("x", Type.INTEGER, "0", "9", 2, Outside.ENDS)
     batches = [pa.record_batch({"x": pa.array(values, pa.float64())}) for values in ([2.0], [], [2.0, 7.0], [7.0])]
     found = contents((side,), Placement.CENTERS, batches)
     assert (found.cells.tolist(), found.counts.tolist()) == ([[0], [1]], [2, 2])

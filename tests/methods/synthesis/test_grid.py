@@ -110,4 +110,4 @@ def test_missing_values_leave_their_row_out_unless_a_value_is_named() -> None:
     assert GridAxis.of(column("x", Numbers(0, 9)), 2).column.missing is Missing.DROP
     assert GridAxis.of(column("x", Numbers(0, 9), missing="4"), 2).column.fill == "4"
     (stated,) = PointGrid.of([column("x", Numbers(0, 9), missing="4", outside=Outside.DROP)], 2).sides()
-    assert (stated.missing, stated.outside) == ("counts as 4", "drop")
+    assert (stated.fill, stated.outside) == ("4", Outside.DROP)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
-from incrowd.core.terms import Theorem
+from incrowd.core.terms import Theorem, joined
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
 from incrowd.workflows.bounds.composition import guarantee_of, solve_composition
@@ -39,7 +39,7 @@ def test_one_more_release_never_makes_it_cheaper(losses: list[Loss], more: Loss)
 def test_the_answer_is_the_least_of_all_rules(losses: list[Loss]) -> None:
     found = solve_composition(tuple(map(guarantee, losses)), delta="1e-5")
     assert found.epsilon == min(bound.value for bound in found.rules)
-    assert found.rule == found.rules[0].rule
+    assert found.rule == joined(found.rules[0].rule)
 
 
 def test_guarantees_to_different_units_are_refused() -> None:

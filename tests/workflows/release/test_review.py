@@ -73,7 +73,7 @@ def test_whatever_was_drafted_from_rows_voids_the_guarantee(tmp_path: Path, colu
     assert loaded.schema.drafted == ("sex",)
     assert isinstance(loaded.method.plan(loaded.schema).guarantee.loss, Syntactic)
     step = next(step for step in steps_json(loaded.method, loaded.schema) if step["step"] == "recode")
-    assert step["columns"][0]["provenance"] == "drafted from rows"
+    assert step["columns"][0]["provenance"] == {"derived": True}
 
 
 def test_each_drafted_part_needs_its_own_source(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ from incrowd.core.certificate import (
     Signature,
 )
 from incrowd.core.claims.claim import Precondition, Status
+from incrowd.core.domain import Provenance
+from incrowd.core.hierarchy.hierarchy import HierarchyRule, RuleKind
 from incrowd.core.steps.rows import Recode
 from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
@@ -309,7 +311,8 @@ def test_hostile_texts_stay_texts() -> None:
     hostile = "<img src=x onerror=alert(1)>\"'&</style><script>alert(2)</script>"
     found = certificate()
     recode = next(step for step in found.steps if isinstance(step, Recode))
-    poisoned = replace(recode.columns[0], column=hostile, rule=hostile, provenance=hostile, missing=hostile)
+    rule = HierarchyRule(RuleKind.CUTS, ((hostile,),))
+    poisoned = replace(recode.columns[0], column=hostile, rule=rule, provenance=Provenance(True, hostile), fill=hostile)
     open_ = Exposure.read(hostile)
     strange = (Precondition(Assumption.read(hostile), Status.ASSUMED),)
     certified = replace(
@@ -326,7 +329,7 @@ def test_hostile_texts_stay_texts() -> None:
             **dict.fromkeys(("singling out", "linkability", "inference"), hostile),
             "thresholds": {"0.09": hostile},
         },
-        accounting=replace(found.accounting, rule=hostile, unbounded=hostile),
+        accounting=replace(found.accounting, unbounded=hostile),
         steps=(Recode((poisoned,)),),
         claims=tuple(
             replace(claim, theorem=(Theorem.read(hostile),), preconditions=strange, not_protected=(open_,))

@@ -143,7 +143,7 @@ def test_a_claim_for_another_unit_fails(copy: Folder, claim: int) -> None:
         (("steps", 0, "rate"), "1/3"),
         (("steps", 2, "k"), 5),
         (("steps", 1, "columns", 0, "column"), "gender"),
-        (("steps", 1, "columns", 1, "provenance"), "drafted from rows"),
+        (("steps", 1, "columns", 1, "provenance", "derived"), True),
         (("schema", "released"), ["sex"]),
         (("guarantee", "loss", "rate"), "1/3"),
         (("guarantee", "loss", "inner", "k"), 22),

@@ -15,39 +15,35 @@ from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
 from incrowd.accounting.suppression import envelope, inverses, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
-from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Sampled, Sequence
+from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Rule, Sampled, Sequence
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter
-
-_TIGHT = "sampled suppression, tight curve"
-_EXACT = "crowd-blending after sampling, exact worst case"
-_NOISY = "noisy small counts after sampling, tight curve"
-_ROBUST = "crowd-blending after biased sampling, exact worst case"
-_COMPOSED = "sampled suppression, composed envelope"
 
 
 def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacency) -> LossBound | None:
     """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
 
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
-    'sampled suppression, tight curve'
+    (<Rule.SUPPRESSION: 'sampled-suppression'>,)
     """
     if isinstance(loss, RobustlySampled):
         crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
-        return LossBound(_either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), _ROBUST)
+        return LossBound(
+            _either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), (Rule.BIASED_CROWD,)
+        )
     found, rate = _crowd(loss.inner, adjacency), loss.rate
     if found is None:
         return None
     if found.epsilon == 0:
-        return LossBound(tight_delta.delta(found.k, rate, epsilon, adjacency), _TIGHT)
+        return LossBound(tight_delta.delta(found.k, rate, epsilon, adjacency), (Rule.SUPPRESSION,))
     if isinstance(found, NoisyWhenSmall):
         return LossBound(
             _either(lambda x: sampled_crowd.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency),
-            _NOISY,
+            (Rule.NOISY_CROWD,),
         )
     return LossBound(
-        _either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), _EXACT
+        _either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), (Rule.CROWD,)
     )
 
 
@@ -61,7 +57,7 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     crowd = _crowd(loss.inner, adjacency)
     if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
-            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), _TIGHT)
+            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (Rule.SUPPRESSION,))
         except Infeasible:
             return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
@@ -93,7 +89,7 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Loss
     """
     if (parts := _releases(loss)) is None:
         return None
-    return LossBound(envelope.composed_delta(parts, epsilon, adjacency), _COMPOSED)
+    return LossBound(envelope.composed_delta(parts, epsilon, adjacency), (Rule.COMPOSED_SUPPRESSION,))
 
 
 def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -101,7 +97,7 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return LossBound(envelope.composed_epsilon(parts, delta, adjacency), _COMPOSED)
+        return LossBound(envelope.composed_epsilon(parts, delta, adjacency), (Rule.COMPOSED_SUPPRESSION,))
     except Infeasible:
         return None
 

@@ -12,8 +12,9 @@ from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.datasets import Declaration, name
 from incrowd.accounting.ledger.status import Entry
+from incrowd.core.codec import encode
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Loss, ZeroConcentrated
+from incrowd.core.loss import Loss, Rule, ZeroConcentrated
 from incrowd.core.rounding import round_down, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, Refused
@@ -21,7 +22,7 @@ from incrowd.errors import InvalidParameter, Refused
 if TYPE_CHECKING:
     from incrowd.accounting.accountant import Spend
 
-_FREE = {"epsilon": "0", "delta": "0", "rho": None, "rule": ""}
+_FREE: dict[str, Any] = {"epsilon": "0", "delta": "0", "rho": None, "rule": []}
 
 
 class Price(Protocol):
@@ -125,7 +126,7 @@ def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Frac
     if not 0 < delta < 1:
         raise InvalidParameter("an account needs a delta strictly between 0 and 1: it turns rho into an epsilon.")
     spend = price.spend(ZeroConcentrated(rho), delta, Adjacency.ADD_REMOVE)
-    paid = {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": spend.rule}
+    paid = {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": encode(spend.rule)}
     body = {"dataset": dataset, "account": name(account, "an account"), "rho": plain(round_down(rho)), **paid}
     return Request("carve", body, (dataset,))
 
@@ -145,19 +146,19 @@ def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
         return stated, refusal
 
 
-def _spend(price: Price, guarantee: Guarantee) -> dict[str, str]:
+def _spend(price: Price, guarantee: Guarantee) -> dict[str, Any]:
     spend = price.spend(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
-    return {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": spend.rule}
+    return {"epsilon": _up(spend.epsilon), "delta": _up(spend.delta), "rule": encode(spend.rule)}
 
 
-def _draw(price: Price, guarantee: Guarantee) -> dict[str, str]:
+def _draw(price: Price, guarantee: Guarantee) -> dict[str, Any]:
     rho = price.rho(guarantee.loss, guarantee.unit.adjacency)
     if rho is None:
         raise Refused(
             "this guarantee has no finite rho, so a zero-concentrated account cannot hold it. Charge it to the budget "
             "itself, without an account."
         )
-    return {"rho": plain(round_up(rho)), "rule": "zero-concentrated account"}
+    return {"rho": plain(round_up(rho)), "rule": [Rule.ACCOUNT.value]}
 
 
 def _up(amount: Decimal) -> str:

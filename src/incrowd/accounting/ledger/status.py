@@ -8,7 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
+from incrowd.core.codec import decode
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.loss import Rule
 from incrowd.core.unit import Unit
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Reader
@@ -122,7 +124,7 @@ class Charged:
     guarantee: Guarantee
     epsilon: Decimal
     delta: Decimal
-    rule: str
+    rule: tuple[Rule, ...]
     account: str | None = None
     rho: Decimal | None = None
 
@@ -135,7 +137,7 @@ class Charged:
             Guarantee.from_json(stored["guarantee"]),
             Decimal(stored["epsilon"]),
             Decimal(stored["delta"]),
-            stored["rule"],
+            decode(tuple[Rule, ...], stored["rule"]),
             stored["account"],
             None if rho is None else Decimal(rho),
         )

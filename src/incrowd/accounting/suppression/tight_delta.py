@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
 from incrowd.accounting.suppression.sampled_cell import SampledCell
@@ -50,19 +49,19 @@ def log_replace(cell: SampledCell, epsilon: Fraction, population: int | None = N
     >>> f"{math.exp(log_replace(cell, Fraction('0.4054651081081644'))):.3g}"
     '0.0322'
     """
-    closed = min(bound.value for bound in _closed_bounds(cell, epsilon, population))
+    closed = min(_closed_bounds(cell, epsilon, population).values())
     if population is not None or closed == cell.log_floor():
         return min(0.0, closed)
     return min(0.0, closed, _log_product(cell, epsilon))
 
 
-def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> Iterator[LossBound]:
-    shifted = LikelihoodRatio(epsilon, discount=cell.rate)
-    if shifted.less_one >= 0.0:
-        yield LossBound(cell.log_remove(shifted, population), SHIFTED)
-    half = LikelihoodRatio(epsilon / 2)
-    each = math.log(2.0 + half.less_one) if half.less_one < math.inf else float(epsilon)
-    yield LossBound(cell.log_worst(half, population) + each * (1.0 + _SLACK), TWO_STEPS)
+def _closed_bounds(cell: SampledCell, epsilon: Fraction, population: int | None) -> dict[str, float]:
+    """Return the closed bounds on ln(delta) that hold at epsilon, by the names of their rules."""
+    shifted, half = LikelihoodRatio(epsilon, discount=cell.rate), LikelihoodRatio(epsilon / 2)
+    factor = math.log(2.0 + half.less_one) if half.less_one < math.inf else float(epsilon)
+    two_steps = cell.log_worst(half, population) + factor * (1.0 + _SLACK)
+    removal = {SHIFTED: cell.log_remove(shifted, population)} if shifted.less_one >= 0.0 else {}
+    return {**removal, TWO_STEPS: two_steps}
 
 
 def _log_product(cell: SampledCell, epsilon: Fraction) -> float:

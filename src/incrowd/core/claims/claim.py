@@ -88,8 +88,7 @@ class Claim:
             return f"{self.signs[name]} ≤ {short_up(round_up(exact(str(value))))}"
         if name == "columns":
             return f"over {counted(len(value), 'column')}"
-        words = ", ".join(map(str, value)) if isinstance(value, list) else value
-        return f"{name.replace('_', ' ')} = {words}"
+        return f"{name.replace('_', ' ')} = {_listed(value)}"
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -100,6 +99,12 @@ class Claim:
         """Return the plain form."""
         plain: dict[str, Any] = {"kind": self.kind, "parameters": self.parameters}
         return plain | {name: encode(getattr(self, name)) for name in _SHARED}
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_listed(part)}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 _SHARED = tuple(each.name for each in fields(Claim))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import DECLARED, Dates, Provenance
 from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 
@@ -79,9 +79,8 @@ class Calendar(Hierarchy):
         return len(self.periods)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "dates by " + ", ".join(self.periods)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule.by_level(RuleKind.CALENDAR, self.periods)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         period = self.periods[level - 1]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import DECLARED, Provenance, Text
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 NO_CHAPTER = "no chapter"
@@ -90,9 +90,8 @@ class Classification(Hierarchy):
         return len(self._chapters.lengths) + 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"codes and chapters of {self._chapters.title}"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.CLASSIFICATION, ((self._chapters.title,),))
 
     def characters(self, level: int) -> int | None:
         """How many first characters a class shows; chapters are no prefixes."""

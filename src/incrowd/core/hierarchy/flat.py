@@ -8,7 +8,7 @@ from datetime import date
 import pyarrow as pa
 
 from incrowd.core.domain import DECLARED, LARGEST, Categories, Dates, Domain, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import canonical, number_text, parse
 
 
@@ -38,9 +38,8 @@ class Flat(Hierarchy):
         return 0
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "the value itself"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.FLAT)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (the only level is the value itself)
         return values

@@ -12,6 +12,8 @@ other levels are *open* (the prefixes of any text) and their marks are met while
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -22,10 +24,51 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Dates, Domain, Provenance
 from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.reading import canonical
+from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter
 
 TOP = "*"
 """The one label of the topmost level."""
+
+
+class RuleKind(KeyedText):
+    """How a hierarchy makes values coarser; the text has a place for the sizes, names or lengths of its levels."""
+
+    FLAT = "flat", "the value itself"
+    PREFIX = "prefix", "the first {} characters"
+    REDACTION = "redaction", "redaction of {} characters from the right"
+    INTERVALS = "intervals", "intervals of {}"
+    CUTS = "cuts", "cut at {}"
+    SLICES = "slices", "{} pieces of equal length"
+    CALENDAR = "calendar", "dates by {}"
+    TREE = "tree", "a tree of {} values"
+    CLASSIFICATION = "classification", "codes and chapters of {}"
+    PSEUDONYM = "pseudonym", "a keyed pseudonym, HMAC-SHA-256 cut to 128 bits"
+
+
+@dataclass(frozen=True)
+class HierarchyRule:
+    """The kind of a hierarchy, with one number or name a level (cuts: several), or the number of its pieces or values.
+
+    >>> str(HierarchyRule(RuleKind.CUTS, (("18", "65"), ("18",)))), str(HierarchyRule(RuleKind.TREE, size=6))
+    ('cut at 18, 65; 18', 'a tree of 6 values')
+    """
+
+    kind: RuleKind
+    levels: tuple[tuple[str, ...], ...] | None = None
+    size: int | None = None
+
+    @classmethod
+    def by_level(cls, kind: RuleKind, values: Iterable[object]) -> HierarchyRule:
+        """Return the rule with one value a level."""
+        return cls(kind, tuple((str(value),) for value in values))
+
+    def __str__(self) -> str:
+        if self.kind is RuleKind.PREFIX and self.levels == (("1",),):
+            return "the first character"
+        levels = self.levels or ((str(self.size),),)
+        between = "; " if any(len(level) > 1 for level in levels) else ", "
+        return self.kind.text.format(between.join(", ".join(level) for level in levels))
 
 
 class Hierarchy(ABC):
@@ -51,8 +94,8 @@ class Hierarchy(ABC):
 
     @property
     @abstractmethod
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
+    def rule(self) -> HierarchyRule:
+        """The rule by which values become coarser."""
 
     @property
     def height(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import DECLARED, ENUMERABLE, Numbers, Provenance, Type
 from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import holds, written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
@@ -123,9 +123,8 @@ class Intervals(Hierarchy):
         return len(self.widths)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "intervals of " + ", ".join(str(width) for width in self.widths)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule.by_level(RuleKind.INTERVALS, self.widths)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
         """Return how many whole numbers each class holds, or what length of decimal numbers."""
@@ -224,9 +223,8 @@ class Cuts(Hierarchy):
         return len(self.points)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "cut at " + "; ".join(_shown(points) for points in self.points)
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.CUTS, tuple(tuple(map(str, points)) for points in self.points))
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
         """Return how many whole numbers each class holds, or what length of decimal numbers."""

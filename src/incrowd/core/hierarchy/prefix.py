@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.domain import DECLARED, Categories, Provenance, Text
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy
+from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 
@@ -42,11 +42,8 @@ class Prefix(Hierarchy):
         return len(self.lengths)
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        if self.lengths == (1,):
-            return "the first character"
-        return f"the first {', '.join(str(length) for length in self.lengths)} characters"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule.by_level(RuleKind.PREFIX, self.lengths)
 
     def characters(self, level: int) -> int | None:
         """How many first characters a class shows; None if that is not declared."""
@@ -88,9 +85,8 @@ class Redaction(Hierarchy):
         return self.length - 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"redaction of {self.length} characters from the right"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.REDACTION, size=self.length)
 
     def characters(self, level: int) -> int | None:
         """How many first characters a class shows."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from incrowd.core.domain import DECLARED, Categories, Provenance, Text
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 _LEAST_KEY = 32
@@ -48,9 +48,8 @@ class Pseudonyms(Hierarchy):
         return 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return "a keyed pseudonym, HMAC-SHA-256 cut to 128 bits"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.PSEUDONYM)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (there is one level)
         coded = values.dictionary_encode()

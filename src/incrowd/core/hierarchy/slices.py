@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from incrowd.core.domain import DECLARED, ENUMERABLE, Dates, Numbers, Provenance, Type
 from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.errors import InvalidParameter
 
@@ -102,9 +102,8 @@ class Slices(Hierarchy):
         return 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"{self.pieces} pieces of equal length"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.SLICES, size=self.pieces)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
         """Return how many whole numbers or days each class holds, or what length of decimal numbers."""

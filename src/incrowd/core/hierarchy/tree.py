@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.domain import DECLARED, Categories, Provenance, listed
-from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy
+from incrowd.core.hierarchy.hierarchy import TOP, Hierarchy, HierarchyRule, RuleKind
 from incrowd.errors import InvalidParameter
 
 Branch: TypeAlias = "Mapping[str, Branch] | Sequence[str]"
@@ -68,9 +68,8 @@ class TreeHierarchy(Hierarchy):
         return width - 2 if width > 1 and all(row[-1] == TOP for row in self.rows) else width - 1
 
     @property
-    def rule(self) -> str:
-        """The rule in a few words, for people."""
-        return f"a tree of {len(self.rows)} values"
+    def rule(self) -> HierarchyRule:
+        return HierarchyRule(RuleKind.TREE, size=len(self.rows))
 
     @cached_property
     def _columns(self) -> tuple[pa.Array, ...]:

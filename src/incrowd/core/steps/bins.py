@@ -5,29 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.steps.rows import Recode, recoded
 from incrowd.core.steps.step import ClaimBasis, Step
+from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.cells import Cells
     from incrowd.core.claims.claim import Claim
 
-OPEN = "those that occur"
-UNKNOWN = "not known before rows are read"
 
-
-class ListedBins(StrEnum):
+class ListedBins(KeyedText):
     """Which bins are listed in what is released."""
 
-    ALL = "all"
-    FROM_K = "those of at least k"
-    ABOVE_ZERO = "those above zero"
-    FROM_THRESHOLD = "those from the threshold on"
-    CHOSEN = "those chosen"
+    ALL = "all", "all"
+    FROM_K = "from-k", "those of at least k"
+    ABOVE_ZERO = "above-zero", "those above zero"
+    FROM_THRESHOLD = "from-threshold", "those from the threshold on"
+    CHOSEN = "chosen", "those chosen"
 
 
 @dataclass(frozen=True)
@@ -41,28 +38,25 @@ class RecodeToBins(Recode):
 
 @dataclass(frozen=True)
 class BinColumn:
-    """The labels of one column in order, None for missing values: listed, by number and hash, or those that occur.
+    """The labels of one column in order, None for missing values: listed, or by number and hash; else those that occur.
 
-    >>> BinColumn("sex", ("F", "M", None)).size, BinColumn("zip", OPEN).size
+    >>> BinColumn("sex", ("F", "M", None)).size, BinColumn("zip").size
     (3, None)
     """
 
     column: str
-    labels: tuple[str | None, ...] | str | None = None
+    labels: tuple[str | None, ...] | None = None
     number: int | None = None
     sha256: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, str) and self.labels != OPEN:
-            raise InvalidParameter("labels are listed, or are those that occur.")
-        hashed = (self.number is not None, self.sha256 is not None)
-        if hashed != ((False, False) if self.labels is not None else (True, True)):
-            raise InvalidParameter("labels are listed, or told by both their number and their hash.")
+        if (self.number is None) != (self.sha256 is None) or (self.labels is not None and self.number is not None):
+            raise InvalidParameter("labels are listed, or stated by both their number and their hash.")
 
     @property
     def size(self) -> int | None:
         """How many labels there are; None if that is not known before rows are read."""
-        return len(self.labels) if isinstance(self.labels, tuple) else self.number
+        return self.number if self.labels is None else len(self.labels)
 
 
 @dataclass(frozen=True)
@@ -82,11 +76,6 @@ class Count(Step):
         return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @property
-    def bins(self) -> int | str:
-        """How many bins there are, for people."""
-        return UNKNOWN if self.size is None else self.size
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The columns that make the bins."""
         return tuple(column.column for column in self.columns)
@@ -95,7 +84,7 @@ class Count(Step):
     def sentence(self) -> str:
         """What happens, for people."""
         bins = "the bins that occur" if self.size is None else f"{self.size:,} bins"
-        part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed}."
+        part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed.text}."
         return f"Each row falls into one of {bins}; how many there are in each is counted.{part}"
 
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.crowds import pseudonymity
+from incrowd.core.domain import Provenance
+from incrowd.core.hierarchy.hierarchy import HierarchyRule, RuleKind
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
+from incrowd.core.schema import Missing, Outside
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import ExtraRowsRule
@@ -19,9 +22,8 @@ if TYPE_CHECKING:
     from incrowd.core.recoding import Recoding
     from incrowd.core.unit import Unit
 
-DRAFTED = "drafted from rows"
-VOUCHED = "drafted from rows, vouched for by "
-PSEUDONYM = "keyed pseudonym"
+DRAFTED = "drafted"
+"""The parameter of a guarantee of form that names the columns whose rules were drafted from rows."""
 _VOID = Theorem("counted-drafted", "counted in the output; what was drafted from rows voids the rest")
 PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each with a coin of its own")
 _ALONE = Theorem("counted-several-rows", "counted in the output; people with more rows than one blend with nobody")
@@ -83,38 +85,38 @@ class KeepRows(Step):
         return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
 
 
-CHOSEN = "chosen from "
-
-
 @dataclass(frozen=True)
 class RecodedColumn:
-    """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from."""
+    """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from.
+
+    The level is chosen from `level` to `highest` where that is stated.  A missing value becomes `fill` where that is
+    stated; without either, a set without items.  `outside` is None where no value can be outside.
+    """
 
     column: str
-    level: int | str
+    level: int
     of: int
-    rule: str
-    provenance: str
-    missing: str
-    outside: str
+    rule: HierarchyRule
+    provenance: Provenance
+    missing: Missing | None = None
+    fill: str | None = None
+    outside: Outside | None = None
+    highest: int | None = None
 
     @property
-    def levels(self) -> range | None:
-        """The levels that it may come to: the stated one, or those among which it is chosen; None if none is said."""
-        words = str(self.level)
-        low, found, high = words.removeprefix(CHOSEN).partition(" to ") if words.startswith(CHOSEN) else (words, "", "")
-        ends = (low, high) if found else (low, low)
-        return range(int(ends[0]), int(ends[1]) + 1) if all(map(str.isdecimal, ends)) else None
+    def levels(self) -> range:
+        """The levels that it may come to: the stated one, or those among which it is chosen."""
+        return range(self.level, (self.level if self.highest is None else self.highest) + 1)
 
     @property
     def drafted(self) -> bool:
-        """Whether the rule was drafted from rows with nobody vouching for it; strange words count as that."""
-        return self.provenance != "declared" and not self.provenance.startswith(VOUCHED)
+        """Whether the rule was drafted from rows, and no public source is named that says the same."""
+        return not self.provenance.sound
 
     @property
     def pseudonymous(self) -> bool:
-        """Whether values stand under a keyed pseudonym."""
-        return PSEUDONYM in self.rule
+        """Whether values are replaced by keyed pseudonyms."""
+        return self.rule.kind is RuleKind.PSEUDONYM
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Recode(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        coarser = sum(str(column.level) != "0" for column in self.columns)
+        coarser = sum(column.level > 0 or column.highest is not None for column in self.columns)
         return f"{coarser} of {counted(len(self.columns), 'column')} become coarser, row by row, by declared rules."
 
     @property
@@ -145,7 +147,7 @@ class Recode(Step):
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
         """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
-        names = ", ".join(self.drafted)
+        names = self.drafted
         if names and isinstance(inner.loss, Syntactic):
             form = replace(inner.loss, parameters=(*inner.loss.parameters, (DRAFTED, names)))
             return replace(inner, loss=form)
@@ -196,29 +198,21 @@ def recode(cells: Cells) -> Recode:
     return Recode(tuple(map(recoded, cells.recodings)))
 
 
-def recoded(recoding: Recoding, level: int | str | None = None) -> RecodedColumn:
-    """Return how a column is recoded; `level` where it is not yet known."""
+def recoded(recoding: Recoding, highest: int | None = None) -> RecodedColumn:
+    """Return how a column is recoded; `highest` is the last of the levels where one is chosen."""
     column = recoding.column
     sources = (column.hierarchy.provenance, column.domain.provenance)
-    source = next((each for each in sources if not each.sound), sources[0])
     return RecodedColumn(
         column.name,
-        recoding.level if level is None else level,
+        recoding.level,
         column.hierarchy.height,
         column.hierarchy.rule,
-        "declared" if not source.derived else f"{VOUCHED}{source.public}" if source.public else DRAFTED,
-        str(column.missing),
-        str(column.rule_outside) if column.domain.closed else "nothing is outside",
+        next((source for source in sources if not source.sound), sources[0]),
+        Missing(column.missing) if column.fill is None else None,
+        column.fill,
+        column.rule_outside if column.domain.closed else None,
+        highest,
     )
-
-
-def chosen_from(levels: range) -> str:
-    """Return how a level is written that is chosen among several.
-
-    >>> chosen_from(range(1, 4))
-    'chosen from 1 to 3'
-    """
-    return f"{CHOSEN}{levels[0]} to {levels[-1]}"
 
 
 def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:
@@ -235,11 +229,11 @@ def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
 def drafted_cause(loss: Loss) -> str | None:
     """Return that rules drafted from rows are why a guarantee has no ε, and what to do; None where they are not.
 
-    >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, "sex, zip"),)))
+    >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, ("sex", "zip")),)))
     'this guarantee has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
     """
     forms = [part for part in walk(loss) if isinstance(part, Syntactic)]
-    names = [text for form in forms for name, text in form.parameters if name == DRAFTED]
+    names = [column for form in forms for name, columns in form.parameters if name == DRAFTED for column in columns]
     if not names:
         return None
     return (

@@ -26,7 +26,7 @@ from incrowd.methods.perturbation.shared.steps import (
     maskings,
 )
 
-_READ = "the rows as they were read"
+_READ = "original-rows"
 _ROUNDS = 1000
 _ROUNDING = 1e-9
 Target = tuple[Places, Numbers]

@@ -73,6 +73,19 @@ class Rules:
             )
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The rules, for people."""
+        texts = []
+        if self.minimum is not None:
+            width = f"{self.margin} of it" if self.protection is None else str(self.protection)
+            texts.append(f"fewer than {self.minimum} contributors (open up and down by {width})")
+        if self.dominance is not None:
+            texts.append(f"the {self.dominance.n} largest contributors are more than {self.dominance.k} of it")
+        if self.p is not None:
+            texts.append(f"the second largest contributor knows the largest within {self.p} of it")
+        return tuple(texts)
+
+    @property
     def depth(self) -> int:
         """How many of the largest contributions the rules look at."""
         return max(0 if self.p is None else 2, 0 if self.dominance is None else self.dominance.n)

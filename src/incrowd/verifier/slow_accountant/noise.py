@@ -9,7 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from incrowd.core.loss import Approximate, BestRun, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
+from incrowd.core.loss import Approximate, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
+from incrowd.core.loss import stated as exactly_stated
 from incrowd.verifier.slow_accountant.laws import TOLERANCE
 
 _WIDEST = 100_000  # the widest Gaussian noise, and the widest step of Laplace noise, whose law is written out
@@ -67,31 +68,26 @@ def spread_of(loss: Loss) -> LossSpread | None:
 def stated(loss: Loss) -> Approximate | None:
     """Return the (ε, δ) of a loss that is made of guarantees; None if some part has a curve instead.
 
-    Guarantees on the same rows add up, the worst block of a partition counts, m rows of a person cost m times as much,
-    and on a secret sample ε becomes ln(1 + rate·(e^ε − 1)).
+    As `core.loss` defines it; on a secret sample ε also becomes ln(1 + rate·(e^ε − 1)).
 
     >>> stated(Sequence((Pure(Fraction(1, 10)),) * 10)).epsilon
     Fraction(1, 1)
     """
+    return exactly_stated(_amplified_parts(loss))
+
+
+def _amplified_parts(loss: Loss) -> Loss:
+    """Return the loss with each ε-private part on a secret sample as the ε-private loss that it amounts to."""
     match loss:
-        case Pure(epsilon):
-            return Approximate(epsilon, Fraction(0))
-        case Approximate():
-            return loss
-        case Laplace(scale, sensitivity):
-            return Approximate(sensitivity / scale, Fraction(0))
-        case BestRun(_, Pure(epsilon)):
-            return Approximate(epsilon + epsilon, Fraction(0))
-        case Grouped(size, inner) if (single := stated(inner)) is not None and not single.delta:
-            return Approximate(size * single.epsilon, Fraction(0))
-        case Sampled(rate, inner) if (single := stated(inner)) is not None and not single.delta:
-            return Approximate(_amplified(single.epsilon, rate), Fraction(0))
-        case Sequence(parts) | Parallel(parts) if parts:
-            known = [part for part in map(stated, parts) if part is not None]
-            join = max if isinstance(loss, Parallel) else sum
-            if len(known) == len(parts) and (delta := join(part.delta for part in known)) <= 1:
-                return Approximate(Fraction(join(part.epsilon for part in known)), Fraction(delta))
-    return None
+        case Sampled(rate, inner) if (on_sample := stated(inner)) is not None and not on_sample.delta:
+            return Pure(_amplified(on_sample.epsilon, rate))
+        case Grouped(size, inner):
+            return Grouped(size, _amplified_parts(inner))
+        case Sequence(parts):
+            return Sequence(tuple(map(_amplified_parts, parts)))
+        case Parallel(parts):
+            return Parallel(tuple(map(_amplified_parts, parts)))
+    return loss
 
 
 def stated_delta(guarantee: Approximate, epsilon: Fraction) -> float:

@@ -11,6 +11,7 @@ from incrowd.accounting import accountant
 from incrowd.accounting.bound import LossBound
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.rounding import Number, exact
+from incrowd.core.terms import joined
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
@@ -31,7 +32,7 @@ class Composition:
 
     def to_json(self) -> dict[str, Any]:
         """Return the values for `--json`."""
-        return vars(self) | {"rules": [{"rule": bound.rule, self.solved: bound.value} for bound in self.rules]}
+        return vars(self) | {"rules": [{"rule": joined(bound.rule), self.solved: bound.value} for bound in self.rules]}
 
 
 def solve_composition(
@@ -61,10 +62,14 @@ def solve_composition(
         bounds = accountant.epsilon_by_rule(joint.loss, at, joint.unit.adjacency)
         if math.isinf(bounds[0].value):
             raise Infeasible(_why_infinite(joint))
-        return Composition(bounds[0].value, float(at), solved, bounds[0].rule, bounds, len(guarantees), str(joint.unit))
+        return Composition(
+            bounds[0].value, float(at), solved, joined(bounds[0].rule), bounds, len(guarantees), str(joint.unit)
+        )
     at = stated_epsilon(epsilon if epsilon is not None else 0)
     bounds = accountant.delta_by_rule(joint.loss, at, joint.unit.adjacency)
-    return Composition(float(at), bounds[0].value, solved, bounds[0].rule, bounds, len(guarantees), str(joint.unit))
+    return Composition(
+        float(at), bounds[0].value, solved, joined(bounds[0].rule), bounds, len(guarantees), str(joint.unit)
+    )
 
 
 def _why_infinite(joint: Guarantee) -> str:

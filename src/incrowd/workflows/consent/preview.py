@@ -123,7 +123,7 @@ def _small(
         for step in walk(policy.plan.steps)
         if isinstance(step, Recode)
         for each in step.columns
-        if isinstance(each.level, int)
+        if each.highest is None
     }
     if k is None or set(levels) != {column.name for column in policy.schema.released}:
         return

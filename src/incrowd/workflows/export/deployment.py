@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from incrowd.core.certificate import COMPOSITION
 from incrowd.core.rounding import exact, float_up
+from incrowd.core.terms import joined
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.export.formats import Exported, PublisherInfo, ReleaseDescription, describe
@@ -70,7 +71,7 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
                     "delta": float_up(exact(certificate.accounting.spent.delta)),
                 },
                 "privacy_parameters_details": (
-                    f"By {certificate.accounting.rule}. Charged to this dataset so far: "
+                    f"By {joined(certificate.accounting.rule)}. Charged to this dataset so far: "
                     f"{counted(certificate.accounting.releases, 'release')}, together epsilon "
                     f"{certificate.accounting.total.epsilon} and delta {certificate.accounting.total.delta}."
                 ),

@@ -143,8 +143,8 @@ def expectation(plan: Plan, schema: Schema, rows: int | None) -> Expectation | N
 
 
 def _recodings(column: RecodedColumn, schema: Schema) -> list[Recoding]:
-    """Return the ways in which a column may be recoded; none where its levels are not said."""
-    return [Recoding(schema[column.column], level) for level in column.levels or ()]
+    """Return the ways in which a column may be recoded."""
+    return [Recoding(schema[column.column], level) for level in column.levels]
 
 
 def _among(classes: Sequence[Sequence[int]], one: Callable[[int], Expectation]) -> Expectation:

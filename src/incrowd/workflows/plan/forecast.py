@@ -133,7 +133,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
         guarantee,
         spend.epsilon,
         spend.delta,
-        spend.rule,
+        joined(spend.rule),
         standing,
         refusal is None,
         refusal,

@@ -30,9 +30,9 @@ def kept_columns(claims: Sequence[Claim], steps: Sequence[Step], plain: Sequence
     if not counted or any("epsilon" in vars(claim) for claim in claims):
         return ()
     levels = {
-        column.column: str(column.level) for step in walk(steps) if isinstance(step, Recode) for column in step.columns
+        column.column: column.levels for step in walk(steps) if isinstance(step, Recode) for column in step.columns
     }
-    return tuple(name for name in plain if name not in counted and levels.get(name) == "0")
+    return tuple(name for name in plain if name not in counted and levels.get(name) == range(1))
 
 
 def about_kept_columns(policy: Policy, claims: Sequence[Claim]) -> Iterator[str]:

@@ -126,8 +126,8 @@ def _levels(policy: Policy) -> dict[str, range]:
     """Return the levels at which columns leave, as far as the steps name them; several where one is chosen."""
     if policy.section.release is None:
         return {}
-    named = (column for step in policy.plan.steps if isinstance(step, Recode) for column in step.columns)
-    return {each.column: each.levels for each in named if each.levels}
+    recode_steps = [step for step in policy.plan.steps if isinstance(step, Recode)]
+    return {column.column: column.levels for step in recode_steps for column in step.columns}
 
 
 def _becomes(column: Column, counts: Counter[str], levels: range | None) -> str:

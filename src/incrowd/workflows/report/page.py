@@ -51,11 +51,12 @@ GENERATOR = f"incrowd {__version__} with " + ", ".join(
     f"{name} {version(name)}" for name in ("jinja2", "markupsafe", "numpy", "scipy")
 )
 """What writes a report, as its page says: where this is the same, the same certificate gives the same page."""
-_MISSING = {"class": "a class of their own", "drop": "row is suppressed"}
+_MISSING = {"class": "a class of their own", "drop": "row is suppressed", None: "the empty set"}
 _OUTSIDE = {
     "ends": "an open-ended label at the nearest bound",
     "other": "one class for all",
     "drop": "row is suppressed",
+    None: "nothing is outside",
 }
 _IN_HEAD = frozenset({"name", "commitment", "period"})
 _ATTACKERS = {

@@ -14,6 +14,7 @@ from incrowd.core.hierarchy.prefix import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
+from incrowd.core.steps.rows import DRAFTED
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LOCAL
@@ -73,9 +74,9 @@ def test_rules_of_the_schema_are_kept() -> None:
 
 
 def test_steps_say_what_becomes_of_missing_sets() -> None:
-    for column, words in ((ILL, "the empty set"), (replace(ILL, missing=Missing.DROP), "drop")):
+    for column, words in ((ILL, None), (replace(ILL, missing=Missing.DROP), "drop")):
         recode, cut, last = steps_json(Itemsets(2, 2), Schema((SEX, column)))
-        assert [each["missing"] for each in recode["columns"]] == ["class", words]
+        assert [each.get("missing") for each in recode["columns"]] == ["class", words]
         assert (cut["items"], cut["columns"], last["step"]) == ("ill", ["sex"], "arrange sets")
 
 
@@ -125,4 +126,4 @@ def test_a_column_drafted_from_rows_is_told() -> None:
     drafted = replace(ILL, hierarchy=tree({"lungs": ["flu"]}, Provenance(derived=True)))
     loss = Itemsets(2, 2).plan(Schema((drafted,))).guarantee.loss
     assert isinstance(loss, Syntactic)
-    assert "drafted from rows" in dict(loss.parameters)
+    assert DRAFTED in dict(loss.parameters)

@@ -14,6 +14,7 @@ import pytest
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Plan
+from incrowd.core.steps.rows import DRAFTED
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.full_domain import check as full_domain
@@ -200,7 +201,7 @@ def test_what_is_demanded_is_the_loss_in_its_order(tmp_path: Path) -> None:
         "k", "l", "average risk", "unique", "unique among", "unique by", "k-map", "least presence", "most presence",
         "population", "t of grade", "distance of grade", "beta of grade", "enhanced beta of grade",
         "disclosure of grade", "c of ill", "recursive l of ill", "t of ill", "distance of ill", "harmless of ill",
-        "entropy l of pay", "t of pay", "drafted from rows",
+        "entropy l of pay", "t of pay", DRAFTED,
     ]  # fmt: skip
 
 

@@ -196,7 +196,7 @@ class Itemsets:
     def _recode(self, schema: Schema, column: Column) -> Recode:
         """Return how rows are recoded: items one by one, and a missing cell of theirs is a set without any."""
         recoded = recode(released_cells(_of_items(schema), self.levels))
-        missing = "drop" if column.missing == Missing.DROP else "the empty set"
+        missing = Missing.DROP if column.missing == Missing.DROP else None
         items = (replace(each, missing=missing) if each.column == column.name else each for each in recoded.columns)
         return Recode(tuple(items))
 

@@ -39,7 +39,7 @@ def picture(statement: Statement, output: Microdata) -> Markup | None:  # noqa: 
 def comparison(statement: Statement, output: Microdata, schema: Schema) -> BeforeAndAfter:
     """Return how the released rows are compared with the original ones, recoded to the same levels."""
     sample, recode = statement.basis.find(SecretSample), statement.basis.need(Recode)
-    levels = {column.column: int(column.level) for column in recode.columns}
+    levels = {column.column: column.level for column in recode.columns}
     return BeforeAndAfter(output.counts, Cells.of(schema, levels), Fraction(1) if sample is None else sample.rate)
 
 

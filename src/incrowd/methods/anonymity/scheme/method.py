@@ -14,7 +14,7 @@ from incrowd.core.domain import Text
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.choices import SuppressChosen
-from incrowd.core.steps.rows import Recode, chosen_from, keep_rows, recoded
+from incrowd.core.steps.rows import Recode, keep_rows, recoded
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Adjacency, Unit
@@ -127,12 +127,11 @@ class Scheme:
         unit, choices = schema.unit, self.choices(schema)
         found = self.parameters(unit)
         cells = self._safe({name: levels[0] for name, levels in choices.items()}).cells(schema)
-        levels = {name: chosen_from(levels) for name, levels in choices.items()}
         return (
             ChooseLevels(self.choosing, math.prod(map(len, choices.values())), self._selection(unit).sensitivity),
             *keep_rows(unit),
             SecretSample(found.rate),
-            Recode(tuple(recoded(recoding, levels[recoding.column.name]) for recoding in cells.recodings)),
+            Recode(tuple(recoded(recoding, choices[recoding.column.name][-1]) for recoding in cells.recodings)),
             SuppressChosen(found.k),
             OrderChosen(self.weights),
         )

@@ -15,7 +15,7 @@ from incrowd.core.terms import Exposure
 from incrowd.core.words import counted
 from incrowd.criteria.catalog import criteria_of, in_order
 from incrowd.criteria.closeness import Closeness
-from incrowd.criteria.demand import BECAUSE, MINIMALITY, Demand, Form, Term, form_assumptions, listed, spelled
+from incrowd.criteria.demand import BECAUSE, MINIMALITY, Demand, Form, Term, form_assumptions, spelled
 from incrowd.criteria.recount import Places
 from incrowd.errors import InvalidParameter
 
@@ -74,9 +74,12 @@ class Cut(Step):
         return criteria_of(self.until, self.sensitive, dict.fromkeys(self.ordered or (), "ordered"))
 
     @property
-    def form(self) -> tuple[tuple[str, str], ...]:
-        """What is demanded, in order and in words."""
-        return tuple((name, listed(value)) for name, value in in_order(self.until, self.sensitive).items())
+    def form(self) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+        """What is demanded, in order."""
+        demands = in_order(self.until, self.sensitive).items()
+        return tuple(
+            (name, tuple(map(str, value)) if isinstance(value, tuple) else str(value)) for name, value in demands
+        )
 
     @property
     def sentence(self) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim, proved
 from incrowd.core.claims.crowds import Anonymity
-from incrowd.core.codec import named
 from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
-from incrowd.core.terms import Condition, Exposure, Theorem
+from incrowd.core.terms import Condition, Exposure, KeyedText, Theorem
 from incrowd.core.unit import Unit
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, MINIMALITY, Form
 from incrowd.criteria.k_anonymity import KAnonymity
@@ -30,43 +28,46 @@ MEASURED = Exposure(
 SUBGROUPS = Exposure(
     "parts-of-the-table", "parts of the table: what is kept of all rows need not be kept of some of them"
 )
-UNRELEASED = "reads beside the released columns"
+UNRELEASED = "reads-unreleased"
 """The parameter of a guarantee of form that names what a step reads of the original and does not release."""
 _MADE = Condition("made-so", "the program makes it so, whatever the rows are")
 _MASKING_NONE = Theorem("masking-none", "none: what masking hides depends on the rows and on what others know")
 
 
-class KeptStatistic(StrEnum):
+class KeptStatistic(KeyedText):
     """A statistic of a table that a mask can preserve."""
 
-    VALUES = "every value of each column occurs as often as before"
-    MEANS = "the mean of each column"
-    WEIGHTED_MEANS = "the mean of each column, by the survey weights"
-    TOTALS = "the sum of the survey weights"
-    SHOWN = "every value that is shown"
-    MOMENTS = "the mean of each column and all variances and covariances among them"
-    COVARIANCES = "all covariances among different columns"
-    CORRELATIONS = "all correlations among the columns"
-    RANKS = "the rank of each value, within the stated share of the rows"
-    TABLES = "every table that leaves the area out"
-    FREQUENCIES = "how often each value occurs"
+    VALUES = "values", "every value of each column occurs as often as before"
+    MEANS = "means", "the mean of each column"
+    WEIGHTED_MEANS = "weighted-means", "the mean of each column, by the survey weights"
+    TOTALS = "weight-totals", "the sum of the survey weights"
+    SHOWN = "shown-values", "every value that is shown"
+    MOMENTS = "moments", "the mean of each column and all variances and covariances among them"
+    COVARIANCES = "covariances", "all covariances among different columns"
+    CORRELATIONS = "correlations", "all correlations among the columns"
+    RANKS = "ranks", "the rank of each value, within the stated share of the rows"
+    TABLES = "tables-without-area", "every table that leaves the area out"
+    FREQUENCIES = "frequencies", "how often each value occurs"
     RANK_CORRELATIONS = (
-        "rank correlations, among the columns and with those that the model is given, as far as the normal model of "
-        "their scores is right"
+        "rank-correlations",
+        (
+            "rank correlations, among the columns and with those that the model is given, as far as the normal model "
+            "of their scores is right"
+        ),
     )
-    INSIDE = "every value that lies between the bounds"
-    NEARNESS = "each value, within one base of the rounding"
+    INSIDE = "values-between-bounds", "every value that lies between the bounds"
+    NEARNESS = "nearness", "each value, within one base of the rounding"
 
 
-class Exactness(StrEnum):
+class Exactness(KeyedText):
     """How exactly a statistic is preserved."""
 
-    EXACT = "exactly"
-    ROUNDED = "up to the rounding of numbers"
-    MEAN = "on average over the coins"
-    LIMIT = "ever better with more rows"
-    ESTIMATED = "by an unbiased estimate from what is published"
-    NEARLY = "but for the stated share of it"
+    EXACT = "exact", "exactly"
+    ROUNDED = "rounded", "up to the rounding of numbers"
+    MEAN = "on-average", "on average over the randomness"
+    LIMIT = "in-the-limit", "ever better with more rows"
+    ESTIMATED = "unbiased-estimate", "by an unbiased estimate from what is published"
+    NEARLY = "up-to-share", "but for the stated share of it"
 
 
 Statistics = tuple[tuple[KeptStatistic, Exactness], ...]
@@ -83,8 +84,8 @@ class Preservation(Claim):
     rank: ClassVar[int] = 60
 
     columns: tuple[str, ...]
-    statistic: KeptStatistic = named("kept")
-    how: Exactness
+    statistic: KeptStatistic
+    exactness: Exactness
     share: Fraction | None = None
     within: tuple[str, ...] | None = None
     households: bool | None = None
@@ -97,7 +98,7 @@ class Preservation(Claim):
     def sentence(self) -> str:
         units = "households as they were read, each counted once" if self.households else "rows as they were read"
         groups = "" if self.within is None else f", in each group of rows alike in {column_list(self.within)}"
-        return f"Kept of the {units}, {self.how}{groups}: {self.statistic}."
+        return f"Kept of the {units}, {self.exactness.text}{groups}: {self.statistic.text}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,10 +190,10 @@ class Masking(Step):
         return self.household is not None
 
     @property
-    def terms(self) -> tuple[tuple[str, str], ...]:
+    def terms(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The parameters of a guarantee of form: the step with its columns, and what it reads without releasing it."""
-        term = (self.kind, ", ".join(self.changes))
-        return (term, (UNRELEASED, ", ".join(self.unreleased))) if self.unreleased else (term,)
+        term = (self.kind, self.changes)
+        return (term, (UNRELEASED, self.unreleased)) if self.unreleased else (term,)
 
     def depends_on(self, statistic: KeptStatistic) -> frozenset[str] | None:
         """Return the columns that a statistic depends on; None for all columns."""
@@ -253,7 +254,7 @@ class Masking(Step):
         return Preservation(
             columns=self.changes,
             statistic=statistic,
-            how=how,
+            exactness=how,
             unit=basis.unit,
             theorem=(self.source,),
             preconditions=proved(_MADE),

@@ -29,7 +29,7 @@ _ENOUGH = 60.0
 def ends(side: Side) -> tuple[Fraction, Fraction]:
     """Return the bounds of a side; a day is its number, counted from 1970.
 
-    >>> ends(Side("day", Type.DATE, "1970-01-01", "1970-01-10", 2, "row is left out", Outside.ENDS))
+    >>> ends(Side("day", Type.DATE, "1970-01-01", "1970-01-10", 2, Outside.ENDS))
     (Fraction(0, 1), Fraction(9, 1))
     """
     if side.type is Type.DATE:
@@ -62,7 +62,7 @@ def _pieces(side: Side) -> int:
 def cuts(side: Side) -> list[int] | list[float]:
     """Return where the pieces of a side begin, and last where it ends: beyond the last whole number or day.
 
-    >>> cuts(Side("age", Type.INTEGER, "0", "9", 4, "row is left out", Outside.ENDS))
+    >>> cuts(Side("age", Type.INTEGER, "0", "9", 4, Outside.ENDS))
     [0, 2, 5, 7, 10]
     """
     low, high = ends(side)
@@ -75,7 +75,7 @@ def cuts(side: Side) -> list[int] | list[float]:
 def middles(side: Side) -> list[int] | list[float]:
     """Return the center of each piece; of an even number of days it is a day before the middle.
 
-    >>> middles(Side("age", Type.INTEGER, "0", "9", 4, "row is left out", Outside.ENDS))
+    >>> middles(Side("age", Type.INTEGER, "0", "9", 4, Outside.ENDS))
     [0.5, 3.0, 5.5, 8.0]
     """
     low, high = ends(side)
@@ -91,7 +91,7 @@ def middles(side: Side) -> list[int] | list[float]:
 def reach_squared(sides: Iterable[Side], place: Placement) -> Fraction:
     """Return the square of how far a value and its point are apart at most, sides of the box being 1 long.
 
-    >>> side = Side("age", Type.INTEGER, "0", "99", 10, "row is left out", Outside.ENDS)
+    >>> side = Side("age", Type.INTEGER, "0", "99", 10, Outside.ENDS)
     >>> reach_squared([side, side], Placement.CENTERS) == 2 * Fraction(45, 1000) ** 2
     True
     """

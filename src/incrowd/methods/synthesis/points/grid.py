@@ -154,8 +154,8 @@ class PointGrid:
                 str(axis.column.domain.bounds[0]),  # type: ignore[union-attr]
                 str(axis.column.domain.bounds[1]),  # type: ignore[union-attr]
                 axis.slices.pieces,
-                "row is left out" if axis.column.fill is None else f"counts as {axis.column.fill}",
                 axis.column.rule_outside,
+                axis.column.fill,
             )
             for axis in self.axes
         )

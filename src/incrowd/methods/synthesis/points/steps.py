@@ -121,8 +121,9 @@ class Side:
     low: str
     high: str
     pieces: int
-    missing: str
     outside: Outside
+    fill: str | None = None
+    """What a missing value counts as; without it, the row is left out."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from incrowd.core.steps.step import whose
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_up
+from incrowd.methods.tabulation.rules import Rules
 
 KNOWS_ONLY = Assumption(
     "table-readers-know-bounds",
@@ -112,9 +113,9 @@ class OpenCells(Claim):
     kind = "cell suppression"
     rank: ClassVar[int] = 40
 
-    rules: tuple[str, ...]
+    rules: Rules
     width: int
-    bounds: str
+    prior: Fraction | None = None
     earlier: int
 
     @property
@@ -122,10 +123,20 @@ class OpenCells(Claim):
         """What is claimed, for people."""
         before = f" and the {self.earlier} released before" if self.earlier else ""
         return (
-            f"Someone who knows only this table{before}, the rules, and {self.bounds}, cannot infer a sensitive cell "
+            f"Someone who knows only this table{before}, the rules, and {self._bounds}, cannot infer a sensitive cell "
             "more closely than its protection interval, which does not reach below the number of finest cells above "
             "zero in it; the least and the largest number that an empty cell can have are at least "
-            f"{self.width} apart. A cell is sensitive by these rules: {'; '.join(self.rules)}."
+            f"{self.width} apart. A cell is sensitive by these rules: {'; '.join(self.rules.texts)}."
+        )
+
+    @property
+    def _bounds(self) -> str:
+        """What everybody is taken to know beside the published cells."""
+        least = "that numbers are whole and not negative, and that a cell of zero is suppressed only if it is sensitive"
+        return (
+            least
+            if self.prior is None
+            else f"{least}, and every finest cell up to {self.prior} of its value up or down"
         )
 
 
@@ -171,12 +182,12 @@ class KeyedNoise(Claim):
         )
 
 
-def open_cells(rules: tuple[str, ...], width: int, bounds: str, earlier: int, unit: Unit) -> OpenCells:
+def open_cells(rules: Rules, width: int, prior: Fraction | None, earlier: int, unit: Unit) -> OpenCells:
     """Return the claim of a suppressed table."""
     return OpenCells(
         rules=rules,
         width=width,
-        bounds=bounds,
+        prior=prior,
         earlier=earlier,
         unit=unit,
         theorem=(_PROTECTION_INTERVAL_WITNESSES,),

@@ -110,27 +110,6 @@ class SuppressCells(Step):
         return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The rules, for people."""
-        found = []
-        if self.minimum is not None:
-            wide = f"{self.margin} of it" if self.protection is None else str(self.protection)
-            found.append(f"fewer than {self.minimum} contributors (open up and down by {wide})")
-        if self.dominance is not None:
-            found.append(f"the {self.dominance.n} largest contributors are more than {self.dominance.k} of it")
-        if self.p is not None:
-            found.append(f"the second largest contributor knows the largest within {self.p} of it")
-        return tuple(found)
-
-    @property
-    def bounds(self) -> str:
-        """What everybody is taken to know beside the published cells, for people."""
-        least = "that numbers are whole and not negative, and that a cell of zero is suppressed only if it is sensitive"
-        if self.prior is None:
-            return least
-        return f"{least}, and every finest cell up to {self.prior} of its value up or down"
-
-    @property
     def sentence(self) -> str:
         """What happens, for people."""
         least = "as little is left out as could be found, by " + (
@@ -140,23 +119,29 @@ class SuppressCells(Step):
             f" {counted(len(self.earlier), 'table')} released before are taken into account." if self.earlier else ""
         )
         return (
-            f"Cells are left empty that have {'; or '.join(self.told)}. Others are left empty beside them so that none "
-            f"of these can be inferred too closely; {least}. The total of everything is published, and so is every "
-            "cell of zero that is not sensitive: readers know that an empty count is at least 1."
+            f"Cells are left empty that have {'; or '.join(self.rules.texts)}. Others are left empty beside them so "
+            f"that none of these can be inferred too closely; {least}. The total of everything is published, and so is "
+            "every cell of zero that is not sensitive: readers know that an empty count is at least 1."
             f"{before} This looks at all rows."
         )
+
+    @property
+    def form(self) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+        """The numbers of the rules and how far cells stay open, as a guarantee of form lists them."""
+        shares = () if self.dominance is None else (("dominance", (str(self.dominance.n), str(self.dominance.k))),)
+        numbers = {"minimum": self.minimum, "protection": self.protection, "margin": self.margin, "p": self.p}
+        numbers |= {"width": self.width, "prior": self.prior, "earlier": len(self.earlier) or None}
+        return (*((name, str(number)) for name, number in numbers.items() if number is not None), *shares)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
-        told = (("rules", "; ".join(self.told)), ("width", str(self.width)), ("bounds", self.bounds))
-        before = (("tables before", str(len(self.earlier))),) if self.earlier else ()
-        return StepGuarantee(Syntactic("cell suppression", (*told, *before)), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
+        return StepGuarantee(Syntactic("cell suppression", self.form), (NOT_PRIVATE,), frozenset({KNOWS_ONLY}))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that every empty cell stays open."""
-        return (open_cells(self.told, self.width, self.bounds, len(self.earlier), basis.unit),)
+        return (open_cells(self.rules, self.width, self.prior, len(self.earlier), basis.unit),)
 
 
 @dataclass(frozen=True)

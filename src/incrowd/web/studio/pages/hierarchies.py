@@ -104,7 +104,7 @@ def _line(column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
         "role": str(column.role),
-        "rule": column.hierarchy.rule,
+        "rule": str(column.hierarchy.rule),
         "height": column.hierarchy.height,
         "drafted": not source.sound,
         "public": source.public,

@@ -92,9 +92,9 @@ class PrivatePreview:
         """Rows kept of each person, their levels, the measurement."""
         unit, highest = self.schema.unit, map(max, zip(*self._levels, strict=True))
         ends = zip(self._cells.recodings, highest, strict=True)
-        told = (recoded(each, f"{each.level} to {high}") for each, high in ends)
+        columns = tuple(recoded(recoding, high) for recoding, high in ends)
         measured = MeasureKept(self.epsilon, unit.max_rows, self.choices)
-        return (*keep_rows(unit), RecodeAtSeveral(tuple(told)), measured)
+        return (*keep_rows(unit), RecodeAtSeveral(columns), measured)
 
     def release(self, table: Table, coins: Coins) -> KeptChoices:
         """Count all rows once at the finest levels, roll up, and add the noise."""
