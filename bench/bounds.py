@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from incrowd.accounting.suppression.envelope import composed_delta
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
+from incrowd.accounting.suppression.loss_distribution import composed_delta
 from incrowd.accounting.suppression.theorems import theorem1_delta
 from incrowd.accounting.suppression.tight_delta import delta, worst_size_remove
 

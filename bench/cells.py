@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv
 
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
@@ -43,7 +43,7 @@ K, SECONDS, MINUTE = 5, 10.0, 60.0
 
 def adult(folder: Path) -> tuple[Schema, pa.Table]:
     files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in NINE}
-    trees = {name: arx.parse(file.read_text()).hierarchy() for name, file in files.items()}
+    trees = {name: parse_arx(file.read_text()).hierarchy() for name, file in files.items()}
     rows = csv.read_csv(folder / "adult.csv", parse_options=csv.ParseOptions(delimiter=";"))
     texts = pa.table({name: rows[name].cast(pa.string()) for name in NINE})
     return Schema(tuple(Column(name, Role.QUASI, hierarchy=tree) for name, tree in trees.items())), texts

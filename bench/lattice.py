@@ -34,7 +34,7 @@ from pyarrow import csv
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.criteria.closeness import EqualCloseness, HierarchicalCloseness
@@ -76,7 +76,7 @@ WARM: tuple[tuple[str, tuple[str, ...], Criterion, str, float], ...] = (
 
 def schema(folder: Path) -> Schema:
     files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in NINE}
-    trees = {name: arx.parse(file.read_text()).hierarchy() for name, file in files.items()}
+    trees = {name: parse_arx(file.read_text()).hierarchy() for name, file in files.items()}
     return Schema(tuple(Column(name, Role.QUASI, hierarchy=tree) for name, tree in trees.items()))
 
 

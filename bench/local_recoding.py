@@ -24,7 +24,7 @@ from pyarrow import csv
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
@@ -48,7 +48,7 @@ MOST = 100
 def adult(folder: Path) -> tuple[Schema, pa.Table]:
     names = (*EIGHT, SENSITIVE)
     files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in names}
-    trees = {name: arx.parse(file.read_text()).hierarchy() for name, file in files.items()}
+    trees = {name: parse_arx(file.read_text()).hierarchy() for name, file in files.items()}
     rows = csv.read_csv(folder / "adult.csv", parse_options=csv.ParseOptions(delimiter=";"))
     texts = pa.table({name: rows[name].cast(pa.string()) for name in names})
     return Schema(tuple(Column(name, Role.QUASI, hierarchy=tree) for name, tree in trees.items())), texts

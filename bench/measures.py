@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.cells import Cells
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
@@ -79,7 +79,7 @@ def adult(folder: Path) -> None:
     columns = []
     for name in ADULT:
         text = (folder / "hierarchies" / f"adult_hierarchy_{name}.csv").read_text(encoding="utf-8")
-        columns.append(Column(name, Role.QUASI, hierarchy=arx.parse(text).hierarchy()))
+        columns.append(Column(name, Role.QUASI, hierarchy=parse_arx(text).hierarchy()))
     schema = Schema(tuple(columns))
     rows = open_source(folder / "adult.csv")
     counts = timed("Adult, counted at the finest level", lambda: LocalEngine().count(rows, Cells.of(schema, {})))

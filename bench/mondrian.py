@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Rows, SourceOptions, Table
 from incrowd.engines.local.engine import LOCAL
@@ -47,7 +47,7 @@ def adult(folder: Path) -> tuple[Schema, Rows]:
     """Return Adult with eight quasi-identifiers and the occupation as sensitive column."""
     columns = []
     for name in (*QUASI, "occupation"):
-        tree = arx.parse((folder / "hierarchies" / f"adult_hierarchy_{name}.csv").read_text()).hierarchy()
+        tree = parse_arx((folder / "hierarchies" / f"adult_hierarchy_{name}.csv").read_text()).hierarchy()
         role = Role.SENSITIVE if name == "occupation" else Role.QUASI
         if name == "age":
             columns.append(Column(name, role, Type.INTEGER, Flat(Numbers(0, 120))))

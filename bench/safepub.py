@@ -17,7 +17,7 @@ from pathlib import Path
 from incrowd.accounting.suppression.inverses import smallest_k
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.engines.local.engine import LocalEngine
@@ -46,7 +46,7 @@ def schema(folder: Path) -> Schema:
     files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in LEVELS}
     return Schema(
         tuple(
-            Column(name, Role.QUASI, hierarchy=arx.parse(file.read_text()).hierarchy()) for name, file in files.items()
+            Column(name, Role.QUASI, hierarchy=parse_arx(file.read_text()).hierarchy()) for name, file in files.items()
         )
     )
 

@@ -38,8 +38,8 @@ import duckdb
 
 from incrowd.client import Client
 from incrowd.errors import ServerUnavailable
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from tests.web.processes import serving
 
 USUAL = ("--rate", "1000000")

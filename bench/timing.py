@@ -32,8 +32,8 @@ import pyarrow.parquet as pq
 
 from incrowd.client import Client
 from incrowd.errors import IncrowdError
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.queries.question import QueryTerms
 from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings

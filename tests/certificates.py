@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.core.certificate import Accounting, Amounts, Certificate, File, LedgerPlace
+from incrowd.core.certificate import Accounting, Amounts, Certificate, File, LedgerPlace, meaning_digest
 from incrowd.core.claims.privacy import Private
 from incrowd.core.counts import Counts
-from incrowd.core.glossary import meaning_digest
 from incrowd.core.loss import Rule
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.microdata import Microdata

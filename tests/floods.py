@@ -30,8 +30,8 @@ from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.answers import Answers
 from incrowd.workflows.query.service import open_queries

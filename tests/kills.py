@@ -30,8 +30,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.client import Client
 from incrowd.errors import IncrowdError
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.workflows.query.answers import Answers
 from incrowd.workflows.verify.verify import read_certificate
 from tests.ports import free_port

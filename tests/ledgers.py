@@ -13,8 +13,8 @@ from unittest.mock import patch
 from sqlalchemy import Connection, NullPool, create_engine, text
 
 from incrowd.accounting.accountant import Spend
+from incrowd.accounting.concentrated import epsilon_of_rho, rho_of
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.noise.concentrated import epsilon_of_rho, rho_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Loss, Pure, Rule, Sampled, Syntactic, ZeroConcentrated
 from incrowd.core.rounding import Number, exact, round_up

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting.calibrate import (
+from incrowd.accounting.additive import (
     gaussian_error,
     laplace_error,
     laplace_for_error,

@@ -17,7 +17,7 @@ from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit

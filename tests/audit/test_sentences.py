@@ -16,9 +16,10 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Blending
 from incrowd.core.claims.privacy import (
+    Anonymity,
     ApproximatePrivacy,
+    Blending,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,

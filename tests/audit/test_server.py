@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.audit.auditing import Trials, proved_epsilon, shifted, sure_epsilon

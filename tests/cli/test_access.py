@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessRole
 from tests.cli.running import Runner
 
 GRANT = "access grant ann --dataset births --days 30 --why project --who officer"

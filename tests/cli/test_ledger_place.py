@@ -17,7 +17,7 @@ import typer
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.cli.main import application, main
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.access.access_list import AccessList
+from incrowd.governance.access_list import AccessList
 from tests.cli import hospital
 from tests.cli.running import Runner
 from tests.consents import FORM, consented, known_people

@@ -13,7 +13,7 @@ from incrowd.client import BudgetCard, Client, QueryHistory, Replies
 from incrowd.client.client import BatchedQuestion, Transport
 from incrowd.client.reply import Reply
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"

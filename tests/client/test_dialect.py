@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchTableError, ProgrammingError
 
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from tests.web.serving import Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"

@@ -8,7 +8,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.errors import InvalidParameter
 

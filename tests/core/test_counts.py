@@ -16,7 +16,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.text import Prefix, Redaction
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.fingerprints import KEPT, BottomK
-from incrowd.core.hashing import Bits
+from incrowd.core.fingerprints import KEPT, Bits, BottomK
 from tests.statistics.alarm import FALSE_ALARM
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from incrowd.core.domain import Categories, Dates, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy.flat import Flat, flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema, written_as
 from incrowd.core.unit import Kind, Unit

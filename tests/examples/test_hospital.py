@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from examples.hospital.population import DIAGNOSES, ETHNICITIES, PROCEDURES, SCHEMA, discharges, write
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.workflows.policy.policy import load_policy
 
 HOSPITAL = Path(__file__).resolve().parents[2] / "examples" / "hospital"
@@ -147,7 +147,7 @@ def test_every_value_of_the_sample_is_declared() -> None:
 
 def test_the_hierarchy_of_diagnoses_is_in_arx_format_and_complete() -> None:
     text = (HOSPITAL / "diagnosis.csv").read_text(encoding="utf-8")
-    parsed = arx.parse(text)
+    parsed = parse_arx(text)
     assert parsed.text() == text
     assert [row[0] for row in parsed.rows] == [item.code for item in DIAGNOSES]
     assert {row[-1] for row in parsed.rows} == {"*"}

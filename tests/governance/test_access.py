@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.credentials import fingerprint
-from incrowd.governance.access.grant import AccessDecision, AccessRole, Permission, User, rights
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, Permission, User, fingerprint, rights
 from tests.ledgers import tampering
 
 OFFICER = AccessDecision("data protection officer", "a test")

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import LedgerUnavailable
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.audit import Event
-from incrowd.governance.server_stores import find_log, open_books
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.audit import Event, find_log, open_books
 
 
 def test_the_log_is_made_once_and_found_again_on_every_database(address: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column

@@ -14,10 +14,8 @@ from incrowd.accounting.suppression.inverses import (
     require_feasible,
     wanted_delta,
 )
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
+from incrowd.core.rounding import Number, exact, probability_up
 
 PRODUCT = "removal and addition, product of the worst cases"
 _TIE = 1e-12
@@ -86,7 +84,7 @@ def divergence_delta(k: int, rate: Number, epsilon: Number) -> float:
     gamma = theorems._gamma(cell, at)
     unseen = cell.q / (1.0 + LikelihoodRatio(at).less_one)
     lost = unseen * float(at) if unseen > 0.0 else 0.0
-    return probability(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
+    return probability_up(cell.rounded_up(-k * (math.log(gamma / cell.p) - lost / gamma)))
 
 
 def replace_bounds(k: int, rate: Number, epsilon: Number) -> dict[str, float]:

@@ -15,7 +15,7 @@ import pytest
 from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.core.loss import Sampled
 from incrowd.core.schema import Column
-from incrowd.core.steps.consent import CONSENTERS
+from incrowd.core.steps.around import CONSENTERS
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.views import Consenting, PseudonymFilter

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.accounting.concentrated import largest_rho
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from tests.coins import cube_radius
 

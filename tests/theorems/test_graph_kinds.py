@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.core.graph import Graph, simple
-from incrowd.core.relations import GraphSchema, Relations
+from incrowd.core.graph import Graph, GraphSchema, Relations, simple
 from incrowd.core.unit import Kind, Unit
 from incrowd.methods.graphs.degree_distribution import DegreeDistribution
 from incrowd.methods.graphs.edge_kinds import EdgeKinds

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.accounting.noise.concentrated import epsilon_of_rho, largest_rho, rho_of
+from incrowd.accounting.concentrated import epsilon_of_rho, largest_rho, rho_of
 from incrowd.core.loss import Pure, ZeroConcentrated
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.learning.forms import ModelForm

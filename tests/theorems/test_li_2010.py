@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from incrowd.accounting.suppression.binomial import log_upper_tail
-from incrowd.accounting.suppression.envelope import Part, composed_delta, distributions
 from incrowd.accounting.suppression.inverses import largest_rate, smallest_epsilon, smallest_k
-from incrowd.accounting.suppression.loss_distribution import LossDistribution, ProfilePair, randomized_response
+from incrowd.accounting.suppression.loss_distribution import (
+    LossDistribution,
+    Part,
+    ProfilePair,
+    composed_delta,
+    distributions,
+    randomized_response,
+)
 from incrowd.accounting.suppression.theorems import SmoothGuarantee, log_theorem1_delta, theorem1_delta, theorem6_delta
 from incrowd.accounting.suppression.tight_delta import SHIFTED, delta, log_delta, worst_size_add, worst_size_remove
 from incrowd.core.unit import Adjacency

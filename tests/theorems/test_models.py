@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.accounting.noise.concentrated import epsilon_of_rho, largest_rho
+from incrowd.accounting.concentrated import epsilon_of_rho, largest_rho
 from incrowd.attacks.audit import gaussian_epsilon
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.synthesis.marginals.budget import (

@@ -15,7 +15,7 @@ from incrowd.accounting.amplification import amplify, before_sampling
 from incrowd.accounting.blending import sampled_crowd
 from incrowd.accounting.people import person_delta
 from incrowd.accounting.suppression import tight_delta
-from incrowd.accounting.suppression.envelope import composed_delta
+from incrowd.accounting.suppression.loss_distribution import composed_delta
 from tests.theorems.crowd_laws import Database, delta, mixture, on_sample, response, suppressed_histogram, sure
 from tests.theorems.exact_laws import Law, binomial, e_to_the, excess, pair, published_count
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incrowd.accounting.accountant import epsilon as epsilon_of
 from incrowd.core.loss import Gaussian, Pure, Sampled, Sequence, ZeroConcentrated
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter

@@ -18,10 +18,10 @@ import pytest
 from numpy.typing import NDArray
 
 from incrowd.accounting import accountant
-from incrowd.accounting.noise.best_run import delta_of_runs, epsilon_of_runs, expected_runs, gamma_for, largest_run_rho
+from incrowd.accounting.concentrated import delta_of_runs, epsilon_of_runs, expected_runs, gamma_for, largest_run_rho
 from incrowd.core.coins import Coins
 from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.learning.classifier.recipes import FittedScores
 from incrowd.methods.learning.models import ScoreLink

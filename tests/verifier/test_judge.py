@@ -20,10 +20,10 @@ from incrowd.core.certificate import (
     Dataset,
     LedgerPlace,
     Named,
+    meaning_digest,
     release_id,
 )
 from incrowd.core.domain import Categories
-from incrowd.core.glossary import meaning_digest
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit

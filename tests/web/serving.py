@@ -18,9 +18,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.access_list import AccessList, NewToken
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
-from incrowd.governance.server_stores import ServerStores, open_books
+from incrowd.governance.access_list import AccessList, NewToken
+from incrowd.governance.audit import ServerStores, open_books
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.governance.access.grant import AccessRole, User
+from incrowd.governance.grant import AccessRole, User
 from incrowd.web.settings import Settings
 from tests.web.serving import OFFICER, PASSWORD, Server, server
 

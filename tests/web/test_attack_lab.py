@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from incrowd.attacks.answers import averaging, reconstruction
 from incrowd.attacks.finding import AttackVerdict
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessDecision, AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.web.settings import Settings
 from tests.web.serving import Browser

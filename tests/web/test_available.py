@@ -19,8 +19,8 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import InvalidParameter, QuestionStopped, SourceInvalid, SourceUnavailable
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessRole
 from incrowd.queries.question import QueryTerms
 from incrowd.web import reload
 from incrowd.web.answering import ReplyTimer

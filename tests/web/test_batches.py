@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, server
 from tests.web.test_service import BIRTHS, DEATHS, Office

@@ -12,7 +12,7 @@ from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import SourceUnavailable, SourceUnreadable
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from tests.web.serving import Server, server
 from tests.web.test_service import BIRTHS, DEATHS, Office
 

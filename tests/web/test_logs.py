@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from fastapi import Response
 
-from incrowd.governance.access.grant import AccessRole
 from incrowd.governance.audit import Audit, Event
 from incrowd.web.logs import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings

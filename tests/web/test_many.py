@@ -18,9 +18,9 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.client import Client, Reply
 from incrowd.errors import BudgetExceeded, ServerUnavailable
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessRole, User
+from incrowd.governance.access_list import AccessList
 from incrowd.governance.audit import Audit
+from incrowd.governance.grant import AccessRole, User
 from incrowd.web.app import ServeOrder, open_server
 from tests.floods import check_books
 from tests.web.processes import PATIENCE, serving

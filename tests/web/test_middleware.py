@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from incrowd.client import Client
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from incrowd.web.logs import NAME, AsJson
 from incrowd.web.settings import Settings
 from tests.web.serving import SECRET, Server, listening, server

@@ -14,8 +14,8 @@ import pytest
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
-from incrowd.governance.access.access_list import AccessList
-from incrowd.governance.access.grant import AccessRole, User
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessRole, User
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.question import QueryTerms
 from incrowd.web.app import ServeOrder, open_server

@@ -14,11 +14,17 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from incrowd.accounting import additive, distribution
 from incrowd.accounting.blending import crowd_losses
 from incrowd.accounting.bound import INFINITE, LossBound, delta_at, epsilon_at, least_epsilon, shares_of
-from incrowd.accounting.noise import additive, distribution
-from incrowd.accounting.noise.best_run import delta_of_runs, epsilon_of_runs
-from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, rho_of
+from incrowd.accounting.concentrated import (
+    approximate_rho_of,
+    delta_of_rho,
+    delta_of_runs,
+    epsilon_of_rho,
+    epsilon_of_runs,
+    rho_of,
+)
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
     Approximate,

@@ -15,8 +15,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
-    from incrowd.governance.access.access_list import AccessList, NewToken
-    from incrowd.governance.access.grant import Grant, User
+    from incrowd.governance.access_list import AccessList, NewToken
+    from incrowd.governance.grant import Grant, User
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose; the ledger knows analysts by the same name.")]
@@ -38,7 +38,7 @@ def holder_of(name: str, role: str, datasets: list[str]) -> User:
     >>> holder_of("ann", "analyst", []).datasets is None
     True
     """
-    from incrowd.governance.access.grant import AccessRole, User
+    from incrowd.governance.grant import AccessRole, User
 
     if role not in list(AccessRole):
         raise InvalidParameter(f"a role is one of {', '.join(AccessRole)}.")
@@ -92,8 +92,8 @@ def grant(options: AccessGrantOptions) -> None:
 
     The book of access is made beside the ledger if it is not there.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = AccessDecision(person(options.who), options.why)
@@ -120,8 +120,8 @@ def password(options: PasswordOptions) -> None:
 
     It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     holder = holder_of(options.name, options.role, options.dataset)
     by = AccessDecision(person(options.who), options.why)
@@ -158,8 +158,8 @@ class RotateOptions:
 @takes(RotateOptions)
 def rotate(options: RotateOptions) -> None:
     """Replace a token by a new one with the same id; the old one stops working at once."""
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     access = AccessList.open(ledger_place(options.ledger))
     by = AccessDecision(person(options.who), options.why)
@@ -184,8 +184,8 @@ class RevokeOptions:
 @takes(RevokeOptions)
 def revoke(options: RevokeOptions) -> None:
     """End a token for good, or with --name everything that somebody has; it stops working at once."""
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.access.grant import AccessDecision
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
 
     if (options.id is None) == (options.name is None):
         raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
@@ -212,7 +212,7 @@ class ListOptions:
 @takes(ListOptions)
 def listing(options: ListOptions) -> None:
     """List tokens and sessions with holder, role, datasets and end; never the tokens themselves."""
-    from incrowd.governance.access.access_list import AccessList
+    from incrowd.governance.access_list import AccessList
 
     access = AccessList.open(ledger_place(options.ledger))
     now = access.now()
@@ -248,8 +248,8 @@ def check(options: AccessCheckOptions) -> None:
 
     The log is there as soon as a server ran; one that was lost since is an error.
     """
-    from incrowd.governance.access.access_list import AccessList
-    from incrowd.governance.server_stores import find_log
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.audit import find_log
 
     access = AccessList.open(ledger_place(options.ledger))
     reports = {"access": access.check()}

@@ -100,7 +100,7 @@ def _show_report(report: Report, delimiter: str) -> None:
     note = f"and {more} more: --json lists all." if more else ""
     title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
     print_table(title, lines, note, header=header)
-    from incrowd.core.hierarchy.arx import ArxStyle, ArxTable
+    from incrowd.core.hierarchy.tree import ArxStyle, ArxTable
 
     paste = [problem.paste for problem in shown if problem.paste is not None]
     if paste:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -12,7 +12,8 @@ from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Rule
-from incrowd.core.steps.step import Step, step_of
+from incrowd.core.steps.step import Step, step_of, walk
+from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
@@ -315,3 +316,50 @@ _OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Vocabulary], Any]]] =
     "signature": (encode, _optional_signature),
 }
 assert {*_FIELDS, *_OWN} == {each.name for each in fields(Certificate)}  # noqa: S101 - a table of all fields
+
+
+DOMAIN = "incrowd glossary 3"
+
+
+def meaning_digest(guarantee: Guarantee, claims: Iterable[Claim], steps: Iterable[Step]) -> str:
+    """Return the digest of what the words of a certificate mean here: of those that it uses, and of no others."""
+    stated, happened = tuple(claims), tuple(walk(steps))
+    terms: set[Term] = {*guarantee.because, *guarantee.assumes}
+    for claim in stated:
+        terms |= {*claim.theorem, *claim.not_protected, *(condition.term for condition in claim.preconditions)}
+    keys = [key for part in (*stated, *happened) for key in _keys(part)]
+    return digest(DOMAIN, glossary(terms, map(type, stated), map(type, happened), keys))
+
+
+def glossary(
+    terms: Iterable[Term], claims: Iterable[type[Claim]], steps: Iterable[type[Step]], keys: Iterable[KeyedText]
+) -> dict[str, Any]:
+    """Return the meaning of each term and key, and the fields of each kind of claim and step."""
+    words = sorted({(_KINDS[type(term)], term.key, term.meaning) for term in terms})
+    used = set(keys)
+    names = sorted({type(key).__name__ for key in used})
+    return {
+        **{kind: {key: meaning for named, key, meaning in words if named == kind} for kind in _KINDS.values()},
+        "keys": {name: {key.value: key.text for key in sorted(used) if type(key).__name__ == name} for name in names},
+        "claims": {kind: list(names) for kind, names in sorted({(cls.kind, _fields(cls)) for cls in claims})},
+        "steps": [[kind, *names] for kind, names in sorted({(cls.kind, _fields(cls)) for cls in steps})],
+    }
+
+
+def _keys(value: Any) -> Iterator[KeyedText]:
+    """Yield the keys that a value holds, however deep."""
+    if isinstance(value, KeyedText):
+        yield value
+    elif is_dataclass(value):
+        for item in fields(value):
+            yield from _keys(getattr(value, item.name))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _keys(part)
+
+
+def _fields(cls: type[Claim | Step]) -> tuple[str, ...]:
+    return tuple(sorted(str(item.metadata.get("name", item.name)) for item in fields(cls)))  # type: ignore[arg-type]
+
+
+_KINDS = {Theorem: "theorems", Condition: "conditions", Assumption: "assumptions", Exposure: "exposures"}

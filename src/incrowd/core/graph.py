@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.core.schema import Schema
+from incrowd.core.unit import Kind
 from incrowd.errors import InvalidParameter
 
 Ends = NDArray[np.int64]
@@ -101,3 +103,26 @@ def _ends(keys: Keys, size: int) -> Ends:
     found = np.empty((len(keys), 2), np.int64)
     np.divmod(keys, max(1, size), out=(found[:, 0], found[:, 1]))
     return found
+
+
+@dataclass(frozen=True)
+class Relations:
+    """The declared kinds of edges, none if they are not told apart, and whether edges have directions.
+
+    >>> Relations(("friend", "boss"), directed=True).slots(Kind.EDGE)
+    4
+    """
+
+    kinds: tuple[str, ...] = ()
+    directed: bool = False
+
+    def slots(self, unit: Kind) -> int:
+        """Return how many edges of the declared kinds one unit has at most: all those of a pair, or one."""
+        return 1 if unit is Kind.RELATION else max(1, len(self.kinds)) * (2 if self.directed else 1)
+
+
+@dataclass(frozen=True)
+class GraphSchema(Schema):
+    """The columns of nodes, the unit of privacy, and what is declared of edges."""
+
+    relations: Relations = Relations()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.consent import ConsentGate, gate_of
+from incrowd.core.steps.around import ConsentGate, gate_of
 from incrowd.core.steps.step import ClaimBasis, claims_of
 from incrowd.errors import InvalidParameter
 

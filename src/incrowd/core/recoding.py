@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers, Type
-from incrowd.core.hierarchy.ends import ANY
+from incrowd.core.hierarchy.hierarchy import ANY
 from incrowd.core.keys import Codes
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import OTHER, Column, Missing, Outside

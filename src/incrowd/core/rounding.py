@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from decimal import Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 
@@ -110,3 +111,14 @@ def _on_grid(steps: int) -> Decimal:
     with localcontext() as context:
         context.prec = max(1, len(str(abs(steps))))
         return Decimal(steps).scaleb(-_PLACES).normalize() if steps else Decimal(0)
+
+
+def probability_up(logarithm: float) -> float:
+    """Return the float at or above e^logarithm: at least the smallest positive one, at most 1.
+
+    >>> probability_up(-1e6) > 0.0
+    True
+    """
+    if logarithm >= 0.0:
+        return 1.0
+    return max(math.exp(logarithm) * (1.0 + 4.0 * sys.float_info.epsilon), math.ulp(0.0))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Text, Type, listed
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.pseudonym import Pseudonyms
+from incrowd.core.hierarchy.text import Pseudonyms
 from incrowd.core.reading import canonical, parse
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.terms import Theorem
 from incrowd.criteria.criterion import Mask, Monotone, Rows
 from incrowd.criteria.demand import COUNTED, HOMOGENEITY, Form, TableDemand

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.core.domain import Type
-from incrowd.core.hierarchy.ends import ANY, end_value
+from incrowd.core.hierarchy.hierarchy import ANY, end_value
 from incrowd.core.reading import parse
 from incrowd.core.schema import OTHER
 from incrowd.criteria.recount import (

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from pyarrow import compute as pc
 
 from incrowd.core.domain import Type
-from incrowd.core.fingerprints import BottomK, SourceFingerprint
-from incrowd.core.hashing import Bits, value_bits
+from incrowd.core.fingerprints import Bits, BottomK, SourceFingerprint, value_bits
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Rows

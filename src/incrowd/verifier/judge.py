@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
-from incrowd.core.certificate import Certificate
+from incrowd.core.certificate import Certificate, meaning_digest
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
-from incrowd.core.glossary import meaning_digest
 from incrowd.core.statement import Statement
-from incrowd.core.steps.around import Compare, own_steps, steps_around
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import Compare, gate_of, own_steps, steps_around
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.errors import IncrowdError

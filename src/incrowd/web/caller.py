@@ -11,8 +11,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.access.credentials import is_mark
-from incrowd.governance.access.grant import Grant, Permission, User
 from incrowd.governance.audit import Event
 from incrowd.web.services import Services
 from incrowd.workflows.query.service import QueryService

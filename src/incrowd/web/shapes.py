@@ -20,7 +20,7 @@ from pydantic import (
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 
 _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19})$"
 

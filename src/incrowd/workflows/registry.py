@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from incrowd import methods
-from incrowd.core.certificate import Named, Vocabulary
-from incrowd.core.glossary import glossary
+from incrowd.core.certificate import Named, Vocabulary, glossary
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.around import AROUND
 from incrowd.core.terms import Condition, Exposure, KeyedText, Theorem, joined

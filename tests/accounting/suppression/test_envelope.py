@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.suppression.envelope import composed_delta, composed_epsilon, distributions, envelope
-from incrowd.accounting.suppression.loss_distribution import randomized_response
+from incrowd.accounting.suppression.loss_distribution import (
+    composed_delta,
+    composed_epsilon,
+    distributions,
+    envelope,
+    randomized_response,
+)
 from incrowd.accounting.suppression.tight_delta import delta
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, Type
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.classification import Classification
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
-from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.text import Classification, Prefix, Redaction
 from incrowd.core.hierarchy.tree import Branch, TreeHierarchy, ordered, tree
 
 

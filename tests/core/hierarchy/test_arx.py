@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Provenance, Text
-from incrowd.core.hierarchy.arx import ArxStyle, ArxTable, parse, table_of
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix, Redaction
+from incrowd.core.hierarchy.text import Prefix, Redaction
+from incrowd.core.hierarchy.tree import ArxStyle, ArxTable, parse_arx, table_of
 from incrowd.errors import InvalidParameter
 
 
@@ -27,7 +27,7 @@ from incrowd.errors import InvalidParameter
     ],
 )
 def test_a_file_that_is_read_and_written_again_stays_the_same_bytes(text: str) -> None:
-    assert parse(text).text().encode() == text.encode()
+    assert parse_arx(text).text().encode() == text.encode()
 
 
 _FIELD = st.text(st.characters(exclude_characters="\r\x00", exclude_categories=["Cs"]), max_size=6)
@@ -40,13 +40,13 @@ def test_what_is_written_is_read_back(rows: list[tuple[str, str]], delimiter: st
     text = ArxTable(tuple(rows), style).text()
     if text.startswith("\ufeff"):
         return
-    assert parse(text, delimiter).rows == tuple(rows)
-    assert parse(text, delimiter).text() == text
+    assert parse_arx(text, delimiter).rows == tuple(rows)
+    assert parse_arx(text, delimiter).text() == text
 
 
 def test_a_hierarchy_survives_the_way_to_arx_and_back() -> None:
     zips = Redaction(Categories(("02139", "02138", "94305")), 5)
-    back = parse(table_of(zips).text()).hierarchy()
+    back = parse_arx(table_of(zips).text()).hierarchy()
     assert back.height == zips.height
     assert [back.labels(level) for level in range(6)] == [zips.labels(level) for level in range(6)]
 
@@ -62,18 +62,18 @@ def test_what_cannot_be_listed_cannot_be_written() -> None:
 
 def test_the_wrong_delimiter_is_noticed() -> None:
     with pytest.raises(InvalidParameter, match="all contain a comma"):
-        parse("1,low\n2,low\n")
+        parse_arx("1,low\n2,low\n")
     with pytest.raises(InvalidParameter, match="is empty"):
-        parse("\n\n")
+        parse_arx("\n\n")
     with pytest.raises(InvalidParameter, match="not a table"):
-        parse('"open;*\n')
+        parse_arx('"open;*\n')
 
 
 def test_blank_lines_say_nothing() -> None:
-    assert parse("a;x\n\nb;x\n\n").rows == (("a", "x"), ("b", "x"))
+    assert parse_arx("a;x\n\nb;x\n\n").rows == (("a", "x"), ("b", "x"))
 
 
 def test_the_provenance_of_a_file_stays_with_its_hierarchy() -> None:
     drafted = Provenance(derived=True)
-    assert parse("a;x\n").hierarchy(drafted).provenance == drafted
-    assert parse("a;x\n").hierarchy(drafted).domain.provenance == drafted
+    assert parse_arx("a;x\n").hierarchy(drafted).provenance == drafted
+    assert parse_arx("a;x\n").hierarchy(drafted).domain.provenance == drafted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.reading import canonical, parse, read
 from incrowd.errors import InvalidParameter
 from tests.core.hierarchy.examples import CASES, Case

@@ -17,7 +17,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Text, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Schema
 from incrowd.engines.local.counting import CountTally

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Text
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.schema import Column, Schema
 from incrowd.engines.local.contributions import RowLimit
 from incrowd.engines.local.counting import CountingLimits

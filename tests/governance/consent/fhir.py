@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from incrowd.governance.consent.event import Decided
-from incrowd.governance.consent.records.fhir import EVENT
-from incrowd.governance.consent.records.record import ConsentRecord
+from incrowd.governance.consent.record import EVENT, ConsentRecord
 
 PURPOSES = "urn:incrowd:purpose"
 _SCOPE = "http://terminology.hl7.org/CodeSystem/consentscope"

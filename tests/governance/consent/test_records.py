@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided, moment
-from incrowd.governance.consent.records.fhir import read_fhir
-from incrowd.governance.consent.records.iso27560 import read_27560, write_27560
-from incrowd.governance.consent.records.receipt import ConsentReceipt
-from incrowd.governance.consent.records.record import ConsentRecord, read_csv, write_csv
+from incrowd.governance.consent.record import (
+    ConsentReceipt,
+    ConsentRecord,
+    read_27560,
+    read_csv,
+    read_fhir,
+    write_27560,
+    write_csv,
+)
 from tests.governance.consent.fhir import write_fhir
 from tests.policies import changed
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.core.hashing import row_bits, value_bits
+from incrowd.core.fingerprints import row_bits, value_bits
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
 
 batches = st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=20), max_size=8)

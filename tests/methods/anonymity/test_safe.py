@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Provenance, Text
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.loss import Crowd, Grouped, Sampled, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.rows import DRAFTED

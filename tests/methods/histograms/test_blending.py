@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.core.domain import Text
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.loss import Crowd, Grouped, NoisyWhenSmall, Sampled
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.bins import ListedBins

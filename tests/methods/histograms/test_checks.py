@@ -18,7 +18,7 @@ from incrowd.core.domain import Provenance
 from incrowd.core.loss import Approximate
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.unit import Adjacency, Unit

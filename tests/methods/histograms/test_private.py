@@ -12,7 +12,7 @@ import pytest
 from incrowd.accounting import accountant
 from incrowd.core.domain import Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Pure, Sampled, ZeroConcentrated
 from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table

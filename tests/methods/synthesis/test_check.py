@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Blending
+from incrowd.core.claims.privacy import Blending
 from incrowd.core.domain import Dates, Domain, Numbers, Type
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Outside

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from incrowd.accounting import accountant
-from incrowd.accounting.noise import additive, concentrated
+from incrowd.accounting import accountant, additive, concentrated
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
 from incrowd.verifier.slow_accountant.noise import (
     NOTHING,

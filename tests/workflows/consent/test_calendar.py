@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.core.steps.consent import MOVED, ConsentGate, gate_of
+from incrowd.core.steps.around import MOVED, ConsentGate, gate_of
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry
 from incrowd.workflows.policy.policy import load_policy

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import open_table

@@ -13,7 +13,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer

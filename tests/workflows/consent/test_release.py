@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.steps.consent import CONSENTERS, IN_THE_TABLE, MOVED, OWN_DECISION, ConsentGate, gate_of
+from incrowd.core.steps.around import CONSENTERS, IN_THE_TABLE, MOVED, OWN_DECISION, ConsentGate, gate_of
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, LedgerUnavailable, Refused
 from incrowd.governance.consent.event import Decided

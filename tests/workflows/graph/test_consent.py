@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.core.steps.consent import OWN_NODE, gate_of
+from incrowd.core.steps.around import OWN_NODE, gate_of
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused

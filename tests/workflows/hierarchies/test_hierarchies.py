@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
-from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.tree import TreeHierarchy, tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, parse_arx, tree
 from incrowd.core.schema import Column
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
@@ -209,7 +208,7 @@ def test_what_is_built_holds_every_value_it_was_built_from(kind: str, tmp_path: 
     path = tmp_path / "c.csv"
     path.write_text(built.table.text(), encoding="utf-8")
     assert check_file(path, ";", rows, None).passed
-    assert arx.parse(path.read_text(encoding="utf-8")).hierarchy().height == built.column.hierarchy.height
+    assert parse_arx(path.read_text(encoding="utf-8")).hierarchy().height == built.column.hierarchy.height
 
 
 @pytest.mark.parametrize(

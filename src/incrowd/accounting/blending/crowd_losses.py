@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
-from incrowd.accounting.suppression import envelope, inverses, tight_delta
+from incrowd.accounting.suppression import inverses, loss_distribution, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
 from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Rule, Sampled, Sequence
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
@@ -89,7 +89,7 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Loss
     """
     if (parts := _releases(loss)) is None:
         return None
-    return LossBound(envelope.composed_delta(parts, epsilon, adjacency), (Rule.COMPOSED_SUPPRESSION,))
+    return LossBound(loss_distribution.composed_delta(parts, epsilon, adjacency), (Rule.COMPOSED_SUPPRESSION,))
 
 
 def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -97,13 +97,13 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return LossBound(envelope.composed_epsilon(parts, delta, adjacency), (Rule.COMPOSED_SUPPRESSION,))
+        return LossBound(loss_distribution.composed_epsilon(parts, delta, adjacency), (Rule.COMPOSED_SUPPRESSION,))
     except Infeasible:
         return None
 
 
-def _releases(loss: Sequence) -> tuple[envelope.Part, ...] | None:
-    parts: list[envelope.Part] = []
+def _releases(loss: Sequence) -> tuple[loss_distribution.Part, ...] | None:
+    parts: list[loss_distribution.Part] = []
     for part in loss.parts:
         match part:
             case Sampled(rate, Crowd(k, crowd_epsilon)) if crowd_epsilon == 0:

@@ -9,8 +9,7 @@ from fractions import Fraction
 from incrowd.accounting.blending.sampled_crowd import divergence, log_target
 from incrowd.accounting.blending.worst_crowd import WorstCrowd
 from incrowd.accounting.bound import least_epsilon
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact, not_below
+from incrowd.core.rounding import Number, exact, not_below, probability_up
 from incrowd.errors import Infeasible, InvalidParameter
 
 _RELATIVE = 1e-12
@@ -57,7 +56,7 @@ def delta(k: int, crowd_epsilon: Number, bias: Bias, epsilon: Number) -> float:
     >>> f"{delta(50, '0.1', bias, '1.0744816703'):.4g}"
     '3.851e-09'
     """
-    return probability(log_delta(k, crowd_epsilon, bias, epsilon))
+    return probability_up(log_delta(k, crowd_epsilon, bias, epsilon))
 
 
 def log_delta(k: int, crowd_epsilon: Number, bias: Bias, epsilon: Number) -> float:
@@ -123,7 +122,7 @@ def theorem2_delta(k: int, bias: Bias) -> float:
     g, h = low * x / (low * x + 1.0 - low), high / (high + x * (1.0 - high))
     removed = math.log(bias.max_rate / bias.high) - effective * divergence(g, high) / g
     added = math.log(bias.max_rate / (1 - bias.low)) - (effective - 1) * divergence(h, low) / h
-    return probability(max(removed, added) + _RELATIVE)
+    return probability_up(max(removed, added) + _RELATIVE)
 
 
 def theorem2_simple_delta(k: int, bias: Bias) -> float:
@@ -138,7 +137,7 @@ def theorem2_simple_delta(k: int, bias: Bias) -> float:
     effective, high = _effective(k, bias), float(bias.high)
     removed = math.log(bias.max_rate / bias.high) - _CHERNOFF * effective * (1.0 - high) ** 2 / (2.0 - high)
     added = math.log(bias.max_rate / (1 - bias.low)) - (1.0 - math.log(2.0)) * (effective - 1)
-    return probability(max(removed, added) + _RELATIVE)
+    return probability_up(max(removed, added) + _RELATIVE)
 
 
 def _worst(k: int, crowd_epsilon: Number, bias: Bias) -> tuple[WorstCrowd, ...]:

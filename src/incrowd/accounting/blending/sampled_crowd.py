@@ -15,8 +15,7 @@ from incrowd.accounting.amplification import amplify
 from incrowd.accounting.blending.worst_crowd import WorstCrowd
 from incrowd.accounting.bound import least_epsilon
 from incrowd.accounting.suppression.inverses import least_k
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact, not_below
+from incrowd.core.rounding import Number, exact, not_below, probability_up
 from incrowd.errors import Infeasible, InvalidParameter
 
 _RATE_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
@@ -36,7 +35,7 @@ def delta(k: int, crowd_epsilon: Number, rate: Number, epsilon: Number) -> float
     >>> f"{delta(50, 0.1, 0.1, 0.605):.3g}"
     '1.48e-25'
     """
-    return probability(log_delta(k, crowd_epsilon, rate, epsilon))
+    return probability_up(log_delta(k, crowd_epsilon, rate, epsilon))
 
 
 def log_delta(k: int, crowd_epsilon: Number, rate: Number, epsilon: Number) -> float:
@@ -65,8 +64,8 @@ def histogram_delta(k: int, rate: Number, epsilon: Number, noise_epsilon: Number
     """
     worst, wanted = _worst(k, noise_epsilon, rate), _epsilon(epsilon)
     if wanted < Fraction(amplify(noise_epsilon, 0, rate)[0]):
-        return probability(worst.log_delta(wanted))
-    return probability(max(_worst(k, 0, rate).log_removed(wanted), worst.log_added(wanted)))
+        return probability_up(worst.log_delta(wanted))
+    return probability_up(max(_worst(k, 0, rate).log_removed(wanted), worst.log_added(wanted)))
 
 
 def smallest_epsilon(delta: Number, k: int, crowd_epsilon: Number, rate: Number) -> float:

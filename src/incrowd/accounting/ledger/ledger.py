@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.books import consequence, derive
+from incrowd.accounting.ledger.charging import SpentTally
 from incrowd.accounting.ledger.datasets import (
     Declaration,
     Sets,
@@ -31,7 +32,6 @@ from incrowd.accounting.ledger.request import (
     signed,
 )
 from incrowd.accounting.ledger.status import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
-from incrowd.accounting.ledger.tally import SpentTally
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused

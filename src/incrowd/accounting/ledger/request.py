@@ -52,7 +52,7 @@ class Accountant:
 
     def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
         """Return a sound ρ, or None."""
-        from incrowd.accounting.noise.concentrated import rho_of
+        from incrowd.accounting.concentrated import rho_of
 
         return rho_of(loss, adjacency)
 

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.sampled_cell import SampledCell
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
 from incrowd.accounting.suppression.tight_delta import at_floor, log_replace
 from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency

@@ -12,10 +12,8 @@ from fractions import Fraction
 from itertools import count
 
 from incrowd.accounting.suppression.binomial import log_upper_tail
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
-from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.accounting.suppression.tight_delta import probability
-from incrowd.core.rounding import Number, exact
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
+from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 
 _TIE = 1e-12
@@ -30,7 +28,7 @@ def theorem1_delta(k: int, rate: Number, epsilon: Number) -> float:
     >>> f"{theorem1_delta(20, 0.1, 0.5):.3g}"
     '1.61e-09'
     """
-    return probability(log_theorem1_delta(k, rate, epsilon))
+    return probability_up(log_theorem1_delta(k, rate, epsilon))
 
 
 def log_theorem1_delta(k: int, rate: Number, epsilon: Number) -> float:
@@ -101,7 +99,7 @@ def theorem6_delta(k: int, rate: Number, epsilon: Number) -> float:
     >>> round(theorem6_delta(20, "0.2", "0.25"), 4)
     0.0373
     """
-    return probability(_log_theorem6(_reached(k, rate, epsilon), exact(epsilon)))
+    return probability_up(_log_theorem6(_reached(k, rate, epsilon), exact(epsilon)))
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ class SmoothGuarantee:
     @property
     def delta(self) -> float:
         """Return the sum of the deltas, rounded up."""
-        total = math.fsum(probability(_log_theorem6(cell, epsilon)) for cell, epsilon in self.releases)
+        total = math.fsum(probability_up(_log_theorem6(cell, epsilon)) for cell, epsilon in self.releases)
         return min(1.0, math.nextafter(total, math.inf))
 
     def f(self, z: Number) -> float:

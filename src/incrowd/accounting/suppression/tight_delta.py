@@ -12,17 +12,15 @@ larger than that of a removal alone. There are three sound bounds, and the least
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from incrowd.accounting.suppression.likelihood_ratio import LikelihoodRatio
 from incrowd.accounting.suppression.loss_distribution import Dots, Floats, connect_the_dots
-from incrowd.accounting.suppression.sampled_cell import SampledCell
-from incrowd.core.rounding import Number, exact, float_up
+from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
+from incrowd.core.rounding import Number, exact, float_up, probability_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 
@@ -32,7 +30,6 @@ TWO_STEPS = "removal and addition, half of epsilon each"
 _KNOTS = 33
 _BELOW = 3.0  # how far below zero the losses of an addition are told apart, in units of their maximum
 _SLACK = 1e-12
-_LEAST_FLOAT = math.ulp(0.0)
 _EXACT_BITS = 1 << 14
 
 
@@ -119,8 +116,8 @@ def delta(
     if logarithm == -math.inf:
         return 0.0
     if at_floor(cell, ratio, logarithm) and cell.rate.denominator.bit_length() * k <= _EXACT_BITS:
-        return max(float_up(cell.rate**k), _LEAST_FLOAT)
-    return probability(logarithm)
+        return max(float_up(cell.rate**k), math.ulp(0.0))
+    return probability_up(logarithm)
 
 
 def log_delta(
@@ -154,17 +151,6 @@ def worst_size_add(k: int, rate: Number, epsilon: Number) -> int | None:
     (353, None)
     """
     return SampledCell(k, exact(rate, "the rate")).worst_size_add(_ratio(epsilon))
-
-
-def probability(logarithm: float) -> float:
-    """Return the float at or above e^logarithm: at least the smallest positive one, at most 1.
-
-    >>> probability(-1e6) > 0.0
-    True
-    """
-    if logarithm >= 0.0:
-        return 1.0
-    return max(math.exp(logarithm) * (1.0 + 4.0 * sys.float_info.epsilon), _LEAST_FLOAT)
 
 
 def at_floor(cell: SampledCell, ratio: LikelihoodRatio, logarithm: float) -> bool:

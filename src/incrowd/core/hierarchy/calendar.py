@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, Dates, Provenance
-from incrowd.core.hierarchy.ends import day_number, open_days, open_label
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
+from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind, day_number, open_days, open_label
 from incrowd.errors import InvalidParameter
 
 

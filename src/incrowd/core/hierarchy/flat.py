@@ -41,13 +41,13 @@ class Flat(Hierarchy):
     def rule(self) -> HierarchyRule:
         return HierarchyRule(RuleKind.FLAT)
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (the only level is the value itself)
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return values
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:
         return canonical(marks)
 
-    def _generalize(self, value: str, level: int) -> str | None:  # noqa: ARG002 (as above)
+    def _generalize(self, value: str, level: int) -> str | None:
         return written(value, self.domain)
 
 

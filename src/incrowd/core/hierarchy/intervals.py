@@ -14,9 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Numbers, Provenance, Type
-from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import holds, written
-from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
+from incrowd.core.hierarchy.hierarchy import ANY, Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter

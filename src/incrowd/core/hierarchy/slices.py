@@ -15,9 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import DECLARED, ENUMERABLE, Dates, Numbers, Provenance, Type
-from incrowd.core.hierarchy.ends import ANY
 from incrowd.core.hierarchy.flat import written
-from incrowd.core.hierarchy.hierarchy import Hierarchy, HierarchyRule, RuleKind
+from incrowd.core.hierarchy.hierarchy import ANY, Hierarchy, HierarchyRule, RuleKind
 from incrowd.core.reading import number_text, parse
 from incrowd.errors import InvalidParameter
 
@@ -116,7 +115,7 @@ class Slices(Hierarchy):
         """Return in which piece each number of the range lies."""
         return np.searchsorted(self.ends[1:-1], numbers, side="right")
 
-    def _lift(self, values: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (there is one level)
+    def _lift(self, values: pa.Array, level: int) -> pa.Array:
         missing = values.is_null().to_numpy(zero_copy_only=False)
         stored = values.cast(pa.int32()) if isinstance(self.domain, Dates) else values
         places = self._places(stored.fill_null(0).to_numpy(zero_copy_only=False))
@@ -131,7 +130,7 @@ class Slices(Hierarchy):
     def _members(self, level: int) -> pa.Array | None:
         return self._marks if level else self.domain.members()
 
-    def _names(self, marks: pa.Array, level: int) -> pa.Array:  # noqa: ARG002 (as above)
+    def _names(self, marks: pa.Array, level: int) -> pa.Array:
         numbers = [None if mark is None else _number(mark) for mark in marks.to_pylist()]
         stored = np.array([float(number or 0) for number in numbers])
         labels = [self._label(int(place)) for place in self._places(stored)]

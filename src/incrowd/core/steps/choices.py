@@ -60,7 +60,7 @@ class PrivateChoice(Step):
 
     epsilon: Fraction
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - its ε is that of the unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the choice in front: its ε adds to what follows, and a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -146,7 +146,7 @@ class LevelsByLook(Step):
             f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what it cost was charged before
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Say that the levels were not chosen blindly; a property of form stays what it is."""
         if inner.loss is None or inner.syntactic:
             return inner

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
-from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
-from incrowd.core.loss import Crowd
+from incrowd.core.claims.privacy import ApproximatePrivacy, Blending, PurePrivacy, ZeroKnowledge
+from incrowd.core.loss import Crowd, Gaussian, Laplace
 from incrowd.core.loss import NoisyWhenSmall as NoisyCrowd
 from incrowd.core.steps.samples import COINS, SecretSample, Survey
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
@@ -29,7 +30,9 @@ from incrowd.core.unit import Adjacency
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
+    from incrowd.core.steps.step import ClaimBasis
     from incrowd.core.unit import Unit
+
 
 ROWS_ALONE = Condition("rows-recoded-alone", "rows are recoded one by one, by declared rules")
 _BINS = Condition("bins-declared", "the bins are fixed by the declaration, and each row counts in one bin, once")
@@ -188,3 +191,61 @@ def small_counts(k: int, noise: Fraction | None, *, clamp: bool = True) -> Small
     Crowd(k=5, epsilon=Fraction(0, 1))
     """
     return SuppressCounts(k) if noise is None else NoiseWhenSmall(k, noise, clamp)
+
+
+EVERY_BIN = Condition("every-bin-noisy", "every bin of the partition gets noise of its own, the empty ones too")
+DECLARED = Condition("written-bins-declared", "the bins in the written output are those of the declaration")
+
+
+_GEOMETRIC_NOISE = Theorem("geometric-noise", "Ghosh, Roughgarden & Sundararajan 2009 (two-sided geometric noise)")
+_GAUSSIAN_NOISE = Theorem("gaussian-noise", "Canonne, Kamath & Steinke 2020 (integer Gaussian noise)")
+
+
+class Law(StrEnum):
+    """The law of the noise, as a step names it."""
+
+    LAPLACE = "integer Laplace"
+    GAUSSIAN = "integer Gaussian"
+
+    @property
+    def kind(self) -> str:
+        """Its name in policies and claims.
+
+        >>> Law.GAUSSIAN.kind
+        'gaussian'
+        """
+        return self.removeprefix("integer ").lower()
+
+    @property
+    def source(self) -> Theorem:
+        """Who proved what such noise costs."""
+        if self is Law.LAPLACE:
+            return _GEOMETRIC_NOISE
+        return _GAUSSIAN_NOISE
+
+    def loss(self, scale: Fraction) -> Laplace | Gaussian:
+        """Return what such noise on a count costs a row."""
+        return Laplace(scale) if self is Law.LAPLACE else Gaussian(scale)
+
+
+def noise_claim(
+    noise: str,
+    scale: Fraction,
+    epsilon: Decimal | Fraction,
+    basis: ClaimBasis,
+    conditions: tuple[Condition, Condition] = (EVERY_BIN, DECLARED),
+) -> PurePrivacy | ApproximatePrivacy:
+    """Return the claim of counts with noise: differential privacy, by the theorem of the guarantee.
+
+    `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
+    """
+    unit, guarantee, sample = basis.unit, basis.guarantee, basis.find(SecretSample)
+    given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
+    given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
+    given["preconditions"] = (
+        *proved(conditions[0], ROWS_ALONE),
+        *checked(conditions[1]),
+        *assumed(guarantee.assumes),
+    )
+    given |= {"theorem": guarantee.because, "not_protected": (GROUPS,)}
+    return ApproximatePrivacy(**given, delta=guarantee.delta) if guarantee.delta else PurePrivacy(**given)

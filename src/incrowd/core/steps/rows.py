@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.claims.crowds import pseudonymity
+from incrowd.core.claims.privacy import pseudonymity
 from incrowd.core.domain import Provenance
 from incrowd.core.hierarchy.hierarchy import HierarchyRule, RuleKind
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
@@ -145,7 +145,7 @@ class Recode(Step):
         """The recoded columns."""
         return tuple(column.column for column in self.columns)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules drafted from rows bind no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
         names = self.drafted
         if names and isinstance(inner.loss, Syntactic):

@@ -87,7 +87,7 @@ class SecretSample(Step):
         drawn = share(self.rate)
         return f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a coin belongs to a row, whoever it is
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around what is computed on it; a property of form gains nothing."""
         if inner.loss is None or inner.syntactic:
             return inner
@@ -149,7 +149,7 @@ class DrawnBefore(Survey):
             "read; what protects is that nobody knows who was drawn."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - crowds on a survey are of one row each
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the survey around a crowd: nothing else may be released from these rows."""
         if not isinstance(inner.loss, Crowd):
             return inner
@@ -193,7 +193,7 @@ class DrawnHere(Survey):
             "knows which were drawn; the coins are forgotten."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - crowds on a survey are of one row each
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around a crowd."""
         if not isinstance(inner.loss, Crowd):
             return inner

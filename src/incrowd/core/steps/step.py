@@ -107,11 +107,11 @@ class Step:
         """The steps inside this one."""
         return ()
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - what most steps do not need
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Return the guarantee of this step and all that follow, given that of those that follow."""
         return inner
 
-    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - most steps claim nothing themselves
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Return what this step lets be claimed."""
         return ()
 

@@ -8,14 +8,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Precondition, assumed, checked, proved
-from incrowd.core.claims.crowds import Anonymity, Blending, anonymity
 from incrowd.core.claims.privacy import (
+    Anonymity,
     ApproximatePrivacy,
+    Blending,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,
     Smooth,
     ZeroKnowledge,
+    anonymity,
 )
 from incrowd.core.loss import Crowd
 from incrowd.core.steps.rows import Recode

@@ -14,9 +14,9 @@ from typing import Any
 
 from incrowd.core.subjects import Subject
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerCorrupted, LedgerUnavailable
-from incrowd.governance.access.credentials import fingerprint, new_token
 from incrowd.governance.consent.event import ConsentEvent, written_moment
 from incrowd.governance.consent.state import Recorded, RecordedRows
+from incrowd.governance.grant import fingerprint, new_token
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Writer

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.hashing import Bits
+from incrowd.core.fingerprints import Bits
 from incrowd.core.keys import grouped
 
 

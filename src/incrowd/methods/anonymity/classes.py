@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.words import counted
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import EMPTY, Description

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.mechanisms.numbers import plus
 from incrowd.methods.learning.records import Integers, Records, added, clipped, crossed
 

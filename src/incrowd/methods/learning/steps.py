@@ -14,7 +14,7 @@ from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Gaussian, Sampled, Sequence
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import Step, StepGuarantee, assumptions
 from incrowd.core.terms import Theorem

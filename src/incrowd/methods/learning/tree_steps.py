@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Theorem
 from incrowd.core.words import counted

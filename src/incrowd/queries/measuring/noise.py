@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from incrowd.accounting import accountant
-from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.loss import Approximate, Pure, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter

@@ -7,10 +7,9 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from incrowd.errors import AccessDenied, InvalidParameter
-from incrowd.governance.access.access_list import NewToken
-from incrowd.governance.access.credentials import forgery_mark
-from incrowd.governance.access.grant import AccessDecision, Grant, User
+from incrowd.governance.access_list import NewToken
 from incrowd.governance.audit import Event
+from incrowd.governance.grant import AccessDecision, Grant, User, forgery_mark
 from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AdmittedShape, IssuedShape, LoginShape, RotatedShape, SessionShape, TokenShape, failures

@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
-from incrowd.governance.access.credentials import is_mark
+from incrowd.governance.grant import is_mark
 from incrowd.methods.local.survey.definition import script
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from incrowd.governance.access.credentials import forgery_mark, is_mark, new_token
+from incrowd.governance.grant import forgery_mark, is_mark, new_token
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers, Type
-from incrowd.core.hierarchy.ends import ANY
+from incrowd.core.hierarchy.hierarchy import ANY
 from incrowd.core.reading import canonical, read
 from incrowd.core.recoding import Classes
 from incrowd.errors import InvalidParameter

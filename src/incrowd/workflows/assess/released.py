@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
-from incrowd.core.steps.around import HoldOut
-from incrowd.core.steps.consent import ConsentGate, gate_of
+from incrowd.core.steps.around import ConsentGate, HoldOut, gate_of
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Step, walk
 from incrowd.core.table import Rows

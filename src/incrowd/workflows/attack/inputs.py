@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.table import Opened, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL

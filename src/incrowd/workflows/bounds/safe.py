@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.accounting import people
 from incrowd.accounting.suppression import inverses, tight_delta
 from incrowd.accounting.suppression.theorems import theorem1_delta
-from incrowd.core.rounding import Number, exact
+from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
@@ -97,7 +97,7 @@ def log_delta_of(question: SafeQuestion, epsilon: Number) -> float:
 def _described(full: SafeQuestion, solved: str) -> SafeBound:
     epsilon = stated_epsilon(_number(full.epsilon))
     logarithm = log_delta_of(full, epsilon)
-    tight = tight_delta.probability(logarithm)
+    tight = probability_up(logarithm)
     if full.rows_per_person == 1:
         tight = tight_delta.delta(_count(full.k), _number(full.rate), epsilon, full.adjacency)
     delta = tight if full.delta is None else float(exact(full.delta, "delta"))

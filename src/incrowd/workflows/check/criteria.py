@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.counts import Counts
 from incrowd.core.domain import Type
-from incrowd.core.hierarchy.ends import end_value
-from incrowd.core.hierarchy.hierarchy import TOP
+from incrowd.core.hierarchy.hierarchy import TOP, end_value
 from incrowd.core.keys import Codes
 from incrowd.core.reading import read
 from incrowd.core.recoding import Recoding

@@ -12,10 +12,12 @@ import pyarrow as pa
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
+    Anonymity,
     ApproximatePrivacy,
+    Blending,
     Concentrated,
+    Pseudonymity,
     PublishedTheorem,
     PurePrivacy,
     RobustTheorem,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from incrowd.core.domain import Dates, Numbers
-from incrowd.core.hierarchy.ends import end_value
+from incrowd.core.hierarchy.hierarchy import end_value
 from incrowd.core.reading import read
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column

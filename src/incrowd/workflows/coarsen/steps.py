@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
+from incrowd.core.claims.privacy import Anonymity, Blending, Concentrated, Private, Pseudonymity, SampledCrowd, Surveyed
 from incrowd.core.steps.around import AROUND
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, claims_of, inside, steps_of
 from incrowd.errors import InvalidParameter

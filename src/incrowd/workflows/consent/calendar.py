@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.errors import Refused
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.release.differences import Earlier

@@ -17,7 +17,7 @@ from functools import partial
 from incrowd.core.cells import Cells
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.table import Table
 from incrowd.engines.fingerprints import keyed_digest
 from incrowd.engines.people import CellLabels, CellPeople, PersonIds, people_in_cells

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment
 from incrowd.governance.consent.matching import Consents, IdMatch
-from incrowd.governance.consent.records.fhir import read_fhir
-from incrowd.governance.consent.records.iso27560 import read_27560
-from incrowd.governance.consent.records.receipt import ConsentReceipt
-from incrowd.governance.consent.records.record import ConsentRecord, read_csv
+from incrowd.governance.consent.record import ConsentReceipt, ConsentRecord, read_27560, read_csv, read_fhir
 from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold
 from incrowd.workflows.consent.place import make_registry, open_registry, person_column, subject_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.steps.consent import ConsentGate, gate_of
+from incrowd.core.steps.around import ConsentGate, gate_of
 from incrowd.errors import Refused
 from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.workflows.consent.place import open_registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from incrowd.core.schema import Column
-from incrowd.core.steps.consent import ConsentGate
+from incrowd.core.steps.around import ConsentGate
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.views import PseudonymFilter

@@ -9,7 +9,7 @@ from typing import Any
 
 from incrowd.attacks.finding import CONFIDENCE, Finding, check_enough, corrected
 from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.graph.profile import graph_of
 from incrowd.workflows.graph.published import HeldRelease

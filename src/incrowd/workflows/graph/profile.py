@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.core.graph import Graph
-from incrowd.core.steps.consent import ConsentGate
+from incrowd.core.steps.around import ConsentGate
 from incrowd.engines.settings import engine_of
 from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score

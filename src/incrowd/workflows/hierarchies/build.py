@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.domain import Type
-from incrowd.core.hierarchy.arx import ArxTable, table_of
+from incrowd.core.hierarchy.tree import ArxTable, table_of
 from incrowd.core.reading import parse
 from incrowd.core.schema import Column
 from incrowd.core.table import Rows

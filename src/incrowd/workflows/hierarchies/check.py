@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Categories, Dates, Numbers, Text, listed
-from incrowd.core.hierarchy import arx
-from incrowd.core.hierarchy.tree import TreeHierarchy
+from incrowd.core.hierarchy.tree import ArxTable, TreeHierarchy, parse_arx
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import Column, Role
 from incrowd.core.sets import items_of

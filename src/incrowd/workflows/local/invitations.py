@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from incrowd.core.schema import Column
-from incrowd.core.steps.consent import ConsentGate
+from incrowd.core.steps.around import ConsentGate
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.consent.place import ConsentPlace
 from incrowd.workflows.consent.snapshot import admitted_at

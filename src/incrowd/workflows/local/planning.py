@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from incrowd.accounting.shuffling import shuffled_epsilon
+from incrowd.accounting.amplification import shuffled_epsilon
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import best, optimum, randomizers

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
-from incrowd.core.hierarchy import arx
 from incrowd.core.hierarchy.calendar import Calendar, Period
-from incrowd.core.hierarchy.classification import Classification
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
-from incrowd.core.hierarchy.prefix import Prefix, Redaction
-from incrowd.core.hierarchy.pseudonym import Pseudonyms
-from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, tree
+from incrowd.core.hierarchy.text import Classification, Prefix, Pseudonyms, Redaction
+from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, parse_arx, tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
@@ -162,7 +159,7 @@ def _explicit(section: ColumnSection, rule: HierarchySection, provenance: Proven
         text = _read(folder / name, name).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidParameter(f"the hierarchy file {name} is not UTF-8 text.") from None
-    return arx.parse(text, rule.delimiter).hierarchy(provenance)
+    return parse_arx(text, rule.delimiter).hierarchy(provenance)
 
 
 def _branch(branch: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incrowd.core.relations import GraphSchema, Relations
+from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.schema import Column, Role
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import Unit

@@ -13,7 +13,7 @@ from incrowd.core.codec import digest
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
-from incrowd.core.steps.consent import ConsentGate, require_gate
+from incrowd.core.steps.around import ConsentGate, require_gate
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.core.hashing import coded_bits, value_bits
+from incrowd.core.fingerprints import coded_bits, value_bits
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.domain import Type
-from incrowd.core.hashing import Bits, row_bits
+from incrowd.core.fingerprints import Bits, row_bits
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL

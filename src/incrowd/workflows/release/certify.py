@@ -21,11 +21,11 @@ from incrowd.core.certificate import (
     Dataset,
     LedgerPlace,
     Named,
+    meaning_digest,
     release_id,
     tellable,
 )
 from incrowd.core.claims.claim import Claim
-from incrowd.core.glossary import meaning_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Output, Plan
 from incrowd.core.schema import Schema

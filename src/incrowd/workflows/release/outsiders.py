@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.table import Rows
 from incrowd.engines.fingerprints import keyed_digest
 from incrowd.engines.local.engine import LOCAL

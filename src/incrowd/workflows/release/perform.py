@@ -16,7 +16,7 @@ from incrowd.accounting.ledger.request import Part, charging
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Output, Plan
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.core.words import short_up
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, NotRefunded, Refused, SourceUnreadable

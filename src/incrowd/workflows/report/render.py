@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.drawing.markup import joined
 from incrowd.engines.columns import require
 from incrowd.engines.settings import engine_of

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
-from incrowd.core.steps.around import OutsideCode, own_steps, steps_around
+from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, steps_around
 from incrowd.core.steps.choices import LevelsByLook
-from incrowd.core.steps.consent import gate_of
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.errors import IncrowdError, InvalidParameter

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Text
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Role, Schema

@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema

@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.domain import Categories, Numbers, Provenance, Text, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.loss import Crowd, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit

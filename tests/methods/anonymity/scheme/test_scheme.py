@@ -17,7 +17,7 @@ from incrowd.accounting.suppression import tight_delta
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Provenance, Text
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Crowd, Grouped, Pure, Sampled, Sequence, Syntactic
 from incrowd.core.schema import Column, Role, Schema

@@ -13,7 +13,7 @@ import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
-from incrowd.core.hierarchy import arx
+from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.criteria.average_risk import AverageRisk
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.skipif(FOLDER is None, reason="INCROWD_ADULT names no f
 def counted() -> Counts:
     folder = Path(str(FOLDER))
     files = {name: folder / "hierarchies" / f"adult_hierarchy_{name}.csv" for name in (*QUASI, "occupation")}
-    trees = {name: arx.parse(file.read_text()).hierarchy() for name, file in files.items()}
+    trees = {name: parse_arx(file.read_text()).hierarchy() for name, file in files.items()}
     schema = Schema(tuple(Column(name, Role.QUASI, hierarchy=hierarchy) for name, hierarchy in trees.items()))
     return LocalEngine().count(open_source(folder / "adult.csv", SourceOptions(delimiter=";")), Cells.of(schema, {}))
 

@@ -21,7 +21,7 @@ from incrowd.core.codec import encode
 from incrowd.core.domain import Categories, Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.intervals import Intervals
-from incrowd.core.hierarchy.prefix import Prefix
+from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table

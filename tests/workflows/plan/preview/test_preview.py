@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 import incrowd
-from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import ApproximatePrivacy, SampledCrowd
-from incrowd.core.glossary import meaning_digest
+from incrowd.core.certificate import meaning_digest
+from incrowd.core.claims.privacy import ApproximatePrivacy, Blending, SampledCrowd
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import BY_LOOK, LevelsByLook, SuppressAfterLook
 from incrowd.core.steps.suppression import Suppress

@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Dates, Numbers
-from incrowd.core.hierarchy.ends import ANY
-from incrowd.core.hierarchy.hierarchy import TOP
+from incrowd.core.hierarchy.hierarchy import ANY, TOP
 from incrowd.core.reading import canonical
 from incrowd.methods.anonymity.mondrian.axes import Axis
 from incrowd.methods.anonymity.mondrian.pieces import Pieces

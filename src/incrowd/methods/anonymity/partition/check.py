@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Pseudonymity
-from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
 from incrowd.core.claims.privacy import (
+    Anonymity,
     ApproximatePrivacy,
+    Blending,
+    Pseudonymity,
     PublishedTheorem,
     RobustTheorem,
     RobustZeroKnowledge,

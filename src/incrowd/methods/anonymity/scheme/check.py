@@ -6,8 +6,7 @@ import math
 from fractions import Fraction
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Pseudonymity
-from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, Pseudonymity
 from incrowd.core.statement import Statement
 from incrowd.core.steps.choices import SuppressChosen
 from incrowd.core.steps.rows import KeepRows, Recode

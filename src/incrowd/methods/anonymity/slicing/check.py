@@ -8,8 +8,15 @@ from pathlib import Path
 
 from incrowd.core.cells import Cells
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Blending, Pseudonymity
-from incrowd.core.claims.privacy import ApproximatePrivacy, PublishedTheorem, Smooth, ZeroKnowledge
+from incrowd.core.claims.privacy import (
+    Anonymity,
+    ApproximatePrivacy,
+    Blending,
+    Pseudonymity,
+    PublishedTheorem,
+    Smooth,
+    ZeroKnowledge,
+)
 from incrowd.core.plan import Output
 from incrowd.core.schema import Column, Schema
 from incrowd.core.statement import Statement

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
-from incrowd.core.claims.crowds import Anonymity, blended
-from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, blended
 from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
 from incrowd.core.steps.rows import KeepRows

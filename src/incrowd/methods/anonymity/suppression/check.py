@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Pseudonymity
+from incrowd.core.claims.privacy import Anonymity, Pseudonymity
 from incrowd.core.plan import Output
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement

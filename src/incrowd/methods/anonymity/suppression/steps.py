@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.rows import Arrange
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.domain import Type
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee

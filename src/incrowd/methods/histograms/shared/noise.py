@@ -9,9 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from incrowd.accounting import accountant, calibrate
+from incrowd.accounting import accountant, additive
 from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Loss, Sampled
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.samples import moved, of_unit
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
@@ -83,9 +83,9 @@ def settle_noise(request: NoiseRequest, unit: Unit, *, unknown: bool) -> Noise:
         kind = AddGaussian if gaussian else AddLaplace
         threshold = Threshold(kind(scale, unit.max_rows, unit.max_rows * moved(unit)), hidden)
     within = (
-        calibrate.gaussian_error(Gaussian(scale), CONFIDENCE)
+        additive.gaussian_error(Gaussian(scale), CONFIDENCE)
         if gaussian
-        else calibrate.laplace_error(Laplace(scale), CONFIDENCE)
+        else additive.laplace_error(Laplace(scale), CONFIDENCE)
     )
     return Noise(request.kind, scale, loss, spend.epsilon, whole, within, threshold)
 
@@ -152,7 +152,7 @@ def _scale(request: NoiseRequest, unit: Unit, delta: Fraction) -> Fraction:
 
 def _widest(kind: str, error: int) -> Fraction:
     if kind == "laplace":
-        return calibrate.laplace_for_error(error, CONFIDENCE).noise.scale
+        return additive.laplace_for_error(error, CONFIDENCE).noise.scale
     # from the tail bound 2·exp(−m²/(2σ²)) at m = error + 1, cut to a short fraction from below
     limit = (error + 1) / math.sqrt(2.0 * math.log(2.0 / float(1 - CONFIDENCE)))
     return Fraction(math.floor(limit * 10**6), 10**6)

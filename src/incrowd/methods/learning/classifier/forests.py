@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe
 from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
 from incrowd.methods.learning.forms import ModelForm

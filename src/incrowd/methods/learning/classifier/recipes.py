@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.methods.learning.fits import (
     Descent,
     Floats,

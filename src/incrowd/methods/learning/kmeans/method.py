@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from incrowd.core.plan import Plan
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.fits import Floats, spread_points, weighted_centers
 from incrowd.methods.learning.forms import ModelForm

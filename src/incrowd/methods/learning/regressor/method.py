@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.domain import Numbers
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.accounting.noise.best_run import expected_runs, gamma_for, largest_run_rho
+from incrowd.accounting.concentrated import expected_runs, gamma_for, largest_run_rho
 from incrowd.core.cells import Cells
 from incrowd.core.plan import Plan
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import keep_rows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.method import PrivateClassifier

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from incrowd.core.codec import encode
 from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.core.rounding import short
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import Step, StepGuarantee, inside, steps_of
 from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.words import counted

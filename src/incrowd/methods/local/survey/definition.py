@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.accounting.shuffling import check_delta, shuffled_epsilon
+from incrowd.accounting.amplification import check_delta, shuffled_epsilon
 from incrowd.core.codec import canonical, digest
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import round_up

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Numbers, Text
 from incrowd.core.plan import Plan

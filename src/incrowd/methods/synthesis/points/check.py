@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Blending
-from incrowd.core.claims.privacy import ApproximatePrivacy, ZeroKnowledge
+from incrowd.core.claims.privacy import ApproximatePrivacy, Blending, ZeroKnowledge
 from incrowd.core.keys import grouped
 from incrowd.core.plan import Output
 from incrowd.core.statement import Statement

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incrowd.accounting.accountant import delta as delta_of
 from incrowd.accounting.accountant import epsilon as epsilon_of
-from incrowd.accounting.noise.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, largest_rho, rho_of
+from incrowd.accounting.concentrated import approximate_rho_of, delta_of_rho, epsilon_of_rho, largest_rho, rho_of
 from incrowd.core.loss import (
     Approximate,
     Crowd,

@@ -9,8 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
-from incrowd.governance.access.credentials import fingerprint, hashed, matches, new_token
-from incrowd.governance.access.grant import AccessDecision, Grant, User, checked_until, written
+from incrowd.governance.grant import (
+    AccessDecision,
+    Grant,
+    User,
+    checked_until,
+    fingerprint,
+    hashed,
+    matches,
+    new_token,
+    written,
+)
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
 from incrowd.store.database import sibling_address
@@ -38,7 +47,7 @@ class AccessList:
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
-    >>> from incrowd.governance.access.grant import AccessRole
+    >>> from incrowd.governance.grant import AccessRole
     >>> officer = AccessDecision("data protection officer", "doctoral project")
     >>> with TemporaryDirectory() as folder:
     ...     access = AccessList.create(f"sqlite:///{folder}/ledger.sqlite")

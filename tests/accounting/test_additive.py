@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.accounting.noise.additive import gaussian_delta, gaussian_epsilon, laplace_delta, laplace_epsilon
-from incrowd.accounting.noise.concentrated import delta_of_rho
+from incrowd.accounting.additive import gaussian_delta, gaussian_epsilon, laplace_delta, laplace_epsilon
+from incrowd.accounting.concentrated import delta_of_rho
 from incrowd.core.loss import Gaussian, Laplace
 
 scales = st.fractions(min_value=Fraction(1, 4), max_value=20, max_denominator=20)

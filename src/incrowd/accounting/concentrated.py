@@ -182,3 +182,74 @@ def _delta(delta: Number) -> Fraction:
     if not 0 < value < 1:
         raise InvalidParameter("turning rho into epsilon needs a delta strictly between 0 and 1.")
     return value
+
+
+_ROUNDING = 1e-12
+_FINE = 10**7
+
+
+def expected_runs(gamma: Fraction) -> float:
+    """Return E[K], rounded up.
+
+    >>> round(expected_runs(Fraction(7, 100)), 2)
+    5.0
+    """
+    return not_below((1.0 / float(gamma) - 1.0) / -math.log(float(gamma)), _ROUNDING)
+
+
+@lru_cache(maxsize=256)
+def gamma_for(runs: int) -> Fraction:
+    """Return γ with which there are about so many runs on average.
+
+    >>> 4.999 < expected_runs(gamma_for(5)) < 5.001
+    True
+    """
+    low, high = 1, _FINE - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if expected_runs(Fraction(middle, _FINE)) >= runs else (low, middle)
+    return Fraction(low, _FINE)
+
+
+def epsilon_of_runs(rho: Number, gamma: Fraction, delta: Number) -> float:
+    """Return ε at δ of the best of a random number of runs, each ρ-zCDP with its score.
+
+    >>> round(epsilon_of_runs("0.02", gamma_for(5), "1e-6"), 3)
+    1.409
+    """
+    apart = exact(delta, "delta") / Fraction(expected_runs(gamma))
+    return not_below(epsilon_of_rho(rho, apart) + _shift(rho, gamma), _ROUNDING)
+
+
+def delta_of_runs(rho: Number, gamma: Fraction, epsilon: Number) -> float:
+    """Return δ at ε of the best of a random number of runs, each ρ-zCDP with its score."""
+    left = exact(epsilon, "epsilon") - Fraction(_shift(rho, gamma))
+    return 1.0 if left < 0 else min(1.0, not_below(expected_runs(gamma) * delta_of_rho(rho, left), _ROUNDING))
+
+
+@lru_cache(maxsize=256)
+def largest_run_rho(epsilon: Number, delta: Number, gamma: Fraction) -> Fraction:
+    """Return a ρ for each run, as large as could be found, such that the best of them is (ε, δ)-private.
+
+    >>> epsilon_of_runs(largest_run_rho(1, "1e-6", gamma_for(5)), gamma_for(5), "1e-6") <= 1
+    True
+    """
+    target = exact(epsilon, "epsilon")
+    low, high = Fraction(0), Fraction(1, 2**40)
+    while epsilon_of_runs(high, gamma, delta) <= target:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = Fraction(float((low + high) / 2))
+        low, high = (middle, high) if epsilon_of_runs(middle, gamma, delta) <= target else (low, middle)
+    if low == 0:
+        raise InvalidParameter("nothing is left for a run under this epsilon and delta: ask for fewer runs.")
+    return low
+
+
+def _shift(rho: Number, gamma: Fraction) -> float:
+    """Return c, by how much ε rises beside what a single run costs, rounded up."""
+    above, law = float_up(exact(rho, "rho")), -math.log(float(gamma))
+    if above <= 0.0:
+        return 0.0
+    order = max(1.0, math.sqrt(law / above))
+    return not_below((order - 1.0) * above + law / order, _ROUNDING)

@@ -1,1 +1,0 @@
-"""Additive noise: the exact δ(ε) of each law, zero-concentrated losses, and privacy loss distributions."""

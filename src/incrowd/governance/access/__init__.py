@@ -1,1 +1,0 @@
-"""Who may do what: roles, tokens, passwords, and the book in which they are written down."""
