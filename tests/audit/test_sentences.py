@@ -279,14 +279,14 @@ def test_a_change_is_a_removal_and_an_addition_and_shows_more_than_either(unit: 
 def test_a_sentence_names_its_unit_and_its_adjacency(unit: Unit, adjacency: Adjacency) -> None:
     protected = Unit(unit.kind, adjacency, unit.column, unit.max_rows, unit.more)
     (private,) = (claim for claim in released("safe", protected).plan.claims if isinstance(claim, ApproximatePrivacy))
-    assert private.sentence.startswith(f"Compare any two tables that differ by this: {protected}. ")
-    assert private.sentence.endswith("within the factor e^ε, apart from a chance of δ.")
+    assert private.sentence.startswith(f"For any two neighboring tables ({protected}): ")
+    assert private.sentence.endswith("at most e^ε times its probability under the other table, plus δ.")
 
 
 def test_a_crowd_with_noise_is_said_to_differ_by_its_factor() -> None:
     said = {name: claim.sentence for name in ("suppressed", "blended") for claim in blending_of(name)}
     assert "e^ε" not in said["suppressed"]
-    assert said["blended"].count("more or less likely by more than the factor e^ε") == 2
+    assert said["blended"].count("by more than the factor e^ε") == 2
 
 
 def blending_of(name: str) -> list[Claim]:

@@ -19,7 +19,7 @@ def book(folder: Path) -> AccessList:
 
 def test_a_token_is_shown_once_and_works(run: Runner, tmp_path: Path) -> None:
     made = run(f"{GRANT} --json").json
-    grant = book(tmp_path).whose(made["token"])
+    grant = book(tmp_path).grant_of(made["token"])
     assert (grant.holder.name, grant.holder.role, grant.holder.datasets) == ("ann", AccessRole.ANALYST, ("births",))
     listed = run("access list --json")
     assert [(each["holder"], each["state"]) for each in listed.json["tokens"]] == [("ann", "works")]
@@ -35,9 +35,9 @@ def test_people_see_the_token_and_that_it_is_shown_once(run: Runner) -> None:
 def test_rotating_gives_a_new_token_and_ends_the_old_one(run: Runner, tmp_path: Path) -> None:
     old = run(f"{GRANT} --json").json
     new = run(f"access rotate {old['grant']['id']} --why leaked --json").json
-    assert book(tmp_path).whose(new["token"]).id == old["grant"]["id"]
+    assert book(tmp_path).grant_of(new["token"]).id == old["grant"]["id"]
     with pytest.raises(AccessDenied):
-        book(tmp_path).whose(old["token"])
+        book(tmp_path).grant_of(old["token"])
 
 
 def test_revoking_ends_one_token_or_everything_of_somebody(run: Runner, tmp_path: Path) -> None:

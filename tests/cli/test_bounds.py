@@ -22,7 +22,7 @@ def test_safe_prints_the_tight_delta_beside_that_of_theorem_1(run: Runner) -> No
     assert found["delta"] == pytest.approx(2.63178346622506e-11, rel=1e-10)
     assert found["delta_theorem1"] == pytest.approx(1.60625293618e-9, rel=1e-10)
     assert (found["k"], found["rate"], found["epsilon"], found["solved"]) == (20, 0.1, 0.5, "delta")
-    assert found["rule"] == "sampled suppression, tight curve"
+    assert found["rule"] == "sampled suppression, tight bound"
 
 
 def test_theorem_1_is_null_below_its_reach(run: Runner) -> None:

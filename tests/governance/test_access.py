@@ -29,10 +29,10 @@ def access(sqlite: str) -> AccessList:
 def test_a_token_speaks_for_its_holder_until_its_end_on_every_database(address: str) -> None:
     access = at(AccessList.create(address), START)
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
-    assert access.whose(issued.token) == issued.grant
-    assert at(access, START + timedelta(hours=23)).whose(issued.token).holder == ANN
+    assert access.grant_of(issued.token) == issued.grant
+    assert at(access, START + timedelta(hours=23)).grant_of(issued.token).holder == ANN
     with pytest.raises(AccessDenied):
-        at(access, START + timedelta(days=1)).whose(issued.token)
+        at(access, START + timedelta(days=1)).grant_of(issued.token)
     assert AccessList.open(address).check().ok
 
 
@@ -43,16 +43,16 @@ def test_what_is_known_of_a_token_is_forgotten_by_all_once_the_book_changes(
     access, other = at(AccessList.create(address), START), at(AccessList.open(address), START)
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.at_hand(issued.token) is None, "nobody asked yet"
-    assert access.whose(issued.token) == issued.grant
+    assert access.grant_of(issued.token) == issued.grant
     at_hand = access.at_hand(issued.token)
     assert at_hand == (issued.grant if address.startswith("sqlite") else None)
     assert at(access, START + timedelta(days=1)).at_hand(issued.token) is None, "it is past its end"
     with pytest.raises(AccessDenied):
-        at(access, START + timedelta(days=1)).whose(issued.token)
+        at(access, START + timedelta(days=1)).grant_of(issued.token)
     other.revoke(issued.grant.id, OFFICER)
     assert access.at_hand(issued.token) is None
     with pytest.raises(AccessDenied):
-        access.whose(issued.token)
+        access.grant_of(issued.token)
     assert (access.at_hand("guess"), access.at_hand(issued.token)) == (None, None)
 
 
@@ -70,16 +70,16 @@ def test_a_rotated_token_keeps_its_id_and_the_old_one_stops_working(access: Acce
     old = access.grant(ANN, START + timedelta(days=1), OFFICER)
     new = access.rotate(old.grant.id, START + timedelta(days=2), OFFICER)
     assert new.grant.id == old.grant.id
-    assert access.whose(new.token).until == START + timedelta(days=2)
+    assert access.grant_of(new.token).until == START + timedelta(days=2)
     with pytest.raises(AccessDenied):
-        access.whose(old.token)
+        access.grant_of(old.token)
 
 
 def test_a_revoked_token_is_neither_used_nor_rotated_again(access: AccessList) -> None:
     issued = access.grant(ANN, START + timedelta(days=1), OFFICER)
     assert access.revoke(issued.grant.id, OFFICER).revoked
     with pytest.raises(AccessDenied):
-        access.whose(issued.token)
+        access.grant_of(issued.token)
     with pytest.raises(InvalidParameter, match="grant a new one"):
         access.rotate(issued.grant.id, START + timedelta(days=2), OFFICER)
 
@@ -92,10 +92,10 @@ def test_who_is_dismissed_loses_tokens_sessions_and_password(access: AccessList)
     assert len(access.dismiss("ann", OFFICER)) == 2
     for each in issued:
         with pytest.raises(AccessDenied):
-            access.whose(each.token)
+            access.grant_of(each.token)
     with pytest.raises(AccessDenied):
         access.login("ann", "correct horse battery", end)
-    assert access.whose(other.token).holder.name == "bob"
+    assert access.grant_of(other.token).holder.name == "bob"
     with pytest.raises(InvalidParameter):
         access.dismiss("ann", OFFICER)
     assert access.check().ok
@@ -133,7 +133,7 @@ def test_a_holder_covers_only_what_is_his() -> None:
 def test_a_token_that_never_was_is_unknown(access: AccessList) -> None:
     for guess in ("", "ic_" + "A" * 43, "x" * 10_000, "ic_" + "é" * 43):
         with pytest.raises(AccessDenied):
-            access.whose(guess)
+            access.grant_of(guess)
 
 
 def test_duties_are_separate() -> None:
@@ -161,9 +161,9 @@ def test_a_token_that_ended_stays_ended_when_the_clock_goes_back(sqlite: str) ->
     issued = moved.grant(
         User("ann", AccessRole.ANALYST), moments[0] + timedelta(days=2), AccessDecision("officer", "test")
     )
-    assert moved.whose(issued.token).holder.name == "ann"
+    assert moved.grant_of(issued.token).holder.name == "ann"
     moments.pop(0)
     moved.grant(User("bob", AccessRole.ANALYST), moments[0] + timedelta(days=2), AccessDecision("officer", "test"))
     moments.pop(0)
     with pytest.raises(AccessDenied):
-        moved.whose(issued.token)
+        moved.grant_of(issued.token)

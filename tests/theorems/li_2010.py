@@ -12,7 +12,7 @@ from incrowd.accounting.suppression.inverses import (
     least_k,
     log_at_most,
     require_feasible,
-    wanted_delta,
+    required_delta,
 )
 from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, SampledCell
 from incrowd.core.rounding import Number, exact, probability_up
@@ -48,7 +48,7 @@ def theorem1_smallest_k(epsilon: Number, delta: Number, rate: Number) -> int:
     >>> theorem1_smallest_k(0.5, 1e-6, 0.1)  # the tight curve says 10
     13
     """
-    wanted, sampled = wanted_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
+    wanted, sampled = required_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
     at = exact(epsilon, "epsilon")
     return least_k(lambda k: _meets(SampledCell(k, sampled), at, wanted), feasible_k(wanted, sampled))
 
@@ -59,7 +59,7 @@ def theorem1_smallest_epsilon(delta: Number, k: int, rate: Number) -> float:
     >>> round(theorem1_smallest_epsilon(1e-6, 20, 0.1), 5)  # the tight curve says 0.18299
     0.29194
     """
-    wanted, cell = wanted_delta(delta), SampledCell(k, exact(rate, "the rate"))
+    wanted, cell = required_delta(delta), SampledCell(k, exact(rate, "the rate"))
     require_feasible(wanted, cell)
 
     def meets(epsilon: float) -> bool:

@@ -93,10 +93,10 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     _refuse_misused_samples(loss)
     if _without_epsilon(loss):
         return INFINITE
-    found, guarantee = _epsilon(loss, at, adjacency), stated(loss)
-    if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= found.value:
-        return LossBound(float_up(guarantee.epsilon), (Rule.SUMS,) if isinstance(loss, Sequence) else found.rule)
-    return found
+    bound, guarantee = _epsilon(loss, at, adjacency), stated(loss)
+    if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= bound.value:
+        return LossBound(float_up(guarantee.epsilon), (Rule.SUMS,) if isinstance(loss, Sequence) else bound.rule)
+    return bound
 
 
 def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> LossBound:
@@ -160,8 +160,8 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
         case Laplace():
             return LossBound(additive.laplace_epsilon(loss, float_down(delta)), (Rule.LAPLACE,))
         case Gaussian():
-            found = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
-            return LossBound(found, (Rule.GAUSSIAN,))
+            least = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
+            return LossBound(least, (Rule.GAUSSIAN,))
         case Sequence(parts):
             return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else _NOTHING
         case Parallel(parts):
@@ -176,8 +176,8 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
             return _person_epsilon(inner, delta, size, adjacency)
         case Sampled():
             below = float_down(delta)
-            found = least_epsilon(lambda x: _delta(loss, x, adjacency).value, below)
-            return LossBound(found, _delta(loss, found, adjacency).rule) if math.isfinite(found) else INFINITE
+            least = least_epsilon(lambda x: _delta(loss, x, adjacency).value, below)
+            return LossBound(least, _delta(loss, least, adjacency).rule) if math.isfinite(least) else INFINITE
     raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
 
 
@@ -240,10 +240,10 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
             else single
         )
     try:
-        found = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
+        least = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
     except Infeasible:
         return INFINITE
-    return LossBound(found, (*_delta(inner, found / size, adjacency).rule, Rule.GROUPED))
+    return LossBound(least, (*_delta(inner, least / size, adjacency).rule, Rule.GROUPED))
 
 
 def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]:
@@ -291,16 +291,16 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     """Add up ρ and read it at what of δ is left beside the δ of stated guarantees, which adds up."""
-    found = approximate_rho_of(loss, adjacency)
-    if found is None or delta <= found[1]:
+    concentrated = approximate_rho_of(loss, adjacency)
+    if concentrated is None or delta <= concentrated[1]:
         return None
-    rho, hidden = found
+    rho, hidden = concentrated
     return LossBound(epsilon_of_rho(rho, delta - hidden), (Rule.CONCENTRATED,))
 
 
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
-    found = distribution.epsilon(loss, float_down(delta), adjacency)
-    return None if found is None else LossBound(found, (Rule.DISTRIBUTION,))
+    composed = distribution.epsilon(loss, float_down(delta), adjacency)
+    return None if composed is None else LossBound(composed, (Rule.DISTRIBUTION,))
 
 
 def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
@@ -310,9 +310,9 @@ def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossB
     """
     if len(set(loss.parts)) != 1 or not isinstance(loss.parts[0], Sampled):
         return None
-    found = distribution.delta(loss, epsilon, adjacency)
-    beaten = found is None or found >= 1.0 or _sums(loss, Fraction(found), adjacency).value <= epsilon
-    return None if found is None or beaten else LossBound(found, (Rule.DISTRIBUTION,))
+    composed = distribution.delta(loss, epsilon, adjacency)
+    beaten = composed is None or composed >= 1.0 or _sums(loss, Fraction(composed), adjacency).value <= epsilon
+    return None if composed is None or beaten else LossBound(composed, (Rule.DISTRIBUTION,))
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:
@@ -322,9 +322,9 @@ def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> li
         rho, hidden = concentrated
         value = min(1.0, float_up(hidden + Fraction(delta_of_rho(rho, epsilon))))
         bounds.append(LossBound(value, (Rule.CONCENTRATED,)))
-    found = distribution.delta(loss, epsilon, adjacency)
-    if found is not None:
-        bounds.append(LossBound(found, (Rule.DISTRIBUTION,)))
+    distributed = distribution.delta(loss, epsilon, adjacency)
+    if distributed is not None:
+        bounds.append(LossBound(distributed, (Rule.DISTRIBUTION,)))
     composed = crowd_losses.composed_delta(loss, epsilon, adjacency)
     return [*bounds, composed] if composed is not None else bounds
 

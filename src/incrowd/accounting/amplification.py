@@ -145,7 +145,7 @@ def shuffled_delta(ratio: Fraction, people: int, epsilon: float, values: int | N
         return min(1.0, _response(p, alpha, people, values))
     chance = 2.0 / (p + 1.0)
     counts, masses, missed = _window(people - 1, chance)
-    return min(1.0, (float(masses @ _given(p, alpha, counts + 1)) + missed) * _UP)
+    return min(1.0, (float(masses @ _clone_excess(p, alpha, counts + 1)) + missed) * _UP)
 
 
 def shuffled_epsilon(ratio: Fraction, people: int, delta: Fraction, values: int | None = None) -> float:
@@ -165,7 +165,7 @@ def shuffled_epsilon(ratio: Fraction, people: int, delta: Fraction, values: int 
     return high
 
 
-def _given(p: float, alpha: float, crowd: NDArray[np.int64]) -> Reals:
+def _clone_excess(p: float, alpha: float, crowd: NDArray[np.int64]) -> Reals:
     """Return the excess given how many reports are clones: the two tails of a fair binomial number."""
     share = (alpha * p - 1.0) / ((p - 1.0) * (alpha + 1.0))
     least = np.floor(crowd * share * (1.0 - 1e-15)).astype(np.int64) + 1
@@ -209,7 +209,7 @@ def _response(p: float, alpha: float, people: int, values: int) -> float:
     step = 1 << np.maximum(np.frexp(number)[1] - _DIGITS, 0).astype(np.int64)
     silent, starts = np.unique(number // step * step, return_index=True)
     grouped = np.add.reduceat(masses, starts)
-    excess = [_excess(p, alpha, int(each), values) for each in silent]
+    excess = [_excess(p, alpha, int(number_silent), values) for number_silent in silent]
     return share * (float(grouped @ np.array(excess)) + missed * (p - 1.0)) * _UP
 
 
@@ -219,13 +219,13 @@ def _excess(p: float, alpha: float, silent: int, values: int) -> float:
 
     ones, masses, missed = _window(silent, 1.0 / values)
     over = (p - 1.0) * ones - (alpha - 1.0) * silent
-    kept = (over > 0.0) & (masses > 0.0)
-    over, rest, chance = over[kept], silent - ones[kept], 1.0 / (values - 1.0)
+    positive = (over > 0.0) & (masses > 0.0)
+    over, rest, chance = over[positive], silent - ones[positive], 1.0 / (values - 1.0)
     most = np.minimum(np.floor(over / ((p - 1.0) * alpha)), rest)
     below = np.where(most >= rest, 1.0, bdtr(most, np.maximum(rest, 1), chance))
     fewer = np.where(most < 1.0, 0.0, np.where(most > rest - 1, 1.0, bdtr(np.maximum(most - 1, 0), rest - 1, chance)))
     inner = np.maximum(over * below - (p - 1.0) * alpha * rest * chance * fewer, 0.0)
-    return float(masses[kept] @ inner) / silent + missed * (p - 1.0)
+    return float(masses[positive] @ inner) / silent + missed * (p - 1.0)
 
 
 def check_delta(delta: Fraction) -> None:

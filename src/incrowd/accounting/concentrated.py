@@ -77,11 +77,11 @@ def approximate_rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) 
         case Approximate(epsilon, delta):
             return epsilon**2 / 2, delta
         case Sequence(parts):
-            found = [approximate_rho_of(part, adjacency) for part in parts]
-            known = [pair for pair in found if pair is not None]
-            if len(known) < len(found):
+            pairs = [approximate_rho_of(part, adjacency) for part in parts]
+            finite = [pair for pair in pairs if pair is not None]
+            if len(finite) < len(pairs):
                 return None
-            return sum((rho for rho, _ in known), Fraction(0)), sum((delta for _, delta in known), Fraction(0))
+            return sum((rho for rho, _ in finite), Fraction(0)), sum((delta for _, delta in finite), Fraction(0))
     rho = rho_of(loss, adjacency)
     return None if rho is None else (rho, Fraction(0))
 
@@ -154,8 +154,8 @@ def _together(
     parts: tuple[Loss, ...], adjacency: Adjacency, join: Callable[[list[Fraction]], Fraction]
 ) -> Fraction | None:
     rhos = [rho_of(part, adjacency) for part in parts]
-    known = [rho for rho in rhos if rho is not None]
-    return join(known) if len(known) == len(rhos) else None
+    finite = [rho for rho in rhos if rho is not None]
+    return join(finite) if len(finite) == len(rhos) else None
 
 
 def _best_excess(objective: Callable[[float], float]) -> float:

@@ -51,8 +51,8 @@ def flattened(loss: Loss, adjacency: Adjacency) -> tuple[Part, ...] | None:
     match loss:
         case Sequence(parts):
             rows = [flattened(part, adjacency) for part in parts]
-            known = [row for row in rows if row is not None]
-            return tuple(part for row in known for part in row) if len(known) == len(rows) else None
+            finite = [row for row in rows if row is not None]
+            return tuple(part for row in finite for part in row) if len(finite) == len(rows) else None
         case Pure() | Approximate() | Laplace() | Gaussian():
             return (loss,)
         case Sampled(rate, Pure(inner)) if adjacency is Adjacency.ADD_REMOVE:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from incrowd.accounting.suppression.inverses import feasible_k, largest_decimal, least_k, wanted_delta
+from incrowd.accounting.suppression.inverses import feasible_k, largest_decimal, least_k, required_delta
 from incrowd.accounting.suppression.tight_delta import log_delta
 from incrowd.core.rounding import Number, exact, not_below
 from incrowd.core.unit import Adjacency
@@ -49,9 +49,9 @@ def person_delta(row_log_delta: RowCurve, epsilon: Number, rows: int) -> float:
     best = _log_person_delta(row_log_delta, total, rows)
     for _ in range(_STEPS_BACK if total else 0):
         total *= _STEP_BACK
-        if (found := _log_person_delta(row_log_delta, total, rows)) >= best:
+        if (log_delta := _log_person_delta(row_log_delta, total, rows)) >= best:
             break
-        best = found
+        best = log_delta
     return _exp_up(best)
 
 
@@ -123,12 +123,12 @@ def smallest_k(
     >>> smallest_k(1, "1e-6", "0.1", 1), smallest_k(1, "1e-6", "0.1", 3)
     (8, 15)
     """
-    wanted, sampled = wanted_delta(delta), exact(rate, "the rate")
+    target, sampled = required_delta(delta), exact(rate, "the rate")
 
     def meets(k: int) -> bool:
-        return Fraction(person_delta(lambda x: log_delta(k, sampled, x, adjacency), epsilon, rows)) <= wanted
+        return Fraction(person_delta(lambda x: log_delta(k, sampled, x, adjacency), epsilon, rows)) <= target
 
-    return least_k(meets, feasible_k(wanted, sampled))
+    return least_k(meets, feasible_k(target, sampled))
 
 
 def largest_rate(
@@ -139,9 +139,9 @@ def largest_rate(
     >>> float(largest_rate(1, "1e-6", 15, 3)) >= 0.1
     True
     """
-    wanted = wanted_delta(delta)
+    target = required_delta(delta)
 
     def meets(rate: Fraction) -> bool:
-        return Fraction(person_delta(lambda x: log_delta(k, rate, x, adjacency), epsilon, rows)) <= wanted
+        return Fraction(person_delta(lambda x: log_delta(k, rate, x, adjacency), epsilon, rows)) <= target
 
-    return largest_decimal(meets, wanted, k)
+    return largest_decimal(meets, target, k)

@@ -53,7 +53,7 @@ def end_of(days: str, access: AccessList) -> datetime:
 def print_issued(issued: NewToken, as_json: bool) -> None:
     """Show a new token, this once."""
     if as_json:
-        print_json({"token": issued.token, "grant": issued.grant.shown()})
+        print_json({"token": issued.token, "grant": issued.grant.public()})
         return
     note = "Hand the token over safely: it is shown this once, and only its hash is kept."
     print_table("A new token", [("token", issued.token), *row_of(issued.grant)], note)
@@ -61,7 +61,7 @@ def print_issued(issued: NewToken, as_json: bool) -> None:
 
 def row_of(grant: Grant) -> list[tuple[str, str]]:
     """Return what there is to tell of a grant, line by line."""
-    plain = grant.shown()
+    plain = grant.public()
     datasets = "all" if plain["datasets"] is None else ", ".join(plain["datasets"])
     return [
         ("id", plain["id"]),
@@ -218,7 +218,7 @@ def listing(options: ListOptions) -> None:
     now = access.now()
     found = [each for each in access.grants() if options.ended or _state(each, now) == "works"]
     if options.as_json:
-        return print_json({"tokens": [each.shown() | {"state": _state(each, now)} for each in found]})
+        return print_json({"tokens": [each.public() | {"state": _state(each, now)} for each in found]})
     header = ("id", "of", "role", "datasets", "until", "kind", "state")
     rows = [
         (*(value for _, value in row_of(each)), "session" if each.session else "token", _state(each, now))

@@ -63,8 +63,8 @@ class Cells:
     def size(self) -> int | None:
         """How many cells there are, or None if some column is at an open level."""
         sizes = [None if recoding.classes is None else len(recoding.classes) for recoding in self.recodings]
-        known = [size for size in sizes if size is not None]
-        return math.prod(known) if len(known) == len(sizes) else None
+        finite = [size for size in sizes if size is not None]
+        return math.prod(finite) if len(finite) == len(sizes) else None
 
     @property
     def layout(self) -> Layout:
@@ -86,5 +86,5 @@ class Cells:
             r.codes(batch.column(r.column.name)) if r.needs_rows else np.zeros(len(batch), np.int32)
             for r in self.recodings
         ]
-        kept = np.all([column >= 0 for column in codes], axis=0)
-        return layout.pack([column[kept] for column in codes])
+        inside = np.all([column >= 0 for column in codes], axis=0)
+        return layout.pack([column[inside] for column in codes])

@@ -1,4 +1,4 @@
-"""Certificate: what travels with a release, so that anyone can derive its claims again."""
+"""Certificate: what travels with a release, so that anyone can recompute its claims; and what its words mean."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NONCE_BYTES = 4
 LIMITS = (
     (
         "The guarantee holds for all releases charged to this dataset together, as the accounting says; releases about "
-        "the same people that were made elsewhere, or charged to another dataset, are not in it."
+        "the same people that were made elsewhere, or charged to another dataset, are not included."
     ),
     "The certificate states what the mechanism guarantees; it is evidence for an assessment, not the assessment.",
 )
-"""What no certificate says, whatever its claims; readers print it."""
+"""The limits of every certificate; readers print them."""
 COMPOSITION = "sums of epsilon and delta over all releases charged to this dataset"
 """How losses add up in every ledger; readers print it."""
 
@@ -52,7 +52,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a certificate says about the input without betraying it; `commitment` is a hash under a fresh key."""
+    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key."""
 
     name: str
     commitment: str | None = None
@@ -73,7 +73,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Accounting:
-    """What was spent, in total and here, and what is left, as the ledger tells it."""
+    """What was spent, in total and here, and what remains, as the ledger states it; `rule` gave the bound."""
 
     spent: Amounts
     total: Amounts
@@ -85,7 +85,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class LedgerPlace:
-    """The entry of the charge in its ledger, against which a cut-off ledger is found."""
+    """The entry of the charge in its ledger; a truncated ledger is detected by comparing it with this entry."""
 
     chain: str
     sequence: int
@@ -131,7 +131,7 @@ class Signature:
 class Certificate:
     """The public certificate: only what the guarantee covers, so that publishing it reveals nothing more.
 
-    It holds kinds, keys, fields and numbers; whoever reads it makes the sentences.  `glossary` is the digest of what
+    It holds kinds, keys, fields and numbers; readers make the sentences.  `glossary` is the digest of what
     these words mean, `outputs` are the files' hashes, the report's included.
     """
 
@@ -155,8 +155,8 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
-        plain = {name: encode(getattr(self, name)) for name in _FIELDS}
-        plain |= {name: write(getattr(self, name)) for name, (write, _) in _OWN.items()}
+        plain = {name: encode(getattr(self, name)) for name in _NAMES}
+        plain |= {"guarantee": self.guarantee.to_json(), "claims": _plain(self.claims), "steps": _plain(self.steps)}
         return {"certificate": VERSION, **plain}
 
     def to_text(self) -> str:
@@ -167,7 +167,7 @@ class Certificate:
         """Whether the id is the one that these claims and steps, this guarantee and this policy have."""
         try:
             nonce = UUID(self.id).bytes[:NONCE_BYTES]
-        except ValueError:  # no name of a release
+        except ValueError:  # not the id of a release
             return False
         return self.id == release_id(nonce, self)
 
@@ -192,19 +192,25 @@ class Certificate:
                 f"this certificate has version {plain.get('certificate')!r}; this incrowd reads version {VERSION} "
                 "only. Use the version of incrowd that wrote it."
             )
-        if set(plain) != {"certificate", *_FIELDS, *_OWN}:
-            wrong = ", ".join(sorted(set(plain) ^ {"certificate", *_FIELDS, *_OWN}))
+        if set(plain) != {"certificate", *_NAMES}:
+            wrong = ", ".join(sorted(set(plain) ^ {"certificate", *_NAMES}))
             raise InvalidParameter(f"a certificate has missing or unknown fields: {wrong}.")
         method = decode(Named, plain["method"])
-        known = vocabulary(method.name)
-        if known.version != method.version:
+        words = vocabulary(method.name)
+        if words.version != method.version:
             raise UnsupportedVersion(
                 f"this certificate was made by version {method.version} of method {method.name!r}; "
-                f"version {known.version} is known here."
+                f"this incrowd reads version {words.version}."
             )
-        values = {name: read(plain[name], known) for name, (_, read) in _OWN.items()}
-        parts = {name: decode(kind, plain[name]) for name, kind in _FIELDS.items()}
-        return cls(**parts, **values)
+        return cls(
+            **{name: decode(kind, plain[name]) for name, kind in _DECODED.items()},
+            guarantee=_guarantee(plain["guarantee"]),
+            claims=tellable(tuple(claim_of(claim, words.claims) for claim in _objects(plain["claims"]))),
+            steps=tellable(tuple(step_of(step, words.steps) for step in _objects(plain["steps"]))),
+            evidence=_object(plain["evidence"]),
+            approvals=_objects(plain["approvals"]),
+            signature=None if plain["signature"] is None else decode(Signature, plain["signature"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -216,18 +222,18 @@ class Release(Generic[Out]):
 
 
 def release_id(nonce: bytes, stated: Any) -> str:
-    """Return the name of a release, which binds what its certificate tells about it: four random bytes and a hash.
+    """Return the id of a release, which binds the content of its certificate: four random bytes and a hash.
 
     `stated` is a certificate, or whatever else has a method, a policy's hash, a guarantee, claims and steps.  The
-    ledger writes the name down with the charge, so none of them can be changed afterwards without showing.
+    ledger stores the id with the charge, so a later change of any of them is detected.
     """
     content = {
         "nonce": nonce.hex(),
         "policy": stated.policy_hash,
         "method": encode(stated.method),
         "guarantee": stated.guarantee.to_json(),
-        "claims": _claims(stated.claims),
-        "steps": _steps(stated.steps),
+        "claims": _plain(stated.claims),
+        "steps": _plain(stated.steps),
     }
     try:
         return str(UUID(hex=nonce.hex() + digest(f"incrowd release {VERSION}", content)[: 32 - 2 * len(nonce)]))
@@ -235,66 +241,47 @@ def release_id(nonce: bytes, stated: Any) -> str:
         return ""
 
 
-def _steps(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
-    return [step.to_json() for step in steps]
-
-
-def _claims(claims: tuple[Claim, ...]) -> list[dict[str, Any]]:
-    return [claim.to_json() for claim in claims]
-
-
-def _read_steps(plain: Any, known: Vocabulary) -> tuple[Step, ...]:
-    return tellable(tuple(step_of(step, known.steps) for step in _objects(plain, known)))
-
-
-def _read_claims(plain: Any, known: Vocabulary) -> tuple[Claim, ...]:
-    return tellable(tuple(claim_of(claim, known.claims) for claim in _objects(plain, known)))
+def _plain(parts: Iterable[Step | Claim]) -> list[dict[str, Any]]:
+    return [part.to_json() for part in parts]
 
 
 def tellable(read: tuple[Readable, ...]) -> tuple[Readable, ...]:
-    """Return steps or claims whose sentences can be made: a reader could show no others."""
+    """Return steps or claims if readers can make their sentences, or refuse them."""
     try:
         for item in read:
             _ = item.sentence
     except InvalidParameter:
         raise
     except (ArithmeticError, ValueError):
-        raise InvalidParameter("a step or a claim holds a number that is too large to be told.") from None
+        raise InvalidParameter("a step or a claim has a number that is too large to show.") from None
     return read
 
 
-def _list(plain: Any) -> list[Any]:
-    if not isinstance(plain, list):
-        raise InvalidParameter("steps and claims of a certificate are lists.")
-    return plain
-
-
-def _object(plain: Any, known: Vocabulary) -> Mapping[str, Any]:  # noqa: ARG001 - the shape of `_OWN`
+def _object(plain: Any) -> Mapping[str, Any]:
     if not isinstance(plain, dict):
         raise InvalidParameter("steps, claims, evidence and approvals of a certificate are objects.")
     return plain
 
 
-def _objects(plain: Any, known: Vocabulary) -> tuple[Mapping[str, Any], ...]:
-    return tuple(_object(each, known) for each in _list(plain))
+def _objects(plain: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(plain, list):
+        raise InvalidParameter("steps, claims and approvals of a certificate are lists.")
+    return tuple(map(_object, plain))
 
 
-def _optional_signature(plain: Any, known: Vocabulary) -> Signature | None:  # noqa: ARG001 - the shape of `_OWN`
-    return None if plain is None else decode(Signature, plain)
-
-
-def _guarantee(plain: Any, known: Vocabulary) -> Guarantee:
+def _guarantee(plain: Any) -> Guarantee:
     try:
-        found = Guarantee.from_json(_object(plain, known))
-        same = found.to_json() == plain
+        guarantee = Guarantee.from_json(_object(plain))
+        same = guarantee.to_json() == plain
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         same = False
     if not same:
-        raise InvalidParameter("the guarantee of this certificate holds a field that cannot be read.")
-    return found
+        raise InvalidParameter("the guarantee of this certificate has a field that cannot be read.")
+    return guarantee
 
 
-_FIELDS: dict[str, Any] = {
+_NAMES = tuple(item.name for item in fields(Certificate))
+_DECODED: dict[str, Any] = {
     "id": str,
     "created": str,
     "tool": str,
@@ -307,15 +294,7 @@ _FIELDS: dict[str, Any] = {
     "schema": Columns,
     "outputs": tuple[File, ...],
 }
-_OWN: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Vocabulary], Any]]] = {
-    "guarantee": (lambda value: value.to_json(), _guarantee),
-    "claims": (_claims, _read_claims),
-    "steps": (_steps, _read_steps),
-    "evidence": (encode, _object),
-    "approvals": (encode, _objects),
-    "signature": (encode, _optional_signature),
-}
-assert {*_FIELDS, *_OWN} == {each.name for each in fields(Certificate)}  # noqa: S101 - a table of all fields
+"""The fields that the codec reads by their type alone."""
 
 
 DOMAIN = "incrowd glossary 3"

@@ -58,7 +58,7 @@ def _writer(cls: type) -> Callable[[Any], Any]:
     if issubclass(cls, Term):
         return lambda value: value.key
     if is_dataclass(cls):
-        return _objects_of(tuple((_name(each), each.name) for each in fields(cls)))
+        return _objects_of(tuple((_name(item), item.name) for item in fields(cls)))
     if issubclass(cls, Mapping):
         return lambda value: {str(key): encode(part) for key, part in value.items()}
     if issubclass(cls, frozenset):
@@ -120,7 +120,7 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     """Return what reads a plain value as a type: which of the few ways it is, is asked once."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        options = [each for each in inner if each is not type(None)]
+        options = [option for option in inner if option is not type(None)]
         return lambda plain: None if plain is None else _first(options, plain)
     if origin is tuple:
         return _tuples(inner)
@@ -145,11 +145,11 @@ def _tuples(inner: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 def _objects(cls: Any) -> Callable[[Any], Any]:
     hints = get_type_hints(cls)
-    known = {_name(each): (each.name, hints[each.name]) for each in fields(cls)}
+    places = {_name(item): (item.name, hints[item.name]) for item in fields(cls)}
 
     def read(plain: Any) -> Any:
-        places = [(*known[name], item) for name, item in _of(plain, dict).items()]
-        return cls(**{place: _read(hint, item) for place, hint, item in places})
+        values = [(*places[name], value) for name, value in _of(plain, dict).items()]
+        return cls(**{place: _read(hint, value) for place, hint, value in values})
 
     return read
 
@@ -173,11 +173,11 @@ def _of(plain: Any, kind: type[Value]) -> Value:
 
 @cache
 def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(_name(each) for each in fields(cls))
+    return tuple(_name(item) for item in fields(cls))
 
 
-def _name(each: Field[Any]) -> str:
-    return str(each.metadata.get("name", each.name))
+def _name(item: Field[Any]) -> str:
+    return str(item.metadata.get("name", item.name))
 
 
 def _words(cls: type) -> str:

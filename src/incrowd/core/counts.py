@@ -77,11 +77,11 @@ class Counts:
         """Return the same counts without the classes, met while reading, that no cell is in."""
         if all(column.recoding.classes is not None for column in self.classes):
             return self
-        kept = [
+        columns = [
             (column, None) if column.recoding.classes is not None else column.only(used)
             for column, used in zip(self.classes, self._used(), strict=True)
         ]
-        return self._translated([(place, table) for place, (_, table) in enumerate(kept)], [c for c, _ in kept])
+        return self._translated([(place, table) for place, (_, table) in enumerate(columns)], [c for c, _ in columns])
 
     def rollup(self, levels: Mapping[str, int]) -> Counts:
         """Return the counts with some columns at higher levels, as if they had been counted there."""
@@ -171,8 +171,10 @@ class _Released:
     @classmethod
     def of(cls, column: Classes, used: NDArray[np.bool_]) -> _Released:
         values = column.values()
-        shown = used & values.is_valid().to_numpy(zero_copy_only=False)
-        return cls(np.where(shown, np.cumsum(shown) - 1, -1).astype(np.int32), values.filter(pa.array(shown)))
+        occurring = used & values.is_valid().to_numpy(zero_copy_only=False)
+        return cls(
+            np.where(occurring, np.cumsum(occurring) - 1, -1).astype(np.int32), values.filter(pa.array(occurring))
+        )
 
     def rows(self, codes: Codes) -> pa.Array:
         places = self.places[codes]

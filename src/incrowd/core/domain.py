@@ -279,8 +279,8 @@ def listed(values: Sequence[str], at_most: int = 10) -> str:
     >>> listed(["a", "b", "c"], at_most=2)
     "'a', 'b' and 1 more"
     """
-    shown = ", ".join(repr(value) for value in values[:at_most])
-    return shown + (f" and {len(values) - at_most} more" if len(values) > at_most else "")
+    first = ", ".join(repr(value) for value in values[:at_most])
+    return first + (f" and {len(values) - at_most} more" if len(values) > at_most else "")
 
 
 def _day(end: date | str | None) -> date | None:

@@ -172,11 +172,11 @@ class BottomK:
         >>> extract.overlap(whole), extract.overlap(whole, besides=extract)
         (Fraction(2, 3), Fraction(0, 1))
         """
-        known = BottomK() if besides is None else besides
-        limit = min(self.limit, other.limit, known.limit)
+        others = BottomK() if besides is None else besides
+        limit = min(self.limit, other.limit, others.limit)
         mine, theirs = self._below(limit), other._below(limit)
         both, here, there = np.intersect1d(mine.bits, theirs.bits, assume_unique=True, return_indices=True)
-        news = ~np.isin(both, known.bits)
+        news = ~np.isin(both, others.bits)
         shared = int(np.minimum(mine.counts[here], theirs.counts[there])[news].sum())
         smaller = min(int(mine.counts.sum()), int(theirs.counts.sum()))
         return Fraction(shared, smaller) if smaller else Fraction(0)
@@ -205,8 +205,8 @@ class BottomK:
         return int(self.bits[-1]) if len(self.bits) == KEPT else _SPARE
 
     def _below(self, limit: int) -> BottomK:
-        kept = int(np.searchsorted(self.bits, np.uint64(limit), side="right"))
-        return BottomK(self.bits[:kept], self.counts[:kept])
+        retained = int(np.searchsorted(self.bits, np.uint64(limit), side="right"))
+        return BottomK(self.bits[:retained], self.counts[:retained])
 
     def _and(self, other: BottomK) -> BottomK:
         bits, counts = np.concatenate((self.bits, other.bits)), np.concatenate((self.counts, other.counts))

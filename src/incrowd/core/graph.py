@@ -100,9 +100,9 @@ def _ends(keys: Keys, size: int) -> Ends:
     keys.sort()
     if len(keys):
         keys = keys[np.append(True, keys[1:] != keys[:-1])]
-    found = np.empty((len(keys), 2), np.int64)
-    np.divmod(keys, max(1, size), out=(found[:, 0], found[:, 1]))
-    return found
+    pairs = np.empty((len(keys), 2), np.int64)
+    np.divmod(keys, max(1, size), out=(pairs[:, 0], pairs[:, 1]))
+    return pairs
 
 
 @dataclass(frozen=True)

@@ -230,12 +230,12 @@ def _days(text: pa.Array) -> pa.Array:
         pc.cast(pc.utf8_slice_codeunits(filled, *part), pa.int64()).to_numpy(zero_copy_only=False)
         for part in ((0, 4), (5, 7), (8, 10))
     )
-    known = (year >= 1) & (month >= 1) & (month <= 12)
-    first = np.where(known, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    valid = (year >= 1) & (month >= 1) & (month <= 12)
+    first = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
     start = first.astype("datetime64[D]").astype(np.int64)
     length = (first + 1).astype("datetime64[D]").astype(np.int64) - start
-    known &= (day >= 1) & (day <= length)
-    return pc.cast(pa.array((start + day - 1).astype(np.int32), pa.int32(), mask=~known), pa.date32())
+    valid &= (day >= 1) & (day <= length)
+    return pc.cast(pa.array((start + day - 1).astype(np.int32), pa.int32(), mask=~valid), pa.date32())
 
 
 def _booleans(array: pa.Array) -> pa.Array:
@@ -252,8 +252,8 @@ def _matching(array: pa.Array, kind: Type) -> pa.Array:
     return _only(text, pc.match_substring_regex(text, _PATTERNS[kind]))
 
 
-def _only(values: pa.Array, wanted: pa.Array) -> pa.Array:
-    return pc.if_else(wanted, values, pa.scalar(None, values.type))
+def _only(values: pa.Array, allowed: pa.Array) -> pa.Array:
+    return pc.if_else(allowed, values, pa.scalar(None, values.type))
 
 
 _READERS: dict[Type, Callable[[pa.Array], pa.Array]] = {

@@ -249,8 +249,8 @@ class Classes:
         ordinary = len(self.marks)
         other = bool(self.has_other and used[ordinary])
         missing = bool(self.has_missing and used[-1])
-        kept = Classes(self.recoding, self.marks.filter(pa.array(used[:ordinary])), other, missing)
-        return kept, np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+        classes = Classes(self.recoding, self.marks.filter(pa.array(used[:ordinary])), other, missing)
+        return classes, np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
 
     @staticmethod
     def _lifted(marks: pa.Array, target: Recoding) -> pa.Array:

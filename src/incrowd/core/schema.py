@@ -185,8 +185,8 @@ class Column:
     @property
     def has_other(self) -> bool:
         """Whether there is a class `other`; a boolean column has one only if it says so."""
-        asked = self.outside is not None or self.type is not Type.BOOLEAN
-        return asked and self.domain.closed and self.rule_outside is Outside.OTHER
+        declares_outside = self.outside is not None or self.type is not Type.BOOLEAN
+        return declares_outside and self.domain.closed and self.rule_outside is Outside.OTHER
 
     @property
     def stored_bounds(self) -> tuple[int | float | date | None, int | float | date | None]:

@@ -38,9 +38,9 @@ class Sets:
         if len(keys) > 1 and not np.all(keys[1:] > keys[:-1]):
             keys = np.sort(keys)
             keys = keys[np.append(True, keys[1:] != keys[:-1])]
-        owners, found = np.divmod(keys, size)
+        owners, unique_items = np.divmod(keys, size)
         starts = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=rows))))
-        return cls(starts.astype(np.int64), found.astype(np.int32))
+        return cls(starts.astype(np.int64), unique_items.astype(np.int32))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -74,8 +74,8 @@ class Sets:
         [5]
         """
         items = table[self.items]
-        kept = items >= 0
-        return Sets.of(self.owners[kept], items[kept], len(self))
+        present = items >= 0
+        return Sets.of(self.owners[present], items[present], len(self))
 
     def within(self, classes: NDArray[np.integer]) -> Sets:
         """Return the sets with the class of its row made part of each item: an item of two classes becomes two.
@@ -117,13 +117,13 @@ def read_sets(array: pa.Array, column: Column) -> tuple[Sets, NDArray[np.bool_]]
     trimmed = pc.utf8_trim_whitespace(pc.cast(values, pa.string()))
     codes = Recoding(column.item, 0).codes_of(trimmed)
     absent = np.append(pc.equal(trimmed, "").to_numpy(zero_copy_only=False), True)
-    found = np.arange(len(trimmed)) if places is None else places
-    kept = np.ones(len(lists), np.bool_)
-    kept[owners[(codes[found] < 0) & ~absent[found]]] = False
+    item_codes = np.arange(len(trimmed)) if places is None else places
+    rows_used = np.ones(len(lists), np.bool_)
+    rows_used[owners[(codes[item_codes] < 0) & ~absent[item_codes]]] = False
     if column.missing == Missing.DROP:
-        kept &= lists.is_valid().to_numpy(zero_copy_only=False)
-    real = ~absent[found] & kept[owners]
-    return Sets.of(owners[real], codes[found[real]], len(lists)), kept
+        rows_used &= lists.is_valid().to_numpy(zero_copy_only=False)
+    real = ~absent[item_codes] & rows_used[owners]
+    return Sets.of(owners[real], codes[item_codes[real]], len(lists)), rows_used
 
 
 def items_of(array: pa.Array, column: Column) -> pa.Array:

@@ -42,8 +42,8 @@ def patient_of(reference: str) -> str | None:
     >>> patient_of("Patient/b10"), patient_of("https://fhir.example/r4/Patient/b10/_history/2"), patient_of("b10")
     ('b10', 'b10', None)
     """
-    found = _REFERENCE.fullmatch(reference.strip())
-    return None if found is None else found[1]
+    match = _REFERENCE.fullmatch(reference.strip())
+    return None if match is None else match[1]
 
 
 def alike_form(text: str) -> str:
@@ -53,8 +53,8 @@ def alike_form(text: str) -> str:
     {'b10'}
     """
     plain = unicodedata.normalize("NFKC", patient_of(text) or text).casefold()
-    seen = "".join(each for each in unicodedata.normalize("NFKC", plain) if unicodedata.category(each) != "Cf")
-    digits = "".join(str(unicodedata.decimal(each, each)) for each in seen.strip())
+    seen = "".join(letter for letter in unicodedata.normalize("NFKC", plain) if unicodedata.category(letter) != "Cf")
+    digits = "".join(str(unicodedata.decimal(letter, letter)) for letter in seen.strip())
     return _LEADING.sub("", digits)
 
 

@@ -52,12 +52,12 @@ def share(rate: Number, noun: str = "row") -> str:
         return f"no {noun}"
     if value <= Fraction(1, 3):
         of = math.floor(1 / value)
-        said, stated = f"1 {noun} in {of:,}", Fraction(1, of)
+        text, stated = f"1 {noun} in {of:,}", Fraction(1, of)
     else:
         hundredths = math.ceil(value * 100)
         top, bottom = (hundredths // 10, 10) if hundredths % 10 == 0 else (hundredths, 100)
-        said, stated = f"{top} {noun}s in {bottom}", Fraction(top, bottom)
-    return said if stated == value else f"about {said}"
+        text, stated = f"{top} {noun}s in {bottom}", Fraction(top, bottom)
+    return text if stated == value else f"about {text}"
 
 
 def percent_up(probability: float | Fraction) -> str:

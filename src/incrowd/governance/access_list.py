@@ -52,9 +52,9 @@ class AccessList:
     >>> with TemporaryDirectory() as folder:
     ...     access = AccessList.create(f"sqlite:///{folder}/ledger.sqlite")
     ...     issued = access.grant(User("ann", AccessRole.ANALYST), access.now() + timedelta(days=90), officer)
-    ...     before = access.whose(issued.token).holder.name
+    ...     before = access.grant_of(issued.token).holder.name
     ...     _ = access.revoke(issued.grant.id, officer)
-    ...     access.whose(issued.token)
+    ...     access.grant_of(issued.token)
     Traceback (most recent call last):
     incrowd.errors.AccessDenied: this token is unknown, revoked or past its end: ask the owner of the data for another.
     """
@@ -108,25 +108,27 @@ class AccessList:
             raise AccessDenied("the name or the password is wrong.")
         return self.grant(User.from_json(stored), until, AccessDecision(name, "session"), session=True)
 
-    def whose(self, token: str) -> Grant:
+    def grant_of(self, token: str) -> Grant:
         """Return the grant of a token that works now, or deny."""
         mark = fingerprint(token)
-        read = None if mark is None else self.chain.remember(("whose", mark), lambda reader: _found(reader, mark))
-        found = None if mark is None else self._working(mark, read)
-        if found is None:
+        read = (
+            None if mark is None else self.chain.remember(("grant", mark), lambda reader: _stored_grant(reader, mark))
+        )
+        grant = None if mark is None else self._working(mark, read)
+        if grant is None:
             raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
-        return found
+        return grant
 
     def at_hand(self, token: str) -> Grant | None:
         """Return the grant of a token that works now, if that can be told without waiting; None tells nothing."""
         mark = fingerprint(token)
-        return None if mark is None else self._working(mark, self.chain.at_hand(("whose", mark)))
+        return None if mark is None else self._working(mark, self.chain.at_hand(("grant", mark)))
 
-    def _working(self, mark: str, found: tuple[Grant, str] | None) -> Grant | None:
+    def _working(self, mark: str, stored: tuple[Grant, str] | None) -> Grant | None:
         """Return a grant if it works now, by the clock or by the newest entry of the book."""
-        if found is None:
+        if stored is None:
             return None
-        grant, newest = found
+        grant, newest = stored
         return grant if grant.works(mark, datetime.fromisoformat(self.chain.time_after(newest))) else None
 
     def grants(self) -> tuple[Grant, ...]:
@@ -139,8 +141,8 @@ class AccessList:
 
     def remembered(self, book: str) -> str | None:
         """Return the random name of another book, if it was ever made."""
-        found: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
-        return found
+        number: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
+        return number
 
     def check(self) -> ChainReport:
         """Recompute the book from its first entry."""
@@ -153,11 +155,11 @@ def _write(writer: Writer, kind: str, body: dict[str, Any]) -> None:
 
 def _changed(writer: Writer, kind: str, body: dict[str, Any]) -> Grant:
     _write(writer, kind, body)
-    return known(body["id"], writer.value)
+    return existing_grant(body["id"], writer.value)
 
 
 def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
-    old = known(body["id"], writer.value)
+    old = existing_grant(body["id"], writer.value)
     if old.revoked or old.session:
         raise InvalidParameter("only a token that was not revoked can be rotated: grant a new one.")
     return _changed(writer, "rotated", body)
@@ -165,20 +167,20 @@ def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
 
 def _password(writer: Writer, body: dict[str, Any]) -> None:
     """Write a password down; sessions that an earlier one opened, maybe with other rights, end."""
-    ended = [each.id for each in _working(writer, body["holder"]) if each.session]
+    ended = [grant.id for grant in _working(writer, body["holder"]) if grant.session]
     _write(writer, "password", {**body, "ids": ended})
 
 
 def _working(writer: Writer, name: str) -> list[Grant]:
-    return [each for each in _all(writer.reader) if each.holder.name == name and not each.revoked]
+    return [grant for grant in _all(writer.reader) if grant.holder.name == name and not grant.revoked]
 
 
 def _dismissed(writer: Writer, name: str, by: AccessDecision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
         raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
-    _write(writer, "dismissed", {"holder": name, "ids": [each.id for each in ended], **vars(by)})
-    return tuple(known(each.id, writer.value) for each in ended)
+    _write(writer, "dismissed", {"holder": name, "ids": [grant.id for grant in ended], **vars(by)})
+    return tuple(existing_grant(grant.id, writer.value) for grant in ended)
 
 
 def _remembered(writer: Writer, book: str, name: str) -> None:
@@ -191,10 +193,10 @@ def _remembered(writer: Writer, book: str, name: str) -> None:
         )
 
 
-def _found(reader: Reader, mark: str) -> tuple[Grant, str] | None:
+def _stored_grant(reader: Reader, mark: str) -> tuple[Grant, str] | None:
     """Return the grant of a token by its fingerprint, and when the newest entry was written."""
     number = reader.value(("token", mark))
-    return None if number is None else (known(number, reader.value), reader.newest[-1].at)
+    return None if number is None else (existing_grant(number, reader.value), reader.newest[-1].at)
 
 
 def _all(reader: Reader) -> tuple[Grant, ...]:
@@ -218,7 +220,7 @@ def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
             return _pointing(new)
         case "rotated":
             until = datetime.fromisoformat(body["until"])
-            return _pointing(replace(known(body["id"], values), fingerprint=body["fingerprint"], until=until))
+            return _pointing(replace(existing_grant(body["id"], values), fingerprint=body["fingerprint"], until=until))
         case "revoked":
             return _ended([body["id"]], values)
         case "password":
@@ -230,16 +232,16 @@ def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
     raise UnsupportedVersion("the book of access holds an entry that this version does not know; use a newer one.")
 
 
-def known(number: str, values: Values) -> Grant:
+def existing_grant(number: str, values: Values) -> Grant:
     """Return a grant by its id."""
-    found = values(("grant", number))
-    if found is None:
+    stored = values(("grant", number))
+    if stored is None:
         raise InvalidParameter("there is no token with this id; `incrowd access list` shows all.")
-    return Grant.from_json(found)
+    return Grant.from_json(stored)
 
 
 def _ended(numbers: Iterable[str], values: Values) -> Sets:
-    return {("grant", each): replace(known(each, values), revoked=True).to_json() for each in numbers}
+    return {("grant", number): replace(existing_grant(number, values), revoked=True).to_json() for number in numbers}
 
 
 def _pointing(new: Grant) -> Sets:

@@ -79,8 +79,8 @@ class Audit:
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how often each action had each outcome."""
-        found: dict[Key, int] = self.chain.read(lambda reader: reader.values(("count",)))
-        return {(key[1], key[2]): count for key, count in found.items()}
+        counts: dict[Key, int] = self.chain.read(lambda reader: reader.values(("count",)))
+        return {(key[1], key[2]): count for key, count in counts.items()}
 
     def mark(self, text: str) -> str:
         """Return a name for a text that tells nothing about it without the log's secret, and is the same next time."""

@@ -54,13 +54,13 @@ def forgery_mark(token: str) -> str:
     return sha256(_FORGERY + token.encode()).hexdigest()
 
 
-def is_mark(given: str | None, token: str) -> bool:
+def is_mark(sent: str | None, token: str) -> bool:
     """Whether a page sent the mark of its session, compared in constant time.
 
     >>> is_mark(None, "ic_…"), is_mark(forgery_mark("ic_…"), "ic_…")
     (False, True)
     """
-    return given is not None and hmac.compare_digest(given.encode(), forgery_mark(token).encode())
+    return sent is not None and hmac.compare_digest(sent.encode(), forgery_mark(token).encode())
 
 
 def hashed(password: str) -> str:
@@ -220,7 +220,7 @@ class Grant:
         rest = {"fingerprint": self.fingerprint, "session": self.session, "revoked": self.revoked}
         return {"id": self.id, **self.holder.to_json(), "until": written(self.until), **rest}
 
-    def shown(self) -> dict[str, Any]:
+    def public(self) -> dict[str, Any]:
         """Return what may be shown: all but the fingerprint."""
         return {name: value for name, value in self.to_json().items() if name != "fingerprint"}
 

@@ -44,7 +44,7 @@ def test_the_guarantee_is_that_of_sampled_suppression() -> None:
     assert guarantee.loss == Sampled(Fraction(1, 10), Crowd(8))
     assert guarantee.delta == DELTA
     assert guarantee.unit == ROWS.unit
-    assert "the coins of the sample are known to nobody and forgotten" in map(str, guarantee.assumes)
+    assert "nobody knows the sampling randomness; it was deleted" in map(str, guarantee.assumes)
 
 
 def test_a_person_with_several_rows_costs_more_and_has_no_crowd() -> None:

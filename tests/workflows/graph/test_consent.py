@@ -107,7 +107,7 @@ def test_a_gated_graph_is_certified_and_verifies(tmp_path: Path) -> None:
     gate = gate_of(certificate.steps)
     assert gate is not None
     assert gate.settled
-    assert "the nodes of everybody, with all their edges, are left out" in gate.sentence
+    assert "nodes of people, with all their edges, whose consent" in gate.sentence
     assert OWN_NODE in [each.term for each in certificate.claims[0].preconditions]
     found = verify(published.folder, policy=made.policy)
     assert [each for each in found.findings if each.verdict is Verdict.FAILED] == []

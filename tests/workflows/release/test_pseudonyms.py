@@ -42,7 +42,7 @@ def test_the_certificate_says_that_a_pseudonym_is_a_matter_of_form(tmp_path: Pat
     certificate = release(SITES, policy(tmp_path)).certificate
     claim = next(claim for claim in certificate.claims if claim.kind == "pseudonymization")
     assert claim.parameters["columns"] == ["site"]
-    assert any("holds the key" in text for text in map(str, claim.not_protected))
+    assert any("have the key" in text for text in map(str, claim.not_protected))
     assert KEY.hex() not in certificate.to_text()
     (tmp_path / "certificate.json").write_text(certificate.to_text())
     found = {each.about: each.verdict for each in verify(tmp_path / "certificate.json").findings}

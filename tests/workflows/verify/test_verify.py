@@ -39,8 +39,8 @@ def test_what_can_be_known_is_checked_and_the_rest_is_said_to_be_unknown(made: F
 def test_the_unknown_is_who_made_it_and_that_the_sample_was_secret(made: Folder) -> None:
     whys = [finding.why for finding in verify(made.out).findings if finding.verdict is Verdict.UNKNOWN]
     assert any("who made it" in why for why in whys)
-    assert any("coins of the sample are known to nobody" in why for why in whys)
-    assert any("not chosen among several runs" in why for why in whys)
+    assert any("nobody knows the sampling randomness" in why for why in whys)
+    assert any("not selected from several runs" in why for why in whys)
 
 
 def test_the_certificate_may_be_named_as_file_or_folder_and_the_data_may_lie_elsewhere(

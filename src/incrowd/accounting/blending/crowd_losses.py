@@ -28,22 +28,22 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     (<Rule.SUPPRESSION: 'sampled-suppression'>,)
     """
     if isinstance(loss, RobustlySampled):
-        crowd, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
+        inner, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
         return LossBound(
-            _either(lambda x: robust.delta(crowd.k, crowd.epsilon, bias, x), epsilon, adjacency), (Rule.BIASED_CROWD,)
+            _either(lambda x: robust.delta(inner.k, inner.epsilon, bias, x), epsilon, adjacency), (Rule.BIASED_CROWD,)
         )
-    found, rate = _crowd(loss.inner, adjacency), loss.rate
-    if found is None:
+    crowd, rate = _crowd(loss.inner, adjacency), loss.rate
+    if crowd is None:
         return None
-    if found.epsilon == 0:
-        return LossBound(tight_delta.delta(found.k, rate, epsilon, adjacency), (Rule.SUPPRESSION,))
-    if isinstance(found, NoisyWhenSmall):
+    if crowd.epsilon == 0:
+        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (Rule.SUPPRESSION,))
+    if isinstance(crowd, NoisyWhenSmall):
         return LossBound(
-            _either(lambda x: sampled_crowd.histogram_delta(found.k, rate, x, found.epsilon), epsilon, adjacency),
+            _either(lambda x: sampled_crowd.histogram_delta(crowd.k, rate, x, crowd.epsilon), epsilon, adjacency),
             (Rule.NOISY_CROWD,),
         )
     return LossBound(
-        _either(lambda x: sampled_crowd.delta(found.k, found.epsilon, rate, x), epsilon, adjacency), (Rule.CROWD,)
+        _either(lambda x: sampled_crowd.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency), (Rule.CROWD,)
     )
 
 
@@ -67,10 +67,10 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
         bound = delta_of(loss, epsilon, adjacency)
         return bound.value if bound is not None else 1.0
 
-    found = least_epsilon(curve, float_down(delta))
-    if math.isinf(found) and isinstance(loss, Sampled):
-        found = _at_the_floor(loss, delta, adjacency)
-    return LossBound(found, at_zero.rule)
+    least = least_epsilon(curve, float_down(delta))
+    if math.isinf(least) and isinstance(loss, Sampled):
+        least = _at_the_floor(loss, delta, adjacency)
+    return LossBound(least, at_zero.rule)
 
 
 def _at_the_floor(loss: Sampled, delta: Fraction, adjacency: Adjacency) -> float:
@@ -129,16 +129,16 @@ def _crowd(loss: Loss, adjacency: Adjacency) -> Crowd | None:
         case Crowd():
             return loss
         case Sequence(parts):
-            found = [part for part in parts if isinstance(part, Crowd)]
+            crowds = [part for part in parts if isinstance(part, Crowd)]
             private = [part.epsilon for part in parts if isinstance(part, Pure)]
-            if len(found) == 1 and len(found) + len(private) == len(parts):
+            if len(crowds) == 1 and len(crowds) + len(private) == len(parts):
                 if private and adjacency is not Adjacency.ADD_REMOVE:
                     raise DoesNotCompose(
                         "a crowd and a private release from one secret sample compose only when the private one is "
                         "stated for rows added and removed. State the guarantee for those, or draw a fresh sample for "
                         "each."
                     )
-                return with_private(found[0], sum(private, Fraction(0)))
+                return with_private(crowds[0], sum(private, Fraction(0)))
     return None
 
 

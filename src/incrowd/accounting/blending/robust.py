@@ -66,10 +66,10 @@ def log_delta(k: int, crowd_epsilon: Number, bias: Bias, epsilon: Number) -> flo
     >>> round(log_delta(20, 0, even, "0.5"), 6)
     -24.360774
     """
-    wanted = exact(epsilon, "epsilon")
-    if wanted < 0:
+    target_epsilon = exact(epsilon, "epsilon")
+    if target_epsilon < 0:
         raise InvalidParameter("epsilon cannot be negative.")
-    return max(worst.log_delta(wanted) for worst in _worst(k, crowd_epsilon, bias))
+    return max(worst.log_delta(target_epsilon) for worst in _worst(k, crowd_epsilon, bias))
 
 
 def smallest_epsilon(delta: Number, k: int, crowd_epsilon: Number, bias: Bias) -> float:
@@ -80,13 +80,13 @@ def smallest_epsilon(delta: Number, k: int, crowd_epsilon: Number, bias: Bias) -
     0.65
     """
     members, target = _worst(k, crowd_epsilon, bias), log_target(delta)
-    found = least_epsilon(lambda epsilon: max(worst.log_delta(exact(epsilon)) for worst in members), target)
-    if math.isinf(found):
+    least = least_epsilon(lambda epsilon: max(worst.log_delta(exact(epsilon)) for worst in members), target)
+    if math.isinf(least):
         raise Infeasible(
             f"no epsilon gives k = {k} with {bias.irregular} irregular people a delta of {float(exact(delta)):g}. "
             "Raise k, or lower the rates or the number of irregular people."
         )
-    return found
+    return least
 
 
 def zero_knowledge_epsilon(crowd_epsilon: Number, bias: Bias) -> float:

@@ -62,10 +62,10 @@ def histogram_delta(k: int, rate: Number, epsilon: Number, noise_epsilon: Number
     >>> histogram_delta(20, 0.1, 0.5, 1) == delta(20, 0, 0.1, 0.5) < delta(20, 1, 0.1, 0.5)
     True
     """
-    worst, wanted = _worst(k, noise_epsilon, rate), _epsilon(epsilon)
-    if wanted < Fraction(amplify(noise_epsilon, 0, rate)[0]):
-        return probability_up(worst.log_delta(wanted))
-    return probability_up(max(_worst(k, 0, rate).log_removed(wanted), worst.log_added(wanted)))
+    worst, target_epsilon = _worst(k, noise_epsilon, rate), _epsilon(epsilon)
+    if target_epsilon < Fraction(amplify(noise_epsilon, 0, rate)[0]):
+        return probability_up(worst.log_delta(target_epsilon))
+    return probability_up(max(_worst(k, 0, rate).log_removed(target_epsilon), worst.log_added(target_epsilon)))
 
 
 def smallest_epsilon(delta: Number, k: int, crowd_epsilon: Number, rate: Number) -> float:
@@ -78,13 +78,13 @@ def smallest_epsilon(delta: Number, k: int, crowd_epsilon: Number, rate: Number)
     True
     """
     worst, target = _worst(k, crowd_epsilon, rate), log_target(delta)
-    found = least_epsilon(lambda epsilon: worst.log_delta(exact(epsilon)), target)
-    if math.isinf(found):
+    least = least_epsilon(lambda epsilon: worst.log_delta(exact(epsilon)), target)
+    if math.isinf(least):
         raise Infeasible(
             f"no epsilon gives a crowd of k = {k} at rate {float(worst.rate):g} a delta of {float(exact(delta)):g}: "
             "it stays at or above rate ** k. Raise k or lower the rate."
         )
-    return found
+    return least
 
 
 def smallest_k(epsilon: Number, delta: Number, crowd_epsilon: Number, rate: Number) -> int:
@@ -95,14 +95,14 @@ def smallest_k(epsilon: Number, delta: Number, crowd_epsilon: Number, rate: Numb
     >>> smallest_k(1, "1e-9", "0.1", "0.1")
     12
     """
-    worst, wanted, target = _worst(1, crowd_epsilon, rate), _epsilon(epsilon), log_target(delta)
-    if _log_delta_of_infinite_crowd(worst, wanted) > target:
+    worst, target_epsilon, target = _worst(1, crowd_epsilon, rate), _epsilon(epsilon), log_target(delta)
+    if _log_delta_of_infinite_crowd(worst, target_epsilon) > target:
         least = amplify(crowd_epsilon, 0, rate)[0]
         raise Infeasible(
-            f"no k gives delta {float(exact(delta)):g} at epsilon {float(wanted):g}: the crowd's own epsilon remains, "
-            f"however large the crowd. Ask for epsilon {least:.6g} or more, or lower the crowd's epsilon or the rate."
+            f"no k gives delta {float(exact(delta)):g} at epsilon {float(target_epsilon):g}: the crowd's own epsilon "
+            f"remains for every k. Use epsilon {least:.6g} or more, or lower the crowd's epsilon or the rate."
         )
-    return least_k(lambda k: replace(worst, k=k).log_delta(wanted) <= target, 1)
+    return least_k(lambda k: replace(worst, k=k).log_delta(target_epsilon) <= target, 1)
 
 
 def largest_rate(epsilon: Number, delta: Number, k: int, crowd_epsilon: Number) -> Fraction:
@@ -114,10 +114,10 @@ def largest_rate(epsilon: Number, delta: Number, k: int, crowd_epsilon: Number) 
     >>> largest_rate(1, "1e-9", 20, "0.1")
     Fraction(106569, 500000)
     """
-    wanted, target = _epsilon(epsilon), log_target(delta)
+    target_epsilon, target = _epsilon(epsilon), log_target(delta)
 
     def meets(rate: Fraction) -> bool:
-        return _worst(k, crowd_epsilon, rate).log_delta(wanted) <= target
+        return _worst(k, crowd_epsilon, rate).log_delta(target_epsilon) <= target
 
     return _largest_short(meets, exact(delta))
 
@@ -128,10 +128,10 @@ def log_target(delta: Number) -> float:
     >>> log_target(0.5) < math.log(0.5)
     True
     """
-    wanted = exact(delta, "delta")
-    if not 0 < wanted < 1:
+    target_delta = exact(delta, "delta")
+    if not 0 < target_delta < 1:
         raise InvalidParameter("delta lies strictly between 0 and 1, such as 1e-6.")
-    above, below = math.log(wanted.numerator), math.log(wanted.denominator)
+    above, below = math.log(target_delta.numerator), math.log(target_delta.denominator)
     return above - below - 1e-15 * (above + below)
 
 
@@ -168,10 +168,10 @@ def _worst(k: int, crowd_epsilon: Number, rate: Number) -> WorstCrowd:
 
 
 def _epsilon(epsilon: Number) -> Fraction:
-    wanted = exact(epsilon, "epsilon")
-    if wanted < 0:
+    target_epsilon = exact(epsilon, "epsilon")
+    if target_epsilon < 0:
         raise InvalidParameter("epsilon cannot be negative.")
-    return wanted
+    return target_epsilon
 
 
 def zero_knowledge_epsilon(crowd_epsilon: Number, rate: Number) -> float:

@@ -149,13 +149,13 @@ class WorstCrowd:
         if crowd > _LARGE:
             return math.log(member) + _RELATIVE
         alpha, tilt, count = 1.0 + growth / member, math.exp(crowd), self._count()
-        found = highest(
+        best = highest(
             lambda others: crowd + count.log_excess(others, alpha / tilt),
             lambda others: count.log_excess(others, alpha * tilt),
             count.peak(alpha * tilt),
             count.peak(alpha / tilt),
         )
-        return self._rounded(math.log(member) + found - math.log1p(tilt))
+        return self._rounded(math.log(member) + best - math.log1p(tilt))
 
     def log_added(self, epsilon: Fraction) -> float:
         """Return ln δ of adding t, −∞ for an ε well above −ln(1 − rate of t).
@@ -170,13 +170,13 @@ class WorstCrowd:
         if crowd > _LARGE:
             return math.log(member) + _RELATIVE
         rho, tilt, count = (1.0 + growth) * member / chance, math.exp(crowd), self._count()
-        found = highest(
+        best = highest(
             lambda others: count.log_shortfall(others, rho * tilt),
             lambda others: crowd + count.log_shortfall(others, rho / tilt),
             count.peak(tilt / rho),
             count.peak(1.0 / (rho * tilt)),
         )
-        return self._rounded(math.log(chance) + found - math.log1p(tilt))
+        return self._rounded(math.log(chance) + best - math.log1p(tilt))
 
     def _count(self) -> SuppressedCount:
         return SuppressedCount(self.k, float(self.rate), float(1 - self.rate))

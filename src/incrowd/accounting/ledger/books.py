@@ -49,8 +49,8 @@ def closed(values: Values, body: Body) -> Sets:
 
 def looked(values: Values, body: Body) -> Sets:
     """Count a look at the rows; a dataset may be looked at before it is registered."""
-    found = values(("dataset", body["dataset"]))
-    root = found["root"] if found else body["dataset"]
+    terms = values(("dataset", body["dataset"]))
+    root = terms["root"] if terms else body["dataset"]
     counts = values(("looks", root)) or {}
     return {("looks", root): {**counts, body["verb"]: counts.get(body["verb"], 0) + 1}}
 

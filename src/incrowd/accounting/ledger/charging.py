@@ -210,12 +210,12 @@ def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> 
     if need.within(left):
         return
     over = [name for name in ("epsilon", "delta") if getattr(need, name) > getattr(left, name)]
-    told = " ".join(
+    limits = " ".join(
         f"this needs {name} {short_up(getattr(need, name), 6)} of {what} of {short_down(getattr(limit, name), 6)}; "
         f"{short_up(getattr(used, name), 6)} is already spent. Ask for at most {short_down(getattr(left, name), 6)}."
         for name in over
     )
-    raise BudgetExceeded(f"{told} The owner of dataset {root} can grant more: incrowd ledger grant.")
+    raise BudgetExceeded(f"{limits} The owner of dataset {root} can grant more: incrowd ledger grant.")
 
 
 def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer:
@@ -265,11 +265,13 @@ class SpentTally:
 
     def total(self, values: Mapping[Key, Any]) -> Sums:
         """Return what the datasets have spent together."""
-        found = [Totals.from_json(value) for value in values.values()]
+        totals = [Totals.from_json(value) for value in values.values()]
         amount = Amount()
-        for each in found:
-            amount = amount.plus(each.spent)
-        return _plain(amount, sum(each.charges for each in found), len(found), sum(each.unbounded for each in found))
+        for total in totals:
+            amount = amount.plus(total.spent)
+        return _plain(
+            amount, sum(total.charges for total in totals), len(totals), sum(total.unbounded for total in totals)
+        )
 
     def after(self, totals: Sums, link: ChainEntry) -> Sums:
         """Return what was spent after one more entry."""

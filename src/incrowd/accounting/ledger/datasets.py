@@ -55,24 +55,24 @@ class Declaration:
 def registered(values: Values, body: Mapping[str, Any]) -> Sets:
     """Return what registering a dataset sets; nothing if the ledger already knows all of it."""
     dataset = body["dataset"]
-    root, found = _root(values, body), values(("dataset", dataset))
+    root, stored = _root(values, body), values(("dataset", dataset))
     if values(("dataset", root)) is None:
         budget = body["budget"] and Budget.from_json(body["budget"])
         terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget)
         return {("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
     _same_terms(terms_of(values, root), body, root)
-    return {} if found else {("dataset", dataset): {"root": root}}
+    return {} if stored else {("dataset", dataset): {"root": root}}
 
 
 def known_dataset(values: Values, dataset: str) -> str:
     """Return the name under which a dataset's budget is kept: its own, or that of the dataset with the same people."""
-    found = values(("dataset", dataset))
-    if found is None:
+    stored = values(("dataset", dataset))
+    if stored is None:
         raise InvalidParameter(
             f"the ledger knows no dataset called {dataset!r}: its first release or answer makes it known, or its owner "
             "does, with incrowd ledger grant --new."
         )
-    return str(found["root"])
+    return str(stored["root"])
 
 
 def terms_of(values: Values, root: str) -> DatasetTerms:
@@ -116,16 +116,16 @@ def name(text: str, what: str) -> str:
 
 def _root(values: Values, body: Mapping[str, Any]) -> str:
     dataset, partner = body["dataset"], body["same_people_as"]
-    found = values(("dataset", dataset))
-    wanted = known_dataset(values, partner) if partner is not None else None
-    if found is None:
-        return wanted or dataset
-    if wanted not in (None, found["root"]):
+    stored = values(("dataset", dataset))
+    partner_root = known_dataset(values, partner) if partner is not None else None
+    if stored is None:
+        return partner_root or dataset
+    if partner_root not in (None, stored["root"]):
         raise Refused(
             f"dataset {dataset} already has a budget of its own; it cannot share that of {partner} from now on. "
             f"Register these rows under a new name with same_people_as: {partner}."
         )
-    return str(found["root"])
+    return str(stored["root"])
 
 
 def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None:

@@ -144,8 +144,8 @@ class Ledger:
 
         Whoever asked first has paid already, and what everyone was given costs nobody anything.
         """
-        found = self.chain.read(lambda reader: reader.links(sequence - 1, 1))
-        charged = Entry.of(found[0]) if found else None
+        links = self.chain.read(lambda reader: reader.links(sequence - 1, 1))
+        charged = Entry.of(links[0]) if links else None
         if charged is None or charged.kind != "charge":
             raise InvalidParameter("there is no charge with this number in the ledger.")
         if charged.body["analyst"] in (None, analyst):
@@ -161,8 +161,8 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
-        asked = replace(request, declared=tuple(declared))
-        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), asked))
+        declaring = replace(request, declared=tuple(declared))
+        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), declaring))
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
         """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
@@ -239,19 +239,19 @@ def enter(writer: Writer, request: Request) -> Entry | Refused:
     """
     values: Values = writer.value
     news: list[tuple[Request, Sets]] = []
-    asked = request
+    current = request
     try:
         for declaration in request.declared:
-            asked = registering(declaration)
-            news.append((asked, _consequence(values, writer.at, asked)))
+            current = registering(declaration)
+            news.append((current, _consequence(values, writer.at, current)))
             values = after(values, news[-1][1])
-        asked = request
+        current = request
         sets = _consequence(values, writer.at, request)
     except Refused as refusal:
-        return _refused(writer, asked, refusal)
-    for news_of, told in news:
-        if told:
-            writer.append(news_of.kind, news_of.body, told)
+        return _refused(writer, current, refusal)
+    for news_of, sets_of_news in news:
+        if sets_of_news:
+            writer.append(news_of.kind, news_of.body, sets_of_news)
     link = writer.append(request.kind, request.body, sets)
     return Entry.of(link, _standings(writer.value, request.datasets))
 

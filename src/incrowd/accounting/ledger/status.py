@@ -185,8 +185,8 @@ class ChargeWithoutRelease:
         """Return the plain form that `--json` shows."""
         amounts = ("dataset", "epsilon", "delta", "account", "rho")
         spent = [{name: part[name] for name in amounts if part[name] is not None} for part in self.charge.body["parts"]]
-        told = {"entry": self.charge.sequence, "at": self.charge.at, "release": self.charge.body["release"]}
-        return {**told, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
+        facts = {"entry": self.charge.sequence, "at": self.charge.at, "release": self.charge.body["release"]}
+        return {**facts, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
 
 
 def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
@@ -289,7 +289,7 @@ def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[An
             root,
             analyst,
             Amount.from_json(spent["analyst", root, analyst]) if ("analyst", root, analyst) in spent else Amount(),
-            Allowance.from_json(found) if (found := allowances.get(("allowance", root, analyst))) else None,
+            Allowance.from_json(allowance) if (allowance := allowances.get(("allowance", root, analyst))) else None,
         )
         for root, analyst in people
     )

@@ -32,9 +32,9 @@ def smallest_k(epsilon: Number, delta: Number, rate: Number, adjacency: Adjacenc
     >>> smallest_k(0.5, 1e-6, 0.1)
     10
     """
-    wanted, sampled = wanted_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
+    target, sampled = required_delta(delta), SampledCell(1, exact(rate, "the rate")).rate
     ratio = LikelihoodRatio(exact(epsilon, "epsilon"))
-    return least_k(lambda k: _meets(SampledCell(k, sampled), ratio, wanted, adjacency), feasible_k(wanted, sampled))
+    return least_k(lambda k: _meets(SampledCell(k, sampled), ratio, target, adjacency), feasible_k(target, sampled))
 
 
 def smallest_epsilon(delta: Number, k: int, rate: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> float:
@@ -45,11 +45,11 @@ def smallest_epsilon(delta: Number, k: int, rate: Number, adjacency: Adjacency =
     >>> round(smallest_epsilon(1e-6, 20, 0.1), 5)
     0.18299
     """
-    wanted, cell = wanted_delta(delta), SampledCell(k, exact(rate, "the rate"))
-    require_feasible(wanted, cell)
+    target, cell = required_delta(delta), SampledCell(k, exact(rate, "the rate"))
+    require_feasible(target, cell)
 
     def meets(epsilon: float) -> bool:
-        return _meets(cell, LikelihoodRatio(exact(epsilon)), wanted, adjacency)
+        return _meets(cell, LikelihoodRatio(exact(epsilon)), target, adjacency)
 
     # Once the ratio is k (1 - rate) a removal costs rate ** k; from 1 / (1 - rate) on an addition costs nothing.
     enough = math.log(k) + 1.0 - math.log(cell.q)
@@ -62,9 +62,9 @@ def largest_rate(epsilon: Number, delta: Number, k: int, adjacency: Adjacency = 
     >>> largest_rate(2, "1e-9", 5)
     Fraction(158489, 10000000)
     """
-    wanted = wanted_delta(delta)
+    target = required_delta(delta)
     ratio = LikelihoodRatio(exact(epsilon, "epsilon"))
-    return largest_decimal(lambda rate: _meets(SampledCell(k, rate), ratio, wanted, adjacency), wanted, k)
+    return largest_decimal(lambda rate: _meets(SampledCell(k, rate), ratio, target, adjacency), target, k)
 
 
 def least_k(meets: Callable[[int], bool], start: int) -> int:
@@ -96,16 +96,16 @@ def least_argument(meets: Callable[[float], bool], low: float, high: float) -> f
     return high
 
 
-def wanted_delta(delta: Number) -> Fraction:
+def required_delta(delta: Number) -> Fraction:
     """Return delta, if it is a probability worth asking for.
 
-    >>> wanted_delta("1e-6")
+    >>> required_delta("1e-6")
     Fraction(1, 1000000)
     """
-    wanted = exact(delta, "delta")
-    if not 0 < wanted < 1:
+    target = exact(delta, "delta")
+    if not 0 < target < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
-    return wanted
+    return target
 
 
 def require_feasible(delta: Fraction, cell: SampledCell) -> None:
@@ -118,8 +118,8 @@ def require_feasible(delta: Fraction, cell: SampledCell) -> None:
     if cell.rate**cell.k > delta:
         k, rate = feasible_k(delta, cell.rate), _feasible_rate(delta, cell.k)
         raise Infeasible(
-            f"delta {_shown(delta)} is below rate ** k, and no epsilon is enough for that. Raise k or lower the "
-            f"rate: k = {k} at this rate, or a rate of at most {_shown(rate)} at this k."
+            f"delta {_six_digits(delta)} is below rate ** k, and no epsilon is enough for that. Raise k or lower the "
+            f"rate: k = {k} at this rate, or a rate of at most {_six_digits(rate)} at this k."
         )
 
 
@@ -135,20 +135,20 @@ def feasible_k(delta: Fraction, rate: Fraction) -> int:
     return k
 
 
-def log_at_most(logarithm: float, wanted: Fraction) -> bool:
+def log_at_most(logarithm: float, target: Fraction) -> bool:
     """Tell whether e^logarithm is surely at most `wanted`.
 
     >>> log_at_most(math.log(0.5), Fraction(1, 2)), log_at_most(math.log(0.4), Fraction(1, 2))
     (False, True)
     """
-    margin = 4e-16 * (math.log(wanted.numerator) + math.log(wanted.denominator))
-    return logarithm <= _log(wanted) - margin
+    margin = 4e-16 * (math.log(target.numerator) + math.log(target.denominator))
+    return logarithm <= _log(target) - margin
 
 
-def _meets(cell: SampledCell, ratio: LikelihoodRatio, wanted: Fraction, adjacency: Adjacency) -> bool:
+def _meets(cell: SampledCell, ratio: LikelihoodRatio, target: Fraction, adjacency: Adjacency) -> bool:
     replaced = adjacency is Adjacency.REPLACE
-    found = log_replace(cell, ratio.epsilon) if replaced else cell.log_worst(ratio)
-    return log_at_most(found, wanted) or (at_floor(cell, ratio, found) and cell.rate**cell.k <= wanted)
+    log_delta = log_replace(cell, ratio.epsilon) if replaced else cell.log_worst(ratio)
+    return log_at_most(log_delta, target) or (at_floor(cell, ratio, log_delta) and cell.rate**cell.k <= target)
 
 
 def _feasible_rate(delta: Fraction, k: int) -> Fraction:
@@ -183,7 +183,7 @@ def _place(logarithm: float) -> int:
     return power * _MANTISSAS + int(mantissa) - _FIRST_MANTISSA
 
 
-def _shown(value: Fraction) -> str:
+def _six_digits(value: Fraction) -> str:
     return f"{Decimal(value.numerator) / value.denominator:.6g}"
 
 

@@ -124,12 +124,12 @@ class LossDistribution:
         """
         from_top = np.cumsum(self.masses[::-1])
         top = int(np.searchsorted(from_top, _CUT * self.infinite, side="right"))
-        kept = self.masses[: len(self.masses) - top]
-        if len(kept) == 0:
+        retained = self.masses[: len(self.masses) - top]
+        if len(retained) == 0:
             return LossDistribution(self.step, self.lowest, np.zeros(1), min(1.0, float(from_top[-1]) + self.infinite))
-        bottom = min(int(np.searchsorted(np.cumsum(kept), _CUT, side="right")), len(kept) - 1)
-        masses = kept[bottom:].copy()
-        masses[0] += kept[:bottom].sum()
+        bottom = min(int(np.searchsorted(np.cumsum(retained), _CUT, side="right")), len(retained) - 1)
+        masses = retained[bottom:].copy()
+        masses[0] += retained[:bottom].sum()
         moved = float(from_top[top - 1]) if top else 0.0
         return LossDistribution(self.step, self.lowest + bottom, masses, self.infinite + moved)
 
@@ -238,7 +238,7 @@ def composed_delta(
     '3.867e-14'
     """
     at = float_down(LikelihoodRatio(exact(epsilon, "epsilon")).epsilon)
-    return max(each.delta(at) for each in distributions(parts, adjacency, step))
+    return max(distribution.delta(at) for distribution in distributions(parts, adjacency, step))
 
 
 def composed_epsilon(
@@ -252,10 +252,10 @@ def composed_epsilon(
     >>> round(composed_epsilon([(20, "0.1")] * 8, "1e-9"), 4)
     0.5517
     """
-    wanted = exact(delta, "delta")
-    if not 0 < wanted < 1:
+    target = exact(delta, "delta")
+    if not 0 < target < 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1, such as 1e-6.")
-    return max(each.epsilon(float_down(wanted)) for each in distributions(parts, adjacency, step))
+    return max(distribution.epsilon(float_down(target)) for distribution in distributions(parts, adjacency, step))
 
 
 def distributions(
@@ -288,8 +288,8 @@ def _distributions(
     # A replaced record is removed from one cell and added to another: both, for each release of a table.
     replaced = [isinstance(part, tuple) for part, _ in counted]
     both = [(a.composed(b), times) for (a, times), (b, _), cell in zip(ahead, back, replaced, strict=True) if cell]
-    given = [tuple(pair for pair, cell in zip(side, replaced, strict=True) if not cell) for side in (ahead, back)]
-    return (_together(both),) if all(replaced) else tuple(_together([*both, *side]) for side in given)
+    stated = [tuple(pair for pair, cell in zip(side, replaced, strict=True) if not cell) for side in (ahead, back)]
+    return (_together(both),) if all(replaced) else tuple(_together([*both, *side]) for side in stated)
 
 
 def envelope(k: int, rate: Number) -> ProfilePair:
@@ -323,4 +323,4 @@ def _suitable_step(ks: Sequence[int]) -> float:
 
 
 def _together(parts: Sequence[tuple[LossDistribution, int]]) -> LossDistribution:
-    return reduce(LossDistribution.composed, [each.repeated(times) for each, times in parts])
+    return reduce(LossDistribution.composed, [distribution.repeated(times) for distribution, times in parts])

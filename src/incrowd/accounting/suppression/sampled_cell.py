@@ -44,14 +44,16 @@ class LikelihoodRatio:
         power = context.exp(context.divide(Decimal(self.epsilon.numerator), Decimal(self.epsilon.denominator)))
         if not self.discount:
             return power
-        kept = 1 - self.discount
-        return context.divide(context.multiply(power, Decimal(kept.numerator)), Decimal(kept.denominator))
+        undiscounted = 1 - self.discount
+        return context.divide(
+            context.multiply(power, Decimal(undiscounted.numerator)), Decimal(undiscounted.denominator)
+        )
 
     def _less_one(self) -> float:
         if not self.discount:
             return math.expm1(self.epsilon) if self.epsilon <= _BEYOND_FLOATS else math.inf
-        kept = 1 - self.discount
-        if self.epsilon > _BEYOND_FLOATS + math.log(kept.denominator) - math.log(kept.numerator):
+        undiscounted = 1 - self.discount
+        if self.epsilon > _BEYOND_FLOATS + math.log(undiscounted.denominator) - math.log(undiscounted.numerator):
             return math.inf
         return float(self.decimal(_ENOUGH) - 1)
 

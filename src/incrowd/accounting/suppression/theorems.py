@@ -67,7 +67,7 @@ def _worst_tail(cell: SampledCell, epsilon: Fraction) -> _Tail:
         if -n * divergence * (1.0 - 1e-9) <= best.logarithm:
             break
         tail = _Tail(log_upper_tail(m, n, cell.p, cell.q), m, n)
-        best = max(best, tail, key=lambda each: each.logarithm)
+        best = max(best, tail, key=lambda bound: bound.logarithm)
     return best
 
 

@@ -69,7 +69,7 @@ def _log_product(cell: SampledCell, epsilon: Fraction) -> float:
         if mass > 0.0
     ]
     largest = max(logs)
-    return largest + math.log(math.fsum(math.exp(each - largest) for each in logs)) + _SLACK
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs)) + _SLACK
 
 
 @lru_cache(maxsize=64)
@@ -89,8 +89,8 @@ def _log_removal(cell: SampledCell, epsilon: Fraction) -> float:
     # Below zero by duality: the excess over a < 1 is 1 - a + a times that of an addition over 1 / a.
     if epsilon >= 0:
         return cell.log_remove(LikelihoodRatio(epsilon))
-    kept = -math.expm1(cell.log_add(LikelihoodRatio(-epsilon)))
-    return math.log1p(-math.exp(epsilon) * kept)
+    retained = -math.expm1(cell.log_add(LikelihoodRatio(-epsilon)))
+    return math.log1p(-math.exp(epsilon) * retained)
 
 
 def delta(

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 from incrowd.core.codec import encode, pick
 from incrowd.core.rounding import exact, round_up
-from incrowd.core.terms import Assumption, Condition, Exposure, Theorem, joined
+from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Theorem, joined
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted, short_up
 from incrowd.errors import InvalidParameter
 
 GROUPS = Exposure(
-    "facts-about-groups", "what holds for a whole group: people like you can be described, with or without you"
+    "facts-about-groups", "facts about a whole group: people like you can be described, with or without your data"
 )
-"""What no guarantee to single people hides."""
+"""What no guarantee to single people protects."""
 
 
 class Status(StrEnum):
@@ -38,16 +38,16 @@ class Precondition:
 
     @property
     def text(self) -> str:
-        """What must be true, for people."""
-        return str(self.term)
+        """What must be true, in words."""
+        return self.term.text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """What every claim has; the fields of its kind are the numbers and names that it states.
 
-    `numbers` names the fields that an accountant computed: everything else follows from the steps.  Claims are told in
-    the order of `rank`, the strongest first.
+    `numbers` names the fields that an accountant computed: everything else follows from the steps.  Claims are
+    listed in the order of `rank`, the strongest first.
     """
 
     kind: ClassVar[str]
@@ -55,7 +55,7 @@ class Claim:
     numbers: ClassVar[Mapping[str, str]] = {}
     """The fields that an accountant computed, each with the name under which a plan knows its number."""
     signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε", "delta": "δ"}
-    """The fields that are losses, each with how it is written for people."""
+    """The fields that are losses, each with the symbol that readers show."""
 
     unit: Unit
     theorem: tuple[Theorem, ...]
@@ -64,12 +64,12 @@ class Claim:
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
+        """What is claimed, in words."""
         raise NotImplementedError
 
     @property
     def source(self) -> str:
-        """Why it holds, for people."""
+        """Why it holds, in words."""
         return joined(self.theorem)
 
     @property
@@ -79,21 +79,23 @@ class Claim:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What is stated, for people: losses last and rounded up; whom it protects is said by the unit."""
+        """What is stated, in words: losses last and rounded up; the unit says who is protected."""
         stated = ((name, value) for name, value in self.parameters.items() if name not in _OF_UNIT)
-        return tuple(self._fact(*each) for each in sorted(stated, key=lambda item: _PLACES.get(item[0], 1)))
+        return tuple(self._fact(*fact) for fact in sorted(stated, key=lambda item: _PLACES.get(item[0], 1)))
 
     def _fact(self, name: str, value: Any) -> str:
         if name in self.signs:
             return f"{self.signs[name]} ≤ {short_up(round_up(exact(str(value))))}"
         if name == "columns":
             return f"over {counted(len(value), 'column')}"
-        return f"{name.replace('_', ' ')} = {_listed(value)}"
+        stated = vars(self).get(name)
+        words = stated.text if isinstance(stated, KeyedText) else _listed(value)
+        return f"{name.replace('_', ' ')} = {words}"
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What only people can know."""
-        return tuple(each.text for each in self.preconditions if each.status is Status.ASSUMED)
+        """What cannot be checked by software."""
+        return tuple(condition.text for condition in self.preconditions if condition.status is Status.ASSUMED)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -107,7 +109,7 @@ def _listed(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-_SHARED = tuple(each.name for each in fields(Claim))
+_SHARED = tuple(item.name for item in fields(Claim))
 _OF_UNIT = frozenset({"adjacency", "max_rows"})
 _PLACES = {"k": 0, "rate": 0, "epsilon": 2, "delta": 3}
 
@@ -118,11 +120,11 @@ def claim_of(plain: Mapping[str, Any], classes: Iterable[type[Claim]]) -> Claim:
     parameters = plain.get("parameters")
     if isinstance(parameters, Mapping):
         flat = {**parameters, **{name: part for name, part in plain.items() if name != "parameters"}}
-        known = [cls for cls in classes if cls.kind == kind]
-        found = pick(known, flat, lambda claim: {**encode(claim), "kind": claim.kind})
-        if found is not None and found.to_json() == plain:
-            return found
-    raise InvalidParameter("a claim is of no known kind, or says something that its kind cannot say.")
+        same_kind = [cls for cls in classes if cls.kind == kind]
+        claim = pick(same_kind, flat, lambda claim: {**encode(claim), "kind": claim.kind})
+        if claim is not None and claim.to_json() == plain:
+            return claim
+    raise InvalidParameter("a claim has an unknown kind, or a field that its kind does not have.")
 
 
 def proved(*terms: Condition) -> tuple[Precondition, ...]:
@@ -136,5 +138,5 @@ def checked(*terms: Condition) -> tuple[Precondition, ...]:
 
 
 def assumed(terms: Iterable[Assumption]) -> tuple[Precondition, ...]:
-    """Return conditions that only people can know, in the order of their keys."""
+    """Return conditions that software cannot check, in the order of their keys."""
     return tuple(Precondition(term, Status.ASSUMED) for term in sorted(terms))

@@ -1,10 +1,15 @@
-"""Privacy: claims that bound what anyone can learn about one unit, whatever they know."""
+"""Privacy: the claims that several methods share, from differential privacy and zero-knowledge to k-anonymity.
+
+Claims with an ε bound what anyone can learn about one unit, whatever they know.  The others say something of a table's
+form, and bound nothing for those who know more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,25 +18,36 @@ from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Kind, Unit
 
 
-def beside(unit: Unit) -> str:
-    """Return which two tables must look alike, or which two graphs, for people.
+class SampleOrigin(StrEnum):
+    """Where a biased sample was drawn: by others, before the rows came here, or by the program."""
 
-    >>> beside(Unit(adjacency=Adjacency.REPLACE))
-    'Compare any two tables that differ by this: one row, replaced.'
-    >>> beside(Unit(Kind.NODE))
-    'Compare any two graphs that differ by this: one node with all its edges, added or removed.'
+    BEFORE = "before"
+    HERE = "here"
+
+
+def neighbors(unit: Unit) -> str:
+    """Return the pairs of tables or graphs that a guarantee compares, as the beginning of a sentence.
+
+    >>> neighbors(Unit(adjacency=Adjacency.REPLACE))
+    'For any two neighboring tables (one row, replaced)'
+    >>> neighbors(Unit(Kind.NODE))
+    'For any two neighboring graphs (one node with all its edges, added or removed)'
     """
     if unit.kind.of_edges:
-        return f"Compare any two graphs on the same nodes that differ by this: {unit}."
+        return f"For any two neighboring graphs on the same nodes ({unit})"
     if unit.kind is Kind.NODE:
-        words = str(unit).replace("one node", "one node with all its edges", 1)
-        return f"Compare any two graphs that differ by this: {words}."
-    return f"Compare any two tables that differ by this: {unit}."
+        return f"For any two neighboring graphs ({str(unit).replace('one node', 'one node with all its edges', 1)})"
+    return f"For any two neighboring tables ({unit})"
+
+
+def _ratio(unit: Unit) -> str:
+    what = "graph" if unit.kind.of_edges or unit.kind is Kind.NODE else "table"
+    return f"{neighbors(unit)}: every set of outcomes has at most e^ε times its probability under the other {what}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Private(Claim):
-    """Differential privacy: the numbers that the guarantee hangs on, and for whom it holds."""
+    """Differential privacy: the numbers that the guarantee depends on, and for whom it holds."""
 
     rank: ClassVar[int] = 0
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
@@ -49,7 +65,7 @@ class Private(Claim):
     high: Fraction | None = None
     irregular: int | None = None
     max_rate: Fraction | None = None
-    drawn: str | None = None
+    origin: SampleOrigin | None = None
     rho: Fraction | None = None
 
 
@@ -61,10 +77,7 @@ class PurePrivacy(Private):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
-        return (
-            f"{beside(self.unit)} Every outcome is as likely from one as from the other within the factor e^ε, always."
-        )
+        return f"{_ratio(self.unit)}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +90,7 @@ class ApproximatePrivacy(Private):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
-        return (
-            f"{beside(self.unit)} Every outcome is as likely from one as from the other within the factor e^ε, apart "
-            "from a chance of δ."
-        )
+        return f"{_ratio(self.unit)}, plus δ."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +109,8 @@ class ZeroKnowledge(SampledCrowd):
 
     kind = "zero-knowledge with respect to random sampling"
     sentence = (
-        "What the release shows about a person could be had nearly as well from a random sample of everyone else: "
-        "every outcome is as likely within the factor e^ε, apart from a chance of δ."
+        "What the release shows about a person can be simulated, up to (ε, δ), from a random sample of everyone else: "
+        "every set of outcomes has at most e^ε times the simulated probability, plus δ, and the reverse."
     )
     rank: ClassVar[int] = 10
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
@@ -115,7 +124,7 @@ class PublishedTheorem(SampledCrowd):
 
     kind = "approximate differential privacy, as published"
     sentence = (
-        "The first claim by the formula as it was published: its δ is no smaller, and can be checked against the paper."
+        "The first claim by the formula as it was published: its δ is equal or larger; compare it with the paper."
     )
     rank: ClassVar[int] = 12
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 1"}
@@ -128,7 +137,7 @@ class Smooth(SampledCrowd):
     """f-smooth differential privacy, Theorem 6 of the same paper."""
 
     kind = "f-smooth differential privacy"
-    sentence = "The first claim by the paper's closed formula, whose δ is no smaller either."
+    sentence = "The first claim by the paper's closed formula: its δ is equal or larger."
     rank: ClassVar[int] = 13
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 6"}
 
@@ -144,7 +153,7 @@ class Surveyed(Claim):
     high: Fraction
     irregular: int
     max_rate: Fraction
-    drawn: str
+    origin: SampleOrigin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +162,9 @@ class RobustZeroKnowledge(Surveyed):
 
     kind = "zero-knowledge with respect to robust sampling"
     sentence = (
-        "What the release shows about a person could be had nearly as well from a biased random sample of everyone "
-        "else, part of which is known: every outcome is as likely within the factor e^ε, apart from a chance of δ."
+        "What the release shows about a person can be simulated, up to (ε, δ), from a biased random sample of everyone "
+        "else, part of which is known: every set of outcomes has at most e^ε times the simulated probability, plus δ, "
+        "and the reverse."
     )
     rank: ClassVar[int] = 10
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
@@ -168,7 +178,7 @@ class RobustTheorem(Surveyed):
     """The closed form of Gehrke, Hay, Lui & Pass' Theorem 2."""
 
     kind = "zero-knowledge with respect to robust sampling, as published"
-    sentence = "The claim before by the formula as it was published, with its constants written out."
+    sentence = "The previous claim by the formula as it was published, with its constants written out."
     rank: ClassVar[int] = 11
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon of theorem 2", "delta": "delta of theorem 2"}
 
@@ -178,7 +188,7 @@ class RobustTheorem(Surveyed):
 
 @dataclass(frozen=True, kw_only=True)
 class Concentrated(Claim):
-    """Zero-concentrated differential privacy, paid from what was carved out before."""
+    """Zero-concentrated differential privacy, charged to an account that was carved out of the budget before."""
 
     kind = "zero-concentrated differential privacy"
     rank: ClassVar[int] = 0
@@ -189,23 +199,23 @@ class Concentrated(Claim):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
-        return f"{beside(self.unit)} Outcomes are nearly as likely from one as from the other, by an average over them."
+        return (
+            f"{neighbors(self.unit)}: for every order α > 1, the Rényi divergence of the two outcome distributions is "
+            "at most ρα."
+        )
 
 
-SHARED_VALUE = Exposure("shared-value", "a class whose members agree in a sensitive value gives that value away")
-SPLIT = Exposure("classes-split", "a second release, or outside knowledge, can split classes")
-FEWER_PEOPLE = Exposure("fewer-people", "k counts rows: a class may be as few people as `people` says")
-RECOUNTED = Condition("recounted", "the written output was counted again")
-_KEY = Assumption("pseudonym-key-secret", "the key is kept apart, and nobody who receives the release knows it")
-
-
+SHARED_VALUE = Exposure("shared-value", "an equivalence class whose members share a sensitive value discloses it")
+SPLIT = Exposure("classes-split", "a second release, or background knowledge, can split classes")
+FEWER_PEOPLE = Exposure("fewer-people", "k counts rows: a class may hold as few people as `people` states")
+RECOUNTED = Condition("recounted", "the written output was recounted")
+_KEY = Assumption("pseudonym-key-secret", "the key is stored apart, and nobody who receives the release knows it")
 _COUNTED_TUPLES = Theorem("counted-tuples", "counted: every tuple over all released columns occurs at least k times")
 _KEYED_PSEUDONYMS = Theorem(
-    "keyed-pseudonyms", "HMAC-SHA-256: without the key a pseudonym tells nothing about the value behind it"
+    "keyed-pseudonyms", "HMAC-SHA-256: without the key, a pseudonym reveals nothing about its value"
 )
 _KEY_HOLDERS = Exposure(
-    "key-holders", "whoever holds the key, or can have values pseudonymized, can tell whose pseudonym it is"
+    "key-holders", "people who have the key, or can have values pseudonymized, can re-identify the pseudonyms"
 )
 _LINKED_PSEUDONYMS = Exposure(
     "linked-pseudonyms", "rows of one value are linked, here and in every release made with the same key"
@@ -213,15 +223,16 @@ _LINKED_PSEUDONYMS = Exposure(
 
 
 def blended(epsilon: Fraction) -> str:
-    """Return what (k, ε)-crowd-blending says, for people.
+    """Return the sentence of (k, ε)-crowd-blending.
 
-    >>> blended(Fraction(0)).startswith("Everyone is one of at least k people whose data could stand in for each")
+    >>> blended(Fraction(0)).startswith("Everyone is one of at least k people whose data are interchangeable")
     True
     """
-    changed = "more or less likely" + (" by more than the factor e^ε" if epsilon else "")
+    factor = " by more than the factor e^ε" if epsilon else ""
     return (
-        f"Everyone is one of at least k people whose data could stand in for each other's without making any outcome "
-        f"{changed}; or else no outcome is {changed} with them than without them."
+        "Everyone is one of at least k people whose data are interchangeable: replacing one's data by another's "
+        f"changes the probability of no set of outcomes{factor}. Or else removing that person's data changes no such "
+        f"probability{factor}."
     )
 
 
@@ -238,13 +249,12 @@ class Blending(Claim):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
         return blended(self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anonymity(Claim):
-    """k-anonymity: nothing that is published of a row is rare."""
+    """k-anonymity: no published combination of values is rare."""
 
     kind = "k-anonymity"
     sentence = "Each published combination of values in the named columns occurs at least k times."
@@ -258,10 +268,10 @@ class Anonymity(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Pseudonymity(Claim):
-    """Identifiers stand under keyed pseudonyms: a property of form, and no more."""
+    """Identifiers are replaced by keyed pseudonyms: a property of form, and no more."""
 
     kind = "pseudonymization"
-    sentence = "Names in these columns are replaced by codes that only the holder of a key can make."
+    sentence = "Values of these columns are replaced by codes that only someone with the key can compute."
     rank: ClassVar[int] = 90
 
     columns: tuple[str, ...]
@@ -289,9 +299,6 @@ def pseudonymity(columns: tuple[str, ...], unit: Unit) -> tuple[Pseudonymity, ..
         unit=unit,
         theorem=(_KEYED_PSEUDONYMS,),
         preconditions=(Precondition(_KEY, Status.ASSUMED),),
-        not_protected=(
-            _KEY_HOLDERS,
-            _LINKED_PSEUDONYMS,
-        ),
+        not_protected=(_KEY_HOLDERS, _LINKED_PSEUDONYMS),
     )
     return (claim,)

@@ -185,8 +185,8 @@ class Hierarchy(ABC):
 
     def codes(self, values: pa.Array, level: int) -> NDArray[np.int32]:
         """Return the code of each value's class, −1 where there is none; only of an enumerable level."""
-        found = pc.index_in(self.lift(values, level), value_set=self._listed(level))
-        codes: NDArray[np.int32] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        places = pc.index_in(self.lift(values, level), value_set=self._listed(level))
+        codes: NDArray[np.int32] = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
         return codes
 
     def rise(self, low: int, high: int) -> NDArray[np.int32]:

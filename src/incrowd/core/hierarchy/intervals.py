@@ -203,17 +203,17 @@ class Cuts(Hierarchy):
             raise InvalidParameter("cuts need at least one point on every level.")
         for points in levels:
             if any(a >= b for a, b in itertools.pairwise(points)):
-                raise InvalidParameter(f"the cut points {_shown(points)} must grow from one to the next.")
+                raise InvalidParameter(f"the cut points {_joined(points)} must grow from one to the next.")
             if any((low is not None and p <= low) or (high is not None and p > high) for p in points):
                 raise InvalidParameter(
-                    f"the cut points {_shown(points)} must lie above the low bound and within the high."
+                    f"the cut points {_joined(points)} must lie above the low bound and within the high."
                 )
             if self.domain.type is Type.INTEGER and any(p.denominator != 1 or abs(p) >= 2**61 for p in points):
-                raise InvalidParameter(f"the cut points {_shown(points)} of an integer column must be whole.")
+                raise InvalidParameter(f"the cut points {_joined(points)} of an integer column must be whole.")
         for fine, coarse in itertools.pairwise(levels):
             if not set(coarse) < set(fine):
                 raise InvalidParameter(
-                    f"the cut points {_shown(coarse)} must be some, not all, of those one level below: {_shown(fine)}."
+                    f"the cut points {_joined(coarse)} must be some, not all, of those a level below: {_joined(fine)}."
                 )
 
     @property
@@ -269,5 +269,5 @@ class Cuts(Hierarchy):
         return self._label(number, level) if isinstance(number, int | float) and holds(self.domain, number) else None
 
 
-def _shown(points: Sequence[Number]) -> str:
+def _joined(points: Sequence[Number]) -> str:
     return ", ".join(str(point) for point in points)

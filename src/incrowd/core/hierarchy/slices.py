@@ -92,8 +92,8 @@ class Slices(Hierarchy):
         """
         half = self.length / (2 * self.pieces)
         below = math.lcm(self.start.denominator, half.denominator)
-        first, each = int(self.start * below), int(half * below)
-        return np.array([(first + number * each) / below for number in halves])
+        first, width = int(self.start * below), int(half * below)
+        return np.array([(first + number * width) / below for number in halves])
 
     @property
     def depth(self) -> int:
@@ -108,8 +108,8 @@ class Slices(Hierarchy):
         """Return how many whole numbers or days each class holds, or what length of decimal numbers."""
         if level == 0:
             return super().leaves(level)
-        found: NDArray[np.float64] = np.diff(self.ends).astype(np.float64)
-        return found if level == 1 else found.sum(keepdims=True)
+        lengths: NDArray[np.float64] = np.diff(self.ends).astype(np.float64)
+        return lengths if level == 1 else lengths.sum(keepdims=True)
 
     def _places(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
         """Return in which piece each number of the range lies."""

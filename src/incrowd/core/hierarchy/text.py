@@ -141,8 +141,8 @@ _NACE = """
 
 
 def _ranges(text: str) -> tuple[tuple[str, str, str], ...]:
-    found = [re.fullmatch(r"(\w+)-(\w+) (.+)", line.strip()) for line in text.replace("\n", "").split("|")]
-    return tuple((each[1], each[2], f"{each[1]}-{each[2]} {each[3]}") for each in found if each)
+    matches = [re.fullmatch(r"(\w+)-(\w+) (.+)", line.strip()) for line in text.replace("\n", "").split("|")]
+    return tuple((match[1], match[2], f"{match[1]}-{match[2]} {match[3]}") for match in matches if match)
 
 
 CLASSIFICATIONS = {

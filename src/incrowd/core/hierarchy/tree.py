@@ -81,12 +81,12 @@ class TreeHierarchy(Hierarchy):
     @cached_property
     def _marks(self) -> tuple[pa.Array, ...]:
         """For each level the marks, one per row: the first value with the same label."""
-        found = []
+        levels = []
         for column in self._columns:
             labels = column.dictionary_encode().indices
             first = np.unique(labels.to_numpy(), return_index=True)[1]
-            found.append(self._columns[0].take(pa.array(first)).take(labels))
-        return tuple(found)
+            levels.append(self._columns[0].take(pa.array(first)).take(labels))
+        return tuple(levels)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return self._marks[level].take(self._places(values))

@@ -1,4 +1,4 @@
-"""Around: steps that the road of a release puts in front of any method's own: people held out, failed runs, a check.
+"""Around: steps that every release may have in front of its method's own: consent, a holdout group, reruns, a check.
 
 None of them changes what is guaranteed.  A certificate has each of them at most once, in the order of `AROUND`, before
 the first step of its method.
@@ -25,55 +25,51 @@ if TYPE_CHECKING:
 
 OWN_DECISION = Condition(
     "own-decision",
-    "the consent gate leaves a person's rows in or out by that person's own id and events "
-    "alone, so that the guarantee for a person added or removed covers whether that person "
-    "consented",
+    "the consent gate includes or excludes a person's rows by that person's own ID and events alone, so the guarantee "
+    "for a person added or removed covers whether that person consented",
 )
 OWN_NODE = Condition(
     "own-node-decision",
-    "the consent gate leaves a person's node in or out, with all its edges, by that person's "
-    "own id and events alone, so that the guarantee for a node added or removed covers whether "
-    "that person consented",
+    "the consent gate includes or excludes a person's node, with all its edges, by that person's own ID and events "
+    "alone, so the guarantee for a node added or removed covers whether that person consented",
 )
-RECORDED = Assumption("registry-is-true", "the events of the consent registry are what these people decided")
+RECORDED = Assumption("registry-is-true", "the consent registry records what these people decided")
 CONSENTERS = Exposure(
     "consenters-described",
-    "what is true of people who consented and not of others: all numbers describe those who "
-    "consented, and who did not hides nobody",
+    "facts about the people who consented: all numbers describe them, and people who did not consent protect nobody",
 )
 IN_THE_TABLE = Exposure("consent-of-those-shown", "that people with a row in this table consented")
 MOVED = Exposure(
     "consent-changes",
-    "who consented or withdrew between this and other releases without an epsilon: a group "
-    "that leaves or joins a cell is seen in the difference, and a release that waits for a "
-    "larger group shows that it waits",
+    "who consented or withdrew between this and other releases without an epsilon: the difference shows a group that "
+    "leaves or joins a cell, and a delayed release shows that it waited for a larger group",
 )
 _BOUNDED = (Private, SampledCrowd, Surveyed, Concentrated)
-"""Claims that bound what is learned of one person whatever else is released; all others say something of a form."""
+"""Claims that bound what is learned of one person whatever else is released; all others describe a table's form."""
 NEEDS_ADDING = (
     "a consent gate needs a guarantee for people who are added or removed: with people replaced, the number of those "
     "who consent would have to be public, and it is not. Write adjacency: add-remove."
 )
-NEEDS_PEOPLE = "consent is given by people: name the column that tells them apart, dataset.unit.column."
+NEEDS_PEOPLE = "people give consent: name the person ID column, dataset.unit.column."
 NEEDS_NODES = (
-    "a consent gate needs the unit node: where edges are protected the nodes are not, and which of them are left would "
+    "a consent gate needs the unit node: where edges are protected the nodes are public, and the remaining nodes would "
     "show who consented. Write unit: {kind: node}."
 )
 
 
 @dataclass(frozen=True)
 class ConsentGate(Step):
-    """Only rows of people take part whose consent to a purpose stands; each is decided on by their own events.
+    """Only rows of people whose consent to a purpose is in force take part; each person's own events decide.
 
     Guarantee: unchanged, for people added or removed.  Two tables that differ by one person are gated to the same table
-    or to two that differ by that person.  Consenting is no secret sample: it earns no amplification.
+    or to two that differ by that person.  Consenting is not a secret sample: it earns no amplification.
 
     Source: a stable transformation, McSherry 2009, applied to rows with the person's own events.
 
     Before the run only purpose and, where the policy says so, `as_of` are known; `run` is when the registry was read,
     and `mark` an HMAC of its state under a key that `nonce` names and the registry alone can make.  `calendar` names
-    the days on which a release without an ε may be made: one that could be made on any day would tell by its absence
-    that somebody moved.
+    the days on which a release without an ε may be made: with a free choice of days, a missing release would reveal
+    that somebody's consent changed.
     """
 
     kind: ClassVar[str] = "consent"
@@ -95,57 +91,50 @@ class ConsentGate(Step):
         return None not in (self.run, self.nonce, self.mark)
 
     def follows(self, planned: ConsentGate) -> bool:
-        """Whether this gate is what became of one that was planned."""
+        """Whether this gate is a planned one, after the registry was read."""
         return self.settled and replace(self, run=None, nonce=None, mark=None) == planned
 
     @property
-    def rule(self) -> str:
-        """How it is decided whose rows take part."""
-        return "each person by their own events; who and how many consented is not told"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
         run = "at the run" if self.run is None else f"at {self.run}"
         when = run if self.as_of is None else f"as of {self.as_of} and still {run}"
-        whose = "the nodes of everybody, with all their edges, are" if self.edges else "the rows of everybody are"
+        what = "nodes of people, with all their edges," if self.edges else "rows of people"
         return (
-            f"Before everything else {whose} left out whose consent to “{self.purpose}” did not "
-            f"stand {when}. Who and how many they are is not told. Consenting is no secret sample and makes no loss "
-            "smaller; whatever is counted below counts people who consented."
-            f"{self._dates}"
+            f"First, {what} whose consent to “{self.purpose}” was not in force {when} are excluded. Their identity and "
+            "number are not released. Consenting is not a secret sample and reduces no privacy loss. All counts below "
+            f"count people who consented.{self._dates}"
         )
 
     @property
     def _dates(self) -> str:
-        """On which days releases appear, in words; nothing where none are fixed."""
+        """The days on which releases appear, in words; nothing where none are fixed."""
         if self.calendar is None:
             return ""
         return (
-            f" Releases appear on days that were fixed before: {', '.join(self.calendar)}, and on no other; a day "
-            "without one shows that it had to wait."
+            f" Releases appear only on days fixed in advance: {', '.join(self.calendar)}. A day without a release "
+            "shows that it was delayed."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Leave the guarantee as it is, and refuse one that a gate would break."""
+        """Leave the guarantee unchanged; refuse a unit for which a gate would break it."""
         require_gate(unit)
         return inner
 
     def amend(self, claim: Claim) -> Claim:
-        """Say what the gate needs, and what consent itself leaves open."""
+        """Add what the gate needs, and what consent itself does not protect."""
         bounded = isinstance(claim, _BOUNDED)
         own = OWN_NODE if self.edges else OWN_DECISION
         needs = (*(proved(own) if bounded else ()), *assumed([RECORDED]))
-        left_open = (CONSENTERS,) if bounded else (CONSENTERS, IN_THE_TABLE, MOVED)
+        exposures = (CONSENTERS,) if bounded else (CONSENTERS, IN_THE_TABLE, MOVED)
         return replace(
             claim,
             preconditions=(*claim.preconditions, *needs),
-            not_protected=(*claim.not_protected, *left_open),
+            not_protected=(*claim.not_protected, *exposures),
         )
 
 
 def require_gate(unit: Unit) -> None:
-    """Refuse a gate for a unit to whom its guarantee would not hold.
+    """Refuse a gate for a unit for which its guarantee would not hold.
 
     >>> from incrowd.core.unit import Unit
     >>> require_gate(Unit(Kind.PERSON, Adjacency.REPLACE, "id"))
@@ -161,97 +150,86 @@ def require_gate(unit: Unit) -> None:
 
 
 def gate_of(steps: tuple[Step, ...]) -> ConsentGate | None:
-    """Return the gate that stands in front of steps, if there is one."""
+    """Return the consent gate in front of steps, if there is one."""
     first = steps[0] if steps else None
     return first if isinstance(first, ConsentGate) else None
 
 
 REFUSABLE = Exposure(
     "refusable",
-    "what publication itself shows: this release was held against earlier ones of the same "
-    "people, and would have been refused if in a cell that both show the numbers of rows "
-    "differed by fewer than k",
+    "what publication itself shows: this release was compared with earlier ones about the same people, and would have "
+    "been refused if in a cell that both show the numbers of rows differed by fewer than k",
 )
 THRESHOLD_FAILED = Exposure(
-    "threshold-failed", "what it shows of the rows that a threshold failed: the holder's attack read them"
+    "threshold-failed", "what a failed threshold shows about the rows: the data holder's attack read them"
 )
 
 
 @dataclass(frozen=True)
 class HoldOut(Step):
-    """An own coin leaves each person out, with all rows, before anything else happens.
+    """Each person, with all rows, is put into the holdout group independently, before anything else happens.
 
-    Guarantee: unchanged.  Whoever is held out is as if removed, whoever is not stands where every other set of held-out
-    people leaves the guarantee of what follows; it earns no amplification, because the list is kept.
+    Guarantee: unchanged.  It holds for every possible holdout group; people in the group are as if removed.  There is
+    no amplification, because the data holder keeps the list.
     """
 
     kind: ClassVar[str] = "hold out"
-    title: ClassVar[str] = "Held out"
+    title: ClassVar[str] = "Holdout group"
     glyph: ClassVar[str | None] = "fewer"
 
     share: Fraction
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
-            raise InvalidParameter("the share that is held out lies between 0 and 1, such as 10%.")
-
-    @property
-    def design(self) -> str:
-        """How people are held out."""
-        return "Poisson, one coin per person (per row where rows are protected); the holder keeps the list"
+            raise InvalidParameter("the share of the holdout group lies between 0 and 1, such as 10%.")
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
-            f"An own coin for each person leaves out {share(self.share)} on average, before anything else, as a "
-            "control for attacks. The holder keeps the list, so this protects nobody further; everybody is charged."
+            f"Each person (each row where rows are protected) is put into a holdout group independently: "
+            f"{share(self.share)} on average, as a control group for attacks. The data holder keeps the list, so this "
+            "protects nobody further, and reduces no cost."
         )
 
 
 @dataclass(frozen=True)
 class Rerun(Step):
-    """An attack on an earlier release of these people was not shown to stay below a threshold: this one is another run.
+    """An attack on an earlier release of these people failed a threshold: this release is another run.
 
-    Guarantee: unchanged, and it assumes what is then not so: that the release was not chosen among several runs.
+    Guarantee: unchanged, but one assumption is not met: that the release was not selected from several runs.
     """
 
     kind: ClassVar[str] = "run again"
     title: ClassVar[str] = "Run again"
 
-    @property
-    def sentence(self) -> str:
-        """What happened, for people."""
-        return (
-            "An earlier run about these people was attacked by its holder and failed a threshold of the holder's. This "
-            "release is another run, so that it may have been chosen among several."
-        )
+    sentence = (
+        "The data holder attacked an earlier run about these people, and it failed a threshold. This release is "
+        "another run, so it may have been selected from several."
+    )
 
     def amend(self, claim: Claim) -> Claim:
-        """Say that one assumption is not met, and that saying so is an answer."""
+        """Mark one assumption as not met, and add what saying so shows."""
         conditions = (
-            Precondition(each.term, Status.NOT_MET) if each.term == ONCE else each for each in claim.preconditions
+            Precondition(condition.term, Status.NOT_MET) if condition.term == ONCE else condition
+            for condition in claim.preconditions
         )
         return replace(claim, preconditions=tuple(conditions), not_protected=(*claim.not_protected, THRESHOLD_FAILED))
 
 
 @dataclass(frozen=True)
 class Compare(Step):
-    """What was written is held against earlier releases that have no ε either; only such a release may be held back."""
+    """The output is compared with earlier releases without an ε; only a release without one may be refused for it."""
 
     kind: ClassVar[str] = "compare with earlier releases"
     title: ClassVar[str] = "Compare"
 
-    @property
-    def sentence(self) -> str:
-        """What happens, for people."""
-        return (
-            "Before it appears, the release is held against earlier ones about the same people: if in a cell that both "
-            "show the numbers of rows differ by fewer than k, it is refused."
-        )
+    sentence = (
+        "Before it appears, the release is compared with earlier ones about the same people: it is refused if in a "
+        "cell that both show the numbers of rows differ by fewer than k."
+    )
 
     def amend(self, claim: Claim) -> Claim:
-        """Say that publication is an answer too."""
+        """Add what publication itself shows."""
         return replace(claim, not_protected=(*claim.not_protected, REFUSABLE))
 
 
@@ -280,7 +258,6 @@ class OutsideCode(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"The method is the code of {self.distribution} {self.version} (SHA-256 {self.digest}). The guarantee "
             "rests on that code, which incrowd did not check."

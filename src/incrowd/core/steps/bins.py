@@ -29,10 +29,9 @@ class ListedBins(KeyedText):
 
 @dataclass(frozen=True)
 class RecodeToBins(Recode):
-    """Each row is recoded by itself, by declared rules, into the labels of its bin; nothing is claimed of labels."""
+    """Each row is recoded by itself, by declared rules, into the labels of its bin; labels need no claim."""
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim nothing: what is published is how many rows a label has."""
         return ()
 
 
@@ -61,7 +60,7 @@ class BinColumn:
 
 @dataclass(frozen=True)
 class Count(Step):
-    """Each row falls into one bin of a declared partition; how many there are in each is counted."""
+    """Each row falls into one bin of a declared partition; the rows of each bin are counted."""
 
     kind: ClassVar[str] = "count"
     title: ClassVar[str] = "Count"
@@ -82,10 +81,9 @@ class Count(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         bins = "the bins that occur" if self.size is None else f"{self.size:,} bins"
         part = "" if self.listed is ListedBins.ALL else f" Listed in the release: {self.listed.text}."
-        return f"Each row falls into one of {bins}; how many there are in each is counted.{part}"
+        return f"Each row falls into one of {bins}; the rows of each bin are counted.{part}"
 
 
 @dataclass(frozen=True)
@@ -103,16 +101,10 @@ class PublishCounts(Step):
             raise InvalidParameter("counts are rounded to multiples of a whole number of at least 1.")
 
     @property
-    def by(self) -> str:
-        """What bins are sorted by."""
-        return "declared classes"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
         rounds = "" if self.round == 1 else f" Counts are rounded to multiples of {self.round}."
         flags = " Exact counts are marked." if self.exact else ""
-        return f"Bins are in the order of the {self.by}, so that their order says nothing.{rounds}{flags}"
+        return f"Bins are in the order of the declared classes, so their order reveals nothing.{rounds}{flags}"
 
 
 def counted(cells: Cells, columns: Iterable[BinColumn], listed: ListedBins) -> tuple[RecodeToBins, Count]:

@@ -1,4 +1,4 @@
-"""Choices: something about the release is chosen by a private look at all rows, before the sample is drawn."""
+"""Choices: a private selection over all rows decides something about the release, before the sample is drawn."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 _THEOREM = Theorem(
     "li-2010-section-4",
-    "Li, Qardaji & Su 2010, §4: a private choice of the recoding, then sampled suppression by its tight curve",
+    "Li, Qardaji & Su 2010, §4: a private choice of the recoding, then sampled suppression by its tight bound",
 )
 LOOKED = Theorem(
     "private-look",
-    "one noise, by its largest coordinate (Hardt & Talwar 2010; Steinke & Ullman 2016), on "
-    "the rows that each choice of levels, k and rate is expected to keep",
+    "one noise, by its largest coordinate (Hardt & Talwar 2010; Steinke & Ullman 2016), on the rows that each choice "
+    "of levels, k and rate is expected to keep",
 )
-"""Why a private look is private: by this the ledger's entry of one is known."""
+"""Why a private preview is private; the ledger's entry of one is recognized by it."""
 BY_LOOK = Assumption(
     "levels-by-private-look",
-    "levels, k and rate were chosen from what the private look of the named ledger entry showed and from public "
-    "knowledge; the recoding rules and all that the look weighed were fixed without looking at the rows",
+    "levels, k and rate were chosen from the private preview of the named ledger entry and from public knowledge; the "
+    "recoding rules and all choices that the preview compared were fixed without access to the rows",
 )
 _LOOK_ITSELF = Exposure(
     "private-look-itself",
-    "what the private look showed: its ledger entry charged an epsilon for it, and look and release together lose at "
-    "most the sum",
+    "what the private preview showed: its ledger entry charged an epsilon for it, and preview and release together "
+    "lose at most the sum",
 )
 _FRESH = Condition(
     "fresh-coins-after-look",
-    "the sample that is released has coins of its own, not those of the private look before it",
+    "the released sample has randomness of its own, independent of the private preview before it",
 )
 _NOBODY_BLENDS = Exposure(
     "no-blending-after-look",
-    "crowd-blending and zero-knowledge are not claimed: who stands in which crowd hangs on a choice that read the rows",
+    "crowd-blending and zero-knowledge are not claimed: who is in which crowd depends on a choice that read the rows",
 )
 
 
 _LEVELS_BY_PRIVATE_LOOK = Theorem(
-    "levels-by-private-look", "levels chosen by a private look that was charged before: adaptive composition"
+    "levels-by-private-look", "levels chosen by a private preview that was charged before: adaptive composition"
 )
 
 
@@ -70,7 +70,7 @@ class PrivateChoice(Step):
 
 @dataclass(frozen=True)
 class RecodingChoice(PrivateChoice):
-    """A private choice of the recoding: what must have been blind, what its proof rests on, what it leaves open."""
+    """A private choice of the recoding: what must not depend on rows, why it holds, and what it leaves unprotected."""
 
     because: ClassVar[Theorem]
     blind: ClassVar[Assumption]
@@ -79,7 +79,7 @@ class RecodingChoice(PrivateChoice):
     left_open: ClassVar[Exposure]
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Put the choice in front; the recoding that it makes was not blind, but what it chose from was."""
+        """Put the choice in front; the recoding depends on the rows, but the choices that it compared do not."""
         around = super().around(inner, unit)
         if around is inner:
             return inner
@@ -88,10 +88,10 @@ class RecodingChoice(PrivateChoice):
 
 @dataclass(frozen=True)
 class SuppressChosen(Suppress):
-    """Suppression of tuples that a private choice made: nobody is known to blend, but what is rare is dropped."""
+    """Suppression of tuples at privately chosen levels: rare tuples are suppressed, and blending is not claimed."""
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim differential privacy of choice and release together, and that nothing published is rare."""
+        """Claim differential privacy of choice and release together, and k-anonymity."""
         same = self.anonymity(basis)
         if basis.guarantee.syntactic:
             return (same,)
@@ -119,11 +119,11 @@ class SuppressChosen(Suppress):
 
 @dataclass(frozen=True)
 class LevelsByLook(Step):
-    """Levels, k and rate were chosen from what a private look showed; its ε was charged before, by another entry.
+    """Levels, k and rate were chosen from a private preview; its ε was charged before, by another entry.
 
-    Guarantee: what follows keeps its (ε, δ) for every levels, k and rate that the look could have shown, since its
-    coins are its own; look and release together lose at most the sum of both (adaptive composition).  The ledger holds
-    both.
+    Guarantee: what follows keeps its (ε, δ) for all levels, k and rate that the preview could have led to, since its
+    randomness is independent; preview and release together lose at most the sum (adaptive composition).  The ledger
+    holds both.
     """
 
     kind: ClassVar[str] = "levels by a private look"
@@ -136,35 +136,32 @@ class LevelsByLook(Step):
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.entry < 1:
-            raise InvalidParameter("a private look cost an epsilon above 0, and its ledger entry has a number.")
+            raise InvalidParameter("a private preview cost an epsilon above 0, and its ledger entry has a number.")
 
     @property
     def sentence(self) -> str:
-        """What happened, for people."""
         return (
-            f"Levels, k and rate were chosen from what a private look at all rows showed. Its ε of {self.epsilon} was "
-            f"charged by entry {self.entry} of the ledger, and comes on top of what this release costs."
+            f"Levels, k and rate were chosen from a private preview of all rows. Its ε of {self.epsilon} was charged "
+            f"by entry {self.entry} of the ledger, in addition to the cost of this release."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Say that the levels were not chosen blindly; a property of form stays what it is."""
+        """Replace the assumption that the levels do not depend on the rows; a property of form stays as it is."""
         if inner.loss is None or inner.syntactic:
             return inner
-        because = (
-            *inner.because,
-            _LEVELS_BY_PRIVATE_LOOK,
+        return replace(
+            inner, because=(*inner.because, _LEVELS_BY_PRIVATE_LOOK), assumes=inner.assumes - {BLIND} | {BY_LOOK}
         )
-        return replace(inner, because=because, assumes=inner.assumes - {BLIND} | {BY_LOOK})
 
 
 @dataclass(frozen=True)
 class SuppressAfterLook(Suppress):
-    """Suppression of tuples that a private look chose: what is rare is dropped, and nobody is known to blend."""
+    """Suppression of tuples at levels from a private preview: rare tuples are suppressed, blending is not claimed."""
 
     kind: ClassVar[str] = "suppress at levels by a private look"
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim differential privacy of this release alone, and that nothing published is rare."""
+        """Claim differential privacy of this release alone, and k-anonymity."""
         same = self.anonymity(basis)
         if basis.guarantee.syntactic:
             return (same,)

@@ -1,4 +1,4 @@
-"""Counts: those of crowds stay exact, and what becomes of those below k: zero, or noise; with the claims of both."""
+"""Counts: crowds keep exact counts, counts below k become zero or noisy; or every count gets noise."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 ROWS_ALONE = Condition("rows-recoded-alone", "rows are recoded one by one, by declared rules")
 _BINS = Condition("bins-declared", "the bins are fixed by the declaration, and each row counts in one bin, once")
-_NOISY = Condition("small-counts-noisy", "every count below k gets noise, that of every empty bin too")
-_POSSIBLE = Condition("counts-possible", "bins and counts of the written output are such as these steps can make")
+_NOISY = Condition("small-counts-noisy", "every count below k gets noise, also that of every empty bin")
+_POSSIBLE = Condition("counts-possible", "these steps can produce the bins and counts of the written output")
 _MEMBERS = Exposure(
     "sample-members-see-counts", "attackers who learn who is in the sample see the exact counts of their crowds"
 )
 _OVERLAP = Exposure(
     "second-table",
-    "a second table from the same rows or the same sample, whatever its columns: crowds do "
-    "not compose, and the difference of two overlapping tables can be one person",
+    "a second table from the same rows or the same sample, whatever its columns: crowds do not compose, and two "
+    "overlapping tables can differ by one person",
 )
-_SUMS = Exposure("margins-from-rows", "margins computed from rows: add up the published counts instead")
+_SUMS = Exposure("margins-from-rows", "margins computed from the rows: add up the published counts instead")
 _SIMULATED = Theorem(
     "gehrke-2012-theorem-1-simulator",
     "Gehrke, Hay, Lui & Pass 2012, Theorem 1: a simulator releases the same from a sample of everyone else",
@@ -55,10 +55,10 @@ _SIMULATED = Theorem(
 
 @dataclass(frozen=True)
 class SmallCounts(Step):
-    """What becomes of counts below k; those from k on stay exact."""
+    """Counts below k are changed; counts of at least k stay exact."""
 
     source: ClassVar[Theorem]
-    """The example that says what such counts are worth."""
+    """The example that says what such counts guarantee."""
     curve: ClassVar[Theorem]
     """The theorem for such counts on a secret sample."""
     replaced: ClassVar[Theorem]
@@ -72,13 +72,13 @@ class SmallCounts(Step):
         return Crowd(self.k)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee a crowd of k; on a secret sample, by the tight curve."""
+        """Guarantee a crowd of k; on a secret sample, by the tight bound."""
         if inner.loss is not None:
             return inner
         return StepGuarantee(self.crowd, (self.source,), assumptions(unit), (self.curve,))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what exact counts of crowds are worth: on a sample, on a biased one, or on all rows."""
+        """Claim what exact counts of crowds guarantee: on a sample, on a biased one, or on all rows."""
         if basis.guarantee.syntactic:
             return ()
         crowds = (self._blending(basis),) if blends(basis) else ()
@@ -124,32 +124,26 @@ class SuppressCounts(SmallCounts):
     """Counts below k become zero."""
 
     kind: ClassVar[str] = "suppress counts"
-    title: ClassVar[str] = "Hide small counts"
+    title: ClassVar[str] = "Suppress small counts"
     source: ClassVar[Theorem] = BLENDING
     curve: ClassVar[Theorem] = TIGHT
     replaced: ClassVar[Theorem] = REPLACED
 
     @property
-    def below(self) -> int:
-        """What counts below k become."""
-        return 0
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"Counts below {self.k} become 0. The others stay exact."
 
 
 @dataclass(frozen=True)
 class NoiseWhenSmall(SmallCounts):
-    """Counts below k get integer Laplace noise, those of empty bins too."""
+    """Counts below k get integer Laplace noise of scale 1/ε, also those of empty bins."""
 
     kind: ClassVar[str] = "noise when small"
     title: ClassVar[str] = "Noise on small counts"
     source: ClassVar[Theorem] = Theorem("gehrke-2012-example-2", "Gehrke, Hay, Lui & Pass 2012, Example 2")
     curve: ClassVar[Theorem] = Theorem(
         "gehrke-2012-theorem-1-noisy-counts",
-        "Gehrke, Hay, Lui & Pass 2012, Theorem 1, by the tight curve of noisy small counts on a sample",
+        "Gehrke, Hay, Lui & Pass 2012, Theorem 1, by the tight bound of noisy small counts on a sample",
     )
     replaced: ClassVar[Theorem] = REPLACED_AS_TWO
 
@@ -160,27 +154,15 @@ class NoiseWhenSmall(SmallCounts):
         _ = self.crowd  # which refuses k and ε that mean nothing
 
     @property
-    def noise(self) -> str:
-        """The law of the noise."""
-        return "integer Laplace"
-
-    @property
-    def scale(self) -> str:
-        """The scale of the noise: 1/ε."""
-        return str(1 / self.epsilon)
-
-    @property
     def crowd(self) -> Crowd:
-        """What such counts guarantee where every row is read."""
         return NoisyCrowd(self.k, self.epsilon)
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        clamp = " and is held between 0 and k − 1" if self.clamp else ""
+        clamp = " and is clamped to 0 … k − 1" if self.clamp else ""
         return (
-            f"Every count below k = {self.k}, that of empty bins too, gets {self.noise} noise of scale {self.scale}"
-            f"{clamp}. Counts from k on stay exact."
+            f"Every count below k = {self.k}, also that of an empty bin, gets integer Laplace noise of scale "
+            f"{1 / self.epsilon}{clamp}. Counts of at least k stay exact."
         )
 
 
@@ -193,7 +175,7 @@ def small_counts(k: int, noise: Fraction | None, *, clamp: bool = True) -> Small
     return SuppressCounts(k) if noise is None else NoiseWhenSmall(k, noise, clamp)
 
 
-EVERY_BIN = Condition("every-bin-noisy", "every bin of the partition gets noise of its own, the empty ones too")
+EVERY_BIN = Condition("every-bin-noisy", "every bin of the partition gets independent noise, also the empty bins")
 DECLARED = Condition("written-bins-declared", "the bins in the written output are those of the declaration")
 
 
@@ -218,10 +200,8 @@ class Law(StrEnum):
 
     @property
     def source(self) -> Theorem:
-        """Who proved what such noise costs."""
-        if self is Law.LAPLACE:
-            return _GEOMETRIC_NOISE
-        return _GAUSSIAN_NOISE
+        """The theorem that says what such noise costs."""
+        return _GEOMETRIC_NOISE if self is Law.LAPLACE else _GAUSSIAN_NOISE
 
     def loss(self, scale: Fraction) -> Laplace | Gaussian:
         """Return what such noise on a count costs a row."""
@@ -237,15 +217,15 @@ def noise_claim(
 ) -> PurePrivacy | ApproximatePrivacy:
     """Return the claim of counts with noise: differential privacy, by the theorem of the guarantee.
 
-    `conditions` are what noise falls on, which is proved, and what can be seen of that in the output.
+    `conditions` are what gets noise, which is proved, and what the output shows of that.
     """
     unit, guarantee, sample = basis.unit, basis.guarantee, basis.find(SecretSample)
-    given: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
-    given |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
-    given["preconditions"] = (
+    fields: dict[str, Any] = {"noise": noise, "scale": scale, "epsilon": epsilon, "unit": unit}
+    fields |= {"adjacency": unit.adjacency, "max_rows": unit.max_rows, "rate": None if sample is None else sample.rate}
+    fields["preconditions"] = (
         *proved(conditions[0], ROWS_ALONE),
         *checked(conditions[1]),
         *assumed(guarantee.assumes),
     )
-    given |= {"theorem": guarantee.because, "not_protected": (GROUPS,)}
-    return ApproximatePrivacy(**given, delta=guarantee.delta) if guarantee.delta else PurePrivacy(**given)
+    fields |= {"theorem": guarantee.because, "not_protected": (GROUPS,)}
+    return ApproximatePrivacy(**fields, delta=guarantee.delta) if guarantee.delta else PurePrivacy(**fields)

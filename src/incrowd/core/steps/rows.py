@@ -24,25 +24,22 @@ if TYPE_CHECKING:
 
 DRAFTED = "drafted"
 """The parameter of a guarantee of form that names the columns whose rules were drafted from rows."""
-_VOID = Theorem("counted-drafted", "counted in the output; what was drafted from rows voids the rest")
-PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each with a coin of its own")
-_ALONE = Theorem("counted-several-rows", "counted in the output; people with more rows than one blend with nobody")
-_RULES = {
-    None: "at random among a person's own",
-    ExtraRowsRule.DROP: "people with more are left out",
-    ExtraRowsRule.REFUSE: "a source in which anyone has more is refused",
-}
+_VOID = Theorem("counted-drafted", "counted in the output; data-dependent rules void the rest")
+PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each sampled independently")
+_ALONE = Theorem(
+    "counted-several-rows", "counted in the output; a person with several rows, of which one is kept, does not blend"
+)
 
 
 @dataclass(frozen=True)
 class KeepRows(Step):
-    """Of each person, at most so many rows take part: a random choice, or all of them where people have no more.
+    """At most `rows` rows of each person take part: a random choice where a person has more.
 
-    `more` says that people with more rows are left out whole, or that a source in which there is one is refused.
+    `more` excludes people with more rows instead, or refuses a source that contains one.
     """
 
     kind: ClassVar[str] = "keep rows of each person"
-    title: ClassVar[str] = "Few rows a person"
+    title: ClassVar[str] = "Limit rows per person"
     glyph: ClassVar[str | None] = "fewer"
 
     column: str
@@ -50,38 +47,32 @@ class KeepRows(Step):
     more: ExtraRowsRule | None = None
 
     @property
-    def rule(self) -> str:
-        """How rows are chosen."""
-        return _RULES[self.more]
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        rows, known = counted(self.rows, "row"), f"known by the column “{self.column}”"
+        rows, ids = counted(self.rows, "row"), f"person ID column: “{self.column}”"
         if self.more is ExtraRowsRule.DROP:
-            return f"All rows of people with more than {rows} are left out; people are {known}."
+            return f"All rows of people with more than {rows} are suppressed ({ids})."
         if self.more is ExtraRowsRule.REFUSE:
             return (
-                f"Nobody, {known}, has more than {rows}: a source in which anyone has is refused, so publication shows "
-                "that this check passed."
+                f"Nobody has more than {rows} ({ids}). A source in which anyone has more is refused, so publication "
+                "shows that this check passed."
             )
-        kept = "one row takes" if self.rows == 1 else f"at most {rows} take"
-        return f"Of each person, {known}, {kept} part, {self.rule}."
+        part = "One row" if self.rows == 1 else f"At most {rows}"
+        return f"{part} of each person, chosen at random, {'takes' if self.rows == 1 else 'take'} part ({ids})."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Group what is guaranteed for one row, and say why for crowds; noise on a person's rows needs nothing.
 
-        On a sample, one row of each person that is kept at random changes nothing: whichever rows are kept, the
-        guarantee for one row each holds, and so it does on average.  Without a sample crowds are guaranteed for what is
-        kept only, and what is kept of a person with several rows blends with nobody: the form of the table remains.
+        On a sample, keeping one random row of each person changes nothing: the guarantee for one row each holds for
+        every choice of rows, and so on average.  Without a sample, a person with several rows, of which one is kept,
+        does not blend: the form of the table remains.
         """
         if isinstance(inner.loss, Crowd) and unit.max_rows == 1 and not unit.single:
             return _form_alone(inner.loss)
         if unit.max_rows == 1 or not isinstance(inner.loss, Sampled | RobustlySampled | Crowd):
             return inner
         crowd = inner.loss if isinstance(inner.loss, Crowd) else inner.loss.inner
-        silent = not isinstance(crowd, Crowd) or PEOPLE in inner.because
-        because = inner.because if silent else (*inner.because, PEOPLE)
+        explained = not isinstance(crowd, Crowd) or PEOPLE in inner.because
+        because = inner.because if explained else (*inner.because, PEOPLE)
         return replace(inner, loss=Grouped(self.rows, inner.loss), because=because)
 
 
@@ -131,9 +122,8 @@ class Recode(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         coarser = sum(column.level > 0 or column.highest is not None for column in self.columns)
-        return f"{coarser} of {counted(len(self.columns), 'column')} become coarser, row by row, by declared rules."
+        return f"{coarser} of {counted(len(self.columns), 'column')} are generalized, row by row, by declared rules."
 
     @property
     def drafted(self) -> tuple[str, ...]:
@@ -146,7 +136,7 @@ class Recode(Step):
         return tuple(column.column for column in self.columns)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Leave nothing but the form of the table where rules were drafted from rows, and say so beside a form."""
+        """Leave only the form of the table where rules were drafted from rows, and name those columns in it."""
         names = self.drafted
         if names and isinstance(inner.loss, Syntactic):
             form = replace(inner.loss, parameters=(*inner.loss.parameters, (DRAFTED, names)))
@@ -156,27 +146,21 @@ class Recode(Step):
         return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim that names stand under pseudonyms, where some do."""
-        return pseudonymity(tuple(each.column for each in self.columns if each.pseudonymous), basis.unit)
+        """Claim that some columns hold pseudonyms, where they do."""
+        return pseudonymity(tuple(column.column for column in self.columns if column.pseudonymous), basis.unit)
 
 
 @dataclass(frozen=True)
 class Arrange(Step):
-    """Rows are published in the order of their values, which tells nothing."""
+    """Rows are published in the order of their values, which reveals nothing."""
 
     kind: ClassVar[str] = "arrange"
     title: ClassVar[str] = "Publish, sorted"
     glyph: ClassVar[str | None] = "sorted"
 
     @property
-    def by(self) -> str:
-        """What rows are sorted by."""
-        return "released values"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        return f"Rows are sorted by {self.by}, so that their order says nothing."
+        return "Rows are sorted by released values, so their order reveals nothing."
 
 
 @dataclass(frozen=True)
@@ -189,7 +173,6 @@ class Order(Arrange):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return super().sentence + (" Every row carries the same weight." if self.weights else "")
 
 
@@ -216,18 +199,18 @@ def recoded(recoding: Recoding, highest: int | None = None) -> RecodedColumn:
 
 
 def keep_rows(unit: Unit) -> tuple[KeepRows, ...]:
-    """Return the step that keeps few rows of each person; none where one row is one person."""
+    """Return the step that limits the rows of each person; none where one row is one person."""
     return () if unit.column is None else (KeepRows(unit.column, unit.max_rows, unit.more),)
 
 
-def keeps_rows_of(kept: KeepRows | None, unit: Unit) -> bool:
-    """Whether the rows that a step keeps of each person are those that a unit says."""
-    stated = () if kept is None else (kept.column, kept.rows, kept.more)
+def keeps_rows_of(step: KeepRows | None, unit: Unit) -> bool:
+    """Whether a step limits the rows of each person as a unit states."""
+    stated = () if step is None else (step.column, step.rows, step.more)
     return stated == (() if unit.column is None else (unit.column, unit.max_rows, unit.more))
 
 
 def drafted_cause(loss: Loss) -> str | None:
-    """Return that rules drafted from rows are why a guarantee has no ε, and what to do; None where they are not.
+    """Return a message if rules drafted from rows are the reason why a guarantee has no ε; else None.
 
     >>> drafted_cause(Syntactic("k-anonymity", ((DRAFTED, ("sex", "zip")),)))
     'this guarantee has no epsilon, because these were drafted from rows (derived: rows): sex, zip. Write there...'
@@ -238,7 +221,7 @@ def drafted_cause(loss: Loss) -> str | None:
         return None
     return (
         f"this guarantee has no epsilon, because these were drafted from rows (derived: rows): {', '.join(names)}. "
-        "Write there what is publicly known and remove the mark; or, where a public source says the same, add "
+        "Write there what is publicly known and remove derived: rows; or, where a public source says the same, add "
         "public: and that source."
     )
 
@@ -246,7 +229,7 @@ def drafted_cause(loss: Loss) -> str | None:
 def _form_alone(crowd: Crowd) -> StepGuarantee:
     if isinstance(crowd, NoisyWhenSmall):
         raise InvalidParameter(
-            "without a secret sample, noise on small counts guarantees nothing to people of whom one row among several "
-            "is kept: write more: drop beside the person column, which leaves them out, or more: refuse."
+            "without a secret sample, noise on small counts guarantees nothing to a person with several rows, of which "
+            "one is kept: write more: drop beside the person ID column, which excludes such people, or more: refuse."
         )
     return StepGuarantee(Syntactic("k-anonymity", (("k", str(crowd.k)),)), (_ALONE,))

@@ -1,4 +1,4 @@
-"""Samples: which rows are read: every one, a secret sample, or a biased one that was drawn before or is drawn here."""
+"""Samples: which rows are read: every row, a secret sample, or a biased sample drawn before or drawn here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from incrowd.core.claims.privacy import SampleOrigin
 from incrowd.core.loss import (
     THE_ROWS,
     Crowd,
@@ -22,13 +23,13 @@ from incrowd.core.terms import Assumption, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.core.words import share
 
-COINS = Assumption("secret-coins", "the coins of the sample are known to nobody and forgotten")
+COINS = Assumption("secret-coins", "nobody knows the sampling randomness; it was deleted")
 ROBUST = Theorem("gehrke-2012-theorem-2-exact", "Gehrke, Hay, Lui & Pass 2012, Theorem 2, by the exact worst case")
 DRAWN_BEFORE = Assumption(
     "sample-drawn-before",
-    "the rows are a random sample: each person was drawn by an own coin, with a chance from `low` to `high` that "
-    "depends on that person's own data alone, but for `irregular` people with a chance up to `max_rate`; nobody knows "
-    "who of the others was drawn, and people did not choose themselves",
+    "the rows are a random sample: each person was sampled independently, at a rate from `low` to `high` that depends "
+    "on that person's own data alone, except `irregular` people at a rate up to `max_rate`; nobody knows which other "
+    "people were sampled, and nobody chose to be sampled",
 )
 AMPLIFIED = Theorem("amplification", "amplified by a secret sample")
 
@@ -40,21 +41,7 @@ class EveryRow(Step):
     kind: ClassVar[str] = "sample"
     title: ClassVar[str] = "No sample"
     glyph: ClassVar[str | None] = "same"
-
-    @property
-    def rate(self) -> str:
-        """All of them."""
-        return "1"
-
-    @property
-    def design(self) -> str:
-        """How rows are drawn."""
-        return "none: every row is read"
-
-    @property
-    def sentence(self) -> str:
-        """What happens, for people."""
-        return "Every row is read: there is no secret sample."
+    sentence = "Every row is read: there is no secret sample."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let noise cover the counts that all rows of a unit move; on a sample each row has a coin of its own."""
@@ -63,7 +50,7 @@ class EveryRow(Step):
 
 @dataclass(frozen=True)
 class SecretSample(Step):
-    """A secret coin for each row decides whether it takes part."""
+    """Each row is sampled independently, in secret: Poisson sampling by AES-256 under a key that is deleted."""
 
     kind: ClassVar[str] = "sample"
     title: ClassVar[str] = "Secret sample"
@@ -72,20 +59,11 @@ class SecretSample(Step):
     rate: Fraction
 
     @property
-    def design(self) -> str:
-        """How rows are drawn."""
-        return "Poisson, one secret coin per row"
-
-    @property
-    def coins(self) -> str:
-        """Where the coins come from."""
-        return "AES-256 in counter mode under a key from the operating system, forgotten afterwards"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        drawn = share(self.rate)
-        return f"A secret coin for each row draws {drawn} on average. Nobody knows which; the coins are forgotten."
+        return (
+            f"Each row is sampled independently, in secret: {share(self.rate)} on average. Nobody knows which rows "
+            "were sampled; the randomness is deleted."
+        )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around what is computed on it; a property of form gains nothing."""
@@ -99,19 +77,15 @@ class SecretSample(Step):
 
 @dataclass(frozen=True)
 class Survey(Step):
-    """A sample in which chances differ from person to person."""
+    """A sample in which rates differ from person to person; `origin` says whether it was drawn before, or is here."""
 
     kind: ClassVar[str] = "sample"
+    origin: ClassVar[SampleOrigin]
 
     low: Fraction
     high: Fraction
     irregular: int
     max_rate: Fraction
-
-    @property
-    def drawn(self) -> str:
-        """When the sample was drawn."""
-        raise NotImplementedError
 
     def loss(self, crowd: Crowd, sample: str | None) -> RobustlySampled:
         """Return what a crowd costs on this sample."""
@@ -124,29 +98,14 @@ class DrawnBefore(Survey):
 
     title: ClassVar[str] = "A sample drawn before"
     glyph: ClassVar[str | None] = "same"
-
-    @property
-    def rate(self) -> str:
-        """All of them."""
-        return "1"
-
-    @property
-    def drawn(self) -> str:
-        """When the sample was drawn."""
-        return "before"
-
-    @property
-    def design(self) -> str:
-        """How rows were drawn."""
-        return "drawn by others before the rows came here: Poisson, one coin per person; every row is read"
+    origin: ClassVar[SampleOrigin] = SampleOrigin.BEFORE
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         some = f", and up to {self.max_rate} for {self.irregular} of the people" if self.irregular else ""
         return (
-            f"The rows are a sample that others drew, with chances from {self.low} to {self.high}{some}. Every row is "
-            "read; what protects is that nobody knows who was drawn."
+            f"The rows are a sample that others drew, at rates from {self.low} to {self.high}{some}. Every row is "
+            "read. The protection depends on nobody knowing who was sampled."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -158,39 +117,19 @@ class DrawnBefore(Survey):
 
 @dataclass(frozen=True)
 class DrawnHere(Survey):
-    """A secret coin for each row draws it with the chance that a column says."""
+    """Each row is sampled independently, in secret, at the exact rate that a column states."""
 
     title: ClassVar[str] = "Secret sample"
     glyph: ClassVar[str | None] = "drawn"
+    origin: ClassVar[SampleOrigin] = SampleOrigin.HERE
 
     column: str
 
     @property
-    def rate(self) -> str:
-        """The highest chance."""
-        return str(self.high)
-
-    @property
-    def drawn(self) -> str:
-        """When the sample is drawn."""
-        return "here"
-
-    @property
-    def design(self) -> str:
-        """How rows are drawn."""
-        return f"Poisson, one secret coin per row with the chance in the column {self.column!r}"
-
-    @property
-    def coins(self) -> str:
-        """Where the coins come from."""
-        return "exact, under keys from the operating system, forgotten afterwards"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
-            f"A secret coin for each row draws it with the row's own chance, from {self.low} to {self.high}. Nobody "
-            "knows which were drawn; the coins are forgotten."
+            f"Each row is sampled independently, in secret, at its own rate, from {self.low} to {self.high}. Nobody "
+            "knows which rows were sampled; the randomness is deleted."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

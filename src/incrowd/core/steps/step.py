@@ -16,27 +16,26 @@ from incrowd.core.terms import Assumption, Exposure, Theorem
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 
-BLIND = Assumption("chosen-without-rows", "recoding, levels and parameters were chosen without looking at the rows")
-ONCE = Assumption("not-chosen-among-runs", "this release was not chosen among several runs")
+BLIND = Assumption("chosen-without-rows", "recoding, levels and parameters were chosen without access to the rows")
+ONCE = Assumption("not-chosen-among-runs", "this release was not selected from several runs")
 LEDGER = Assumption("one-ledger", "all releases about these people are charged to this ledger")
 ROW_IS_PERSON = Assumption("one-row-each", "each person has at most one row")
-PERSON_COLUMN = Assumption("person-column", "the person column tells people apart, and no person stands under two ids")
+PERSON_COLUMN = Assumption("person-column", "the person ID column identifies people, and nobody has two IDs")
 EDGE_IS_HIDDEN = Assumption(
     "edge-is-secret",
-    "who is connected with whom is what must stay secret; nodes and their columns may be known to anyone",
+    "the edges must stay secret; nodes and their columns may be public",
 )
 RELATION_IS_HIDDEN = Assumption(
     "relation-is-secret",
-    "whether one edge of one kind is there is what must stay secret; other edges of the same "
-    "two nodes, nodes and their columns may be known to anyone",
+    "each edge of one kind must stay secret; other edges of the same two nodes, nodes and their columns may be public",
 )
-NODE_IS_PERSON = Assumption("one-node-each", "each person is one node, and no person stands under two ids")
+NODE_IS_PERSON = Assumption("one-node-each", "each person is one node, and nobody has two IDs")
 PASSED = Exposure(
     "check-passed",
-    "that nobody has more rows than are allowed: the source was checked for it, and publication shows that it passed",
+    "that nobody has more rows than allowed: the source was checked, and publication shows that the check passed",
 )
 
-Kept = TypeVar("Kept", bound="Step")
+SomeStep = TypeVar("SomeStep", bound="Step")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class StepGuarantee:
 
 @dataclass(frozen=True)
 class ClaimBasis:
-    """What claims rest on: the folded guarantee, the steps, and the numbers that an accountant computed."""
+    """What claims are computed from: the folded guarantee, the steps, and the numbers that an accountant computed."""
 
     guarantee: Guarantee
     steps: tuple[Step, ...]
@@ -67,7 +66,7 @@ class ClaimBasis:
 
     @property
     def unit(self) -> Unit:
-        """Whom the guarantee protects."""
+        """The unit of privacy."""
         return self.guarantee.unit
 
     @property
@@ -75,11 +74,11 @@ class ClaimBasis:
         """The ε that is charged."""
         return Decimal(self.numbers["epsilon"])
 
-    def find(self, kind: type[Kept]) -> Kept | None:
-        """Return the first step of a class, also of one that a step holds; None if there is none."""
-        return next((each for each in walk(self.steps) if isinstance(each, kind)), None)
+    def find(self, kind: type[SomeStep]) -> SomeStep | None:
+        """Return the first step of a class, also one inside another step; None if there is none."""
+        return next((step for step in walk(self.steps) if isinstance(step, kind)), None)
 
-    def need(self, kind: type[Kept]) -> Kept:
+    def need(self, kind: type[SomeStep]) -> SomeStep:
         """Return the first step of a class, or refuse steps that lack it."""
         step = self.find(kind)
         if step is None:
@@ -99,7 +98,7 @@ class Step:
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
+        """What happens, in words."""
         raise NotImplementedError
 
     @property
@@ -112,7 +111,7 @@ class Step:
         return inner
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Return what this step lets be claimed."""
+        """Return the claims that this step makes."""
         return ()
 
     def amend(self, claim: Claim) -> Claim:
@@ -125,27 +124,27 @@ class Step:
         return {"step": self.kind, **fields}
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:  # noqa: ARG003 - who holds none
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:
         """Read what `to_json` wrote, or return None; `classes` are those of steps that it may hold."""
         return pick([cls], dict(plain), lambda step: step.to_json())
 
 
 def step_of(plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step:
     """Read a step of one of the classes, or refuse it: unknown fields and unknown steps are refused."""
-    known = tuple(classes)
-    readings = (cls.read(plain, known) for cls in known if cls.kind == plain.get("step"))
-    found = next((step for step in readings if step is not None), None)
-    if found is None:
-        raise InvalidParameter("a step is not known here, or says something that no such step says.")
-    return found
+    allowed = tuple(classes)
+    readings = (cls.read(plain, allowed) for cls in allowed if cls.kind == plain.get("step"))
+    step = next((step for step in readings if step is not None), None)
+    if step is None:
+        raise InvalidParameter("a step has an unknown kind, or a field that its kind does not have.")
+    return step
 
 
 def steps_of(plain: Any, classes: Iterable[type[Step]]) -> tuple[Step, ...]:
-    """Read the steps that a step holds, or refuse them."""
-    if not isinstance(plain, list) or not all(isinstance(each, Mapping) for each in plain):
-        raise InvalidParameter("a step holds something else than steps.")
-    known = tuple(classes)
-    return tuple(step_of(each, known) for each in plain)
+    """Read the steps inside a step, or refuse them."""
+    if not isinstance(plain, list) or not all(isinstance(item, Mapping) for item in plain):
+        raise InvalidParameter("a step may contain only steps.")
+    allowed = tuple(classes)
+    return tuple(step_of(item, allowed) for item in plain)
 
 
 def walk(steps: Iterable[Step]) -> Iterable[Step]:
@@ -164,7 +163,9 @@ def fold(steps: tuple[Step, ...], unit: Unit, delta: Fraction = Fraction(0)) -> 
     """
     inner = inside(steps, unit)
     if inner.loss is None:
-        raise InvalidParameter("these steps release nothing, so there is nothing to guarantee.")
+        raise InvalidParameter(
+            "these steps release nothing, so there is nothing to guarantee: add a step that releases."
+        )
     return Guarantee(inner.loss, unit, inner.because, inner.assumes, Fraction(0) if inner.syntactic else delta)
 
 
@@ -177,8 +178,8 @@ def inside(steps: tuple[Step, ...], unit: Unit) -> StepGuarantee:
 
 
 def claims_of(basis: ClaimBasis) -> tuple[Claim, ...]:
-    """Return all claims of a guarantee, the strongest first; each leaves open what a check of the source shows."""
-    made = sorted((claim for step in basis.steps for claim in step.claims(basis)), key=lambda each: each.rank)
+    """Return all claims of a guarantee, the strongest first; each names what a check of the source shows."""
+    made = sorted((claim for step in basis.steps for claim in step.claims(basis)), key=lambda claim: claim.rank)
     for step in basis.steps:
         made = [step.amend(claim) for claim in made]
     if basis.unit.more is not ExtraRowsRule.REFUSE:
@@ -187,16 +188,16 @@ def claims_of(basis: ClaimBasis) -> tuple[Claim, ...]:
 
 
 def assumptions(unit: Unit) -> frozenset[Assumption]:
-    """Return what must be true outside our code for any guarantee about a unit."""
-    return frozenset({BLIND, ONCE, LEDGER, whose(unit)})
+    """Return the assumptions of every guarantee for a unit."""
+    return frozenset({BLIND, ONCE, LEDGER, unit_assumption(unit)})
 
 
-def whose(unit: Unit) -> Assumption:
-    """Return what must be true for the unit to be what people want hidden."""
-    return _WHOSE[unit.kind]
+def unit_assumption(unit: Unit) -> Assumption:
+    """Return what must be true for the unit to be the entity that needs protection."""
+    return _UNIT_ASSUMPTIONS[unit.kind]
 
 
-_WHOSE = {
+_UNIT_ASSUMPTIONS = {
     Kind.ROW: ROW_IS_PERSON,
     Kind.PERSON: PERSON_COLUMN,
     Kind.EDGE: EDGE_IS_HIDDEN,

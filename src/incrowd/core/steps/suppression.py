@@ -1,4 +1,4 @@
-"""Suppression: every tuple seen fewer than k times is dropped; the claims of both papers follow."""
+"""Suppression: every tuple that occurs fewer than k times is suppressed; the claims of both papers follow."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 BLENDING = Theorem("gehrke-2012-example-1", "Gehrke, Hay, Lui & Pass 2012, Example 1")
 TIGHT = Theorem(
-    "li-2010-theorem-1-tight", "Li, Qardaji & Su 2010, Theorem 1, by the tight curve of sampled suppression"
+    "li-2010-theorem-1-tight", "Li, Qardaji & Su 2010, Theorem 1, by the tight bound of sampled suppression"
 )
-REPLACED_AS_TWO = Theorem("replaced-as-two", "a replaced row is one removed, one added")
-REPLACED = Theorem("replaced-better-curve", "for replaced rows, by the better of the composed and the shifted curve")
+REPLACED_AS_TWO = Theorem("replaced-as-two", "a replaced row is one row removed and one added")
+REPLACED = Theorem("replaced-better-curve", "for replaced rows, by the smaller of the composed and the shifted bound")
 SEVERAL_ROWS = Theorem("group-privacy-rows", "group privacy over a person's rows")
 MEMBERS = Exposure(
     "sample-members-see-rows", "attackers who learn who is in the sample see those people's recoded rows in the crowd"
@@ -45,17 +45,15 @@ COUNTED = proved(
     Condition("tuple-of-all-columns", "every released column belongs to the tuple that is counted"),
     Condition("rows-recoded-alone", "rows are recoded one by one, by declared rules"),
 )
-COIN = proved(
-    Condition("independent-coins", "each row has an independent coin whose rate is never above the stated one")
-)
+COIN = proved(Condition("independent-coins", "each row is sampled independently, at a rate never above the stated one"))
 RARE = checked(Condition("no-rare-tuple", "no tuple of the written output occurs fewer than k times"))
 _FLOOR = Exposure(
-    "delta-floor", "the failure probability does not vanish as epsilon grows: it stays above rate to the k"
+    "delta-floor", "the failure probability δ does not vanish as epsilon grows: it stays above rate to the k"
 )
 
 
 _PEOPLE_WITH_MORE_LEFT_OUT = Condition(
-    "people-with-more-left-out", "people with more than one row are left out with all their rows"
+    "people-with-more-left-out", "people with more than one row are excluded with all their rows"
 )
 _NOBODY_HAS_MORE = Condition("nobody-has-more", "nobody has more than one row in the source")
 _GEHRKE_2012_THEOREM_1_EXACT = Theorem(
@@ -68,41 +66,35 @@ _GEHRKE_2012_THEOREM_2_PUBLISHED = Theorem(
 )
 _INDEPENDENT_OWN_COINS = Condition(
     "independent-own-coins",
-    "each row has an independent coin, whose chance hangs on that row alone and lies between low and high",
+    "each row is sampled independently, at a rate that depends on that row alone and lies between low and high",
 )
 _NOTHING_ELSE_FROM_THESE_ROWS = Condition(
-    "nothing-else-from-these-rows", "the ledger lets nothing else be released from these rows"
+    "nothing-else-from-these-rows", "the ledger allows no other release from these rows"
 )
 
 
 @dataclass(frozen=True)
 class Suppress(Step):
-    """Tuples over all released columns that occur fewer than k times are dropped."""
+    """Tuples over all released columns that occur fewer than k times are suppressed."""
 
     kind: ClassVar[str] = "suppress"
-    title: ClassVar[str] = "Drop what is rare"
+    title: ClassVar[str] = "Suppress rare combinations"
     glyph: ClassVar[str | None] = "dropped"
 
     k: int
 
     @property
-    def over(self) -> str:
-        """Which columns make a tuple."""
-        return "all released columns"
-
-    @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        return f"Combinations that occur fewer than {self.k} times are dropped, over {self.over}."
+        return f"Combinations over all released columns that occur fewer than {self.k} times are suppressed."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee a crowd of k; on a secret sample, by the tight curve."""
+        """Guarantee a crowd of k; on a secret sample, by the tight bound."""
         if inner.loss is not None:
             return inner
         return StepGuarantee(Crowd(self.k), (BLENDING,), assumptions(unit), (TIGHT,))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what a crowd is worth: on a sample, on a biased one, or on all rows."""
+        """Claim what a crowd guarantees: on a sample, on a biased one, or on all rows."""
         same = self.anonymity(basis)
         if basis.guarantee.syntactic:
             return (same,)
@@ -123,16 +115,16 @@ def people(k: int, unit: Unit) -> int | None:
 
 
 def blends(basis: ClaimBasis) -> bool:
-    """Whether people of one cell could stand in for each other.
+    """Whether people of one cell are interchangeable.
 
-    They could not where one row among several is kept of someone, nor where each is drawn with a chance of their own:
-    two people of one cell with different chances are told apart by how often the cell is published.
+    They are not if one row of several is kept of a person, nor if people have rates of their own: how often a cell is
+    published then distinguishes two people of one cell.
     """
     return basis.unit.single and basis.find(DrawnHere) is None
 
 
 def one_row(unit: Unit) -> tuple[Precondition, ...]:
-    """Return why nobody has a second row, where the unit says what becomes of people with more."""
+    """Return why nobody has a second row, where the unit states a rule for people with more."""
     if unit.more is ExtraRowsRule.DROP:
         return proved(_PEOPLE_WITH_MORE_LEFT_OUT)
     return checked(_NOBODY_HAS_MORE) if unit.more is ExtraRowsRule.REFUSE else ()
@@ -151,7 +143,7 @@ def blending(k: int, basis: ClaimBasis) -> Blending:
 
 
 def sample_claims(k: int, sample: SecretSample, basis: ClaimBasis) -> tuple[Claim, ...]:
-    """Claim what suppression on a secret sample guarantees, by the tight curve and by the published formulas."""
+    """Claim what suppression on a secret sample guarantees, by the tight bound and by the published formulas."""
     unit, conditions = basis.unit, (*COUNTED, *COIN, *RARE, *assumed(assumptions(basis.unit) | {COINS}))
     shared: dict[str, Any] = {"k": k, "rate": sample.rate, "epsilon": basis.epsilon, "unit": unit}
     shared |= {"preconditions": conditions, "not_protected": (GROUPS,)}
@@ -184,7 +176,7 @@ def sample_claims(k: int, sample: SecretSample, basis: ClaimBasis) -> tuple[Clai
 
 
 def publishable(epsilon: Any, rate: Fraction) -> bool:
-    """Whether ε is one of those that the published theorem speaks of: at least −ln(1 − rate)."""
+    """Whether the published theorem covers this ε: at least −ln(1 − rate)."""
     return float(epsilon) >= -math.log1p(-float(rate)) * (1 + 1e-12)
 
 
@@ -192,7 +184,7 @@ def survey_claims(k: int, survey: Survey, basis: ClaimBasis) -> tuple[Claim, ...
     """Claim what a biased sample adds to a crowd: differential privacy, and zero-knowledge in two forms."""
     unit = basis.unit
     rates = {"low": survey.low, "high": survey.high, "irregular": survey.irregular, "max_rate": survey.max_rate}
-    shared: dict[str, Any] = {"k": k, **rates, "drawn": survey.drawn, "unit": unit}
+    shared: dict[str, Any] = {"k": k, **rates, "origin": survey.origin, "unit": unit}
     shared |= {"preconditions": _survey_conditions(survey, basis), "not_protected": (GROUPS,)}
     added = unit.adjacency is Adjacency.ADD_REMOVE
     own: dict[str, Any] = {"delta": basis.guarantee.delta, "epsilon": basis.epsilon}
@@ -215,9 +207,9 @@ def survey_claims(k: int, survey: Survey, basis: ClaimBasis) -> tuple[Claim, ...
 def _survey_conditions(survey: Survey, basis: ClaimBasis) -> tuple[Precondition, ...]:
     here = _INDEPENDENT_OWN_COINS
     before = _NOTHING_ELSE_FROM_THESE_ROWS
-    drawn = proved(here) if isinstance(survey, DrawnHere) else checked(before)
+    sampling = proved(here) if isinstance(survey, DrawnHere) else checked(before)
     more = {DRAWN_BEFORE} if isinstance(survey, DrawnBefore) else {COINS}
-    return (*COUNTED, *drawn, *RARE, *assumed(assumptions(basis.unit) | more))
+    return (*COUNTED, *sampling, *RARE, *assumed(assumptions(basis.unit) | more))
 
 
 def tight_curve(unit: Unit) -> tuple[Theorem, ...]:

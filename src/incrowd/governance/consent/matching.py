@@ -83,14 +83,14 @@ class Consents:
 
     subjects: frozenset[str]
     alikes: frozenset[str]
-    given: dict[str, set[str]] = field(default_factory=dict)
+    consented: dict[str, set[str]] = field(default_factory=dict)
     alike: dict[str, set[str]] = field(default_factory=dict)
     in_use: set[str] = field(default_factory=set)
 
     @classmethod
     def among(cls, people: Collection[Subject]) -> Consents:
         """Return what is known of some people before anything is read."""
-        return cls(frozenset(each.pseudonym for each in people), frozenset(each.alike for each in people))
+        return cls(frozenset(person.pseudonym for person in people), frozenset(person.alike for person in people))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Learn from events in the form in which they are stored."""
@@ -102,7 +102,7 @@ class Consents:
             if alike in self.alikes:
                 self.alike.setdefault(alike, set()).add(subject)
             if alike in self.alikes or subject in self.subjects:
-                self.given.setdefault(subject, set()).add(purpose)
+                self.consented.setdefault(subject, set()).add(purpose)
 
     def read(self, events: Iterable[RecordedRows]) -> Consents:
         """Learn from all that a registry holds."""
@@ -112,14 +112,16 @@ class Consents:
 
     def match(self, person: Subject, purpose: str) -> IdMatch:
         """Return whom a decision of a person against a purpose reaches."""
-        exact = person.pseudonym in self.given
-        others = [each for each in self.alike.get(person.alike, set()) - {person.pseudonym} if self._met(each, purpose)]
+        exact = person.pseudonym in self.consented
+        others = [
+            other for other in self.alike.get(person.alike, set()) - {person.pseudonym} if self._met(other, purpose)
+        ]
         met = self._met(person.pseudonym, purpose) if exact else bool(others)
         return IdMatch(exact, len(others), met, tuple(sorted(self.in_use)))
 
     def _met(self, subject: str, purpose: str) -> bool:
         """Whether somebody ever consented to a purpose, a wider or a narrower one."""
-        return any(_related(purpose, other) for other in self.given.get(subject, ()))
+        return any(_related(purpose, other) for other in self.consented.get(subject, ()))
 
 
 def _related(one: str, other: str) -> bool:

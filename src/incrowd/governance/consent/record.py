@@ -125,7 +125,7 @@ def read_27560(plain: Any) -> Iterator[ConsentRecord]:
     """Yield the decisions of records; one that cannot be read is named by its place."""
     for number, record in enumerate(plain if isinstance(plain, list) else [plain], 1):
         try:
-            yield from (each.at_place(f"record {number}") for each in _read(record))
+            yield from (decision.at_place(f"record {number}") for decision in _read(record))
         except InvalidParameter as error:
             raise InvalidParameter(f"record {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, ValueError):
@@ -146,37 +146,37 @@ def _read(record: Mapping[str, Any]) -> Iterator[ConsentRecord]:
         if state not in _DECIDED:
             raise InvalidParameter(f"the state of an event is one of {', '.join(_DECIDED)}.")
         start, end = _validity(event)
-        for each in processing["purposes"]:
+        for purpose in processing["purposes"]:
             yield ConsentRecord.of(
                 str(header["pii_principal_id"]),
                 str(_DECIDED[state]),
-                each["purpose"],
+                purpose["purpose"],
                 event["event_time"],
                 valid_from=start,
                 valid_to=end,
-                basis=each.get("lawful_basis", ""),
+                basis=purpose.get("lawful_basis", ""),
                 notice=processing.get("privacy_notice", ""),
             )
 
 
 def _validity(event: Mapping[str, Any]) -> tuple[str, str]:
     """Return from when until when an event holds: an interval of two times, or a duration in days or weeks."""
-    told = event.get("validity_duration", "")
-    if "/" in told:
-        start, end = told.split("/")
+    duration = event.get("validity_duration", "")
+    if "/" in duration:
+        start, end = duration.split("/")
         return start, "" if end == ".." else end
-    found = _DURATION.fullmatch(told)
-    if told and found is None:
+    match = _DURATION.fullmatch(duration)
+    if duration and match is None:
         raise InvalidParameter("a duration is told in days or weeks such as P365D, or as an interval of two times.")
-    if found is None:
+    if match is None:
         return "", ""
-    days = int(found[1]) * (7 if found[2] == "W" else 1)
+    days = int(match[1]) * (7 if match[2] == "W" else 1)
     return "", written_moment(datetime.fromisoformat(moment(event["event_time"])) + timedelta(days=days))
 
 
 def _written(record: ConsentRecord) -> dict[str, Any]:
     event = record.event
-    told = {
+    header = {
         "event_time": event.at,
         "validity_duration": f"{event.valid_from}/{event.valid_to or '..'}",
         "event_type": "explicit",
@@ -191,7 +191,7 @@ def _written(record: ConsentRecord) -> dict[str, Any]:
             "pii_principal_id": record.subject,
         },
         "pii_processing": {"privacy_notice": event.notice, "purposes": [purpose]},
-        "events": [told],
+        "events": [header],
     }
 
 
@@ -231,8 +231,8 @@ class ConsentReceipt:
 def _row(at: str, record: ConsentRecord) -> str:
     event = record.event
     cells = (str(event.decided), event.purpose, event.at, event.valid_from, event.valid_to or "")
-    told = (*cells, event.basis, event.notice, at)
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in told) + "</tr>"
+    values = (*cells, event.basis, event.notice, at)
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in values) + "</tr>"
 
 
 EVENT = "urn:incrowd:consent-event"
@@ -298,7 +298,7 @@ def _subject(patient: Mapping[str, Any]) -> str:
 
 
 def _decided(resource: Mapping[str, Any], rule: str | None) -> Decided:
-    own = [each["valueCode"] for each in resource.get("extension", ()) if each.get("url") == EVENT]
+    own = [extension["valueCode"] for extension in resource.get("extension", ()) if extension.get("url") == EVENT]
     match resource["status"], rule:
         case "active", "permit":
             return Decided.GIVE

@@ -132,7 +132,11 @@ class Registry:
 
     def decisions_of(self, person: Subject) -> list[Recorded]:
         """Return the decisions of a person, and those against that were recorded for an id written alike."""
-        return [each for each in self.events() if each[1].subject == person.pseudonym or _alike(each[1], person)]
+        return [
+            recorded
+            for recorded in self.events()
+            if recorded[1].subject == person.pseudonym or _alike(recorded[1], person)
+        ]
 
     def snapshot(self, at: Anchor | None = None) -> RegistrySnapshot:
         """Return a mark of the registry as it is, or was at a place, under a key that is made for this mark alone."""
@@ -226,11 +230,11 @@ def _issue(writer: Writer, body: dict[str, Any]) -> None:
 
 
 def _redeem(writer: Writer, mark: str, dataset: str) -> Subject | None:
-    found = writer.value(("token", mark))
-    if found is None or found["dataset"] != dataset or found["until"] <= writer.at:
+    stored = writer.value(("token", mark))
+    if stored is None or stored["dataset"] != dataset or stored["until"] <= writer.at:
         return None
     writer.append(_USED, {"token": mark}, _tokens(_USED, {"token": mark}))
-    return Subject(found["subject"], found.get("alike", ""))
+    return Subject(stored["subject"], stored.get("alike", ""))
 
 
 def _broken(sequence: int) -> LedgerCorrupted:

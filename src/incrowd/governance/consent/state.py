@@ -98,8 +98,8 @@ class Fold:
         latest = np.full(len(ended), _NEVER)
         stands = np.ones(len(ended), np.bool_)
         for depth in reversed(range(len(self._depths))):
-            given, against = self._newest[2 * depth], self._newest[2 * depth + 1]
-            np.maximum(latest, np.where(given > ended, given, _NEVER), out=latest)
+            granted, against = self._newest[2 * depth], self._newest[2 * depth + 1]
+            np.maximum(latest, np.where(granted > ended, granted, _NEVER), out=latest)
             newest = np.maximum(against, self._newest_alike(2 * depth + 1))
             stands &= (newest == _NEVER) | (newest < latest)
         stands &= latest != _NEVER
@@ -123,20 +123,22 @@ class Fold:
         later = np.concatenate([starts[about & (starts > self._valid)], stops[about & (stops > self._valid)]])
         self._change = int(later.min(initial=self._change))
         about &= starts <= self._valid
-        against = np.fromiter((each != _GIVES for each in decided), np.bool_, len(decided))
+        against = np.fromiter((decision != _GIVES for decision in decided), np.bool_, len(decided))
         over = stops <= self._valid
         about &= ~(against & over)
         slots = np.where(over, len(self._newest) - 1, 2 * depths + against)
         codes = self._codes(subjects, about)
         np.maximum.at(self._newest.reshape(-1), slots[about] * self._newest.shape[1] + codes, taken[about])
-        told = columns[ALIKE] if len(columns) > ALIKE else [row[ALIKE] if len(row) > ALIKE else _UNTOLD for row in rows]
-        self._take_alike(_numbers(compress(told, about.tolist())), codes, slots[about], taken[about])
+        alike = (
+            columns[ALIKE] if len(columns) > ALIKE else [row[ALIKE] if len(row) > ALIKE else _UNTOLD for row in rows]
+        )
+        self._take_alike(_numbers(compress(alike, about.tolist())), codes, slots[about], taken[about])
 
     def _codes(self, subjects: Sequence[str], about: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the place of each person who is met, and make room for new ones."""
         people = self._people
         met = compress(subjects, about.tolist())
-        codes = np.fromiter((people.setdefault(each, len(people)) for each in met), np.int64)
+        codes = np.fromiter((people.setdefault(subject, len(people)) for subject in met), np.int64)
         size = self._newest.shape[1]
         if len(people) > size:
             more = max(size, len(people) - size)
@@ -148,9 +150,9 @@ class Fold:
         self, numbers: NDArray[np.uint64], codes: NDArray[np.int64], slots: NDArray[np.int64], at: NDArray[np.int64]
     ) -> None:
         """Take which ids are written alike, and the decisions against, which count for all of them."""
-        told = numbers > 0
-        self._alike[codes[told]] = numbers[told]
-        against = np.flatnonzero(told & (slots % 2 == 1))
+        linked = numbers > 0
+        self._alike[codes[linked]] = numbers[linked]
+        against = np.flatnonzero(linked & (slots % 2 == 1))
         for key, taken in zip(
             zip(slots[against].tolist(), numbers[against].tolist(), strict=True), at[against].tolist(), strict=True
         ):
@@ -164,8 +166,8 @@ class Fold:
             return np.full(len(self._alike), _NEVER)
         places = np.minimum(np.searchsorted(numbers, self._alike), len(numbers) - 1)
         newest = np.array([own[number] for number in numbers.tolist()], np.int64)
-        found: NDArray[np.int64] = np.where(numbers[places] == self._alike, newest[places], _NEVER)
-        return found
+        newest_alike: NDArray[np.int64] = np.where(numbers[places] == self._alike, newest[places], _NEVER)
+        return newest_alike
 
 
 def _numbers(pseudonyms: Iterable[str]) -> NDArray[np.uint64]:
@@ -186,8 +188,8 @@ def _moments(texts: Sequence[str | None]) -> NDArray[np.int64]:
         read = None
     if read is None:
         raise LedgerCorrupted("the consent registry holds a moment that is none: run incrowd consent check.")
-    found: NDArray[np.int64] = read.fill_null(_LAST).to_numpy()
-    return found
+    moments: NDArray[np.int64] = read.fill_null(_LAST).to_numpy()
+    return moments
 
 
 def consenting(events: Iterable[RecordedRows], purpose: str, *as_of: AsOf) -> frozenset[str]:
@@ -202,7 +204,7 @@ def consenting(events: Iterable[RecordedRows], purpose: str, *as_of: AsOf) -> fr
     >>> [sorted(consenting(rows, "research/births", AsOf(at, june))) == [ann] for at in (may, june)]
     [True, False]
     """
-    folds = [Fold(purpose, each) for each in as_of]
+    folds = [Fold(purpose, moment) for moment in as_of]
     for recorded, rows in events:
         for fold in folds:
             fold.add(recorded, rows)

@@ -74,7 +74,7 @@ def _signed(caller: Caller, why: str) -> AccessDecision:
 
 
 def _token_shape(grant: Grant) -> TokenShape:
-    return TokenShape(**grant.shown())
+    return TokenShape(**grant.public())
 
 
 @router.post("/v1/sessions", summary="Log in", status_code=201, responses=failures())

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting.blending import robust, sampled_crowd
+from incrowd.core.loss import Rule
 from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import stated_epsilon

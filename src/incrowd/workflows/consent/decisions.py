@@ -114,7 +114,7 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
 def ever_consented(policy: Policy, person: str) -> bool:
     """Whether somebody with exactly this id ever consented to anything; only the data holder may know."""
     who = subject_key(policy).subject(person, person_column(policy))
-    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).given
+    return who.pseudonym in Consents.among([who]).read(open_registry(policy).rows()).consented
 
 
 def receipt(policy: Policy, person: str) -> ConsentReceipt:

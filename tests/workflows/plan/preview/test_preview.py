@@ -91,7 +91,7 @@ def test_a_release_at_levels_by_a_look_claims_privacy_and_neither_crowds_nor_zer
     assert not any(issubclass(kind, Blending | SampledCrowd) for kind in kinds)
     assert certificate.steps[0] == looked.chosen
     assert BY_LOOK in certificate.guarantee.assumes
-    assert not any("chosen without looking at the rows" in text for text in map(str, certificate.guarantee.assumes))
+    assert not any("chosen without access to the rows" in text for text in map(str, certificate.guarantee.assumes))
     total, spent = certificate.accounting.total.epsilon, certificate.accounting.spent.epsilon
     assert float(total) == pytest.approx(float(spent) + 0.05)
     blind = load_policy(changed(json.loads((folder / "policy.yaml").read_text()), release=chosen.section.release))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim, assumed, checked, proved
-from incrowd.core.steps.step import whose
+from incrowd.core.steps.step import unit_assumption
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_up
@@ -226,7 +226,7 @@ def keyed_noise(largest: int, variance: Fraction, gap: int, zero_to_one: Decimal
         theorem=(_CELL_KEY_NOISE,),
         preconditions=(
             *proved(_RECORD_KEYS_KEYED),
-            *assumed([SECRET, whose(unit)]),
+            *assumed([SECRET, unit_assumption(unit)]),
         ),
         not_protected=(_NOT_DP, _MANY, _DIFFERENCES, _ADDITIVE, _BOUNDED),
     )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, whose
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, unit_assumption
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.axis import TableAxis
@@ -216,7 +216,7 @@ class PerturbCells(Step):
         if inner.loss is not None:
             return inner
         told = (("largest", str(self.largest)), ("variance", str(self.variance)), ("gap", str(self.gap)))
-        return StepGuarantee(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, whose(unit)}))
+        return StepGuarantee(Syntactic("cell key", told), (NOT_PRIVATE,), frozenset({SECRET, unit_assumption(unit)}))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim what the noise is, and say that it is no differential privacy."""
