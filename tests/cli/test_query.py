@@ -128,7 +128,7 @@ def test_the_answers_of_a_batch_in_a_folder_can_be_verified(people: Path, run: R
         ('query "SELEC 1" --epsilon 1', 1, "this is not a query"),
         (f'query "{COUNT}"', 2, "give one of epsilon, error and rho"),
         (f'query "{COUNT}" --epsilon 0', 2, "above 0"),
-        (f'query "{COUNT}" --epsilon 9', 1, "Ask for at most 3"),
+        (f'query "{COUNT}" --epsilon 9', 1, "3 of the budget of 3 remains"),
         (f'query "{COUNT}" --epsilon 1 --batch x.sql', 2, "ask one question"),
         ("query --epsilon 1", 2, "ask one question"),
         ("query --epsilon 1 --batch nowhere.sql", 2, "cannot be read"),

@@ -103,7 +103,7 @@ def test_a_budget_is_a_card_that_tells_what_is_left_of_the_allowance() -> None:
 
 
 def test_errors_of_the_server_are_the_errors_of_the_library(client: Client, address: str) -> None:
-    with pytest.raises(BudgetExceeded, match="Ask for at most 1"):
+    with pytest.raises(BudgetExceeded, match="1 of the budget of 3 remains"):
         client.query("births over budget", epsilon=1)
     with pytest.raises(InvalidParameter, match="no such table"):
         client.query("nothing", epsilon=1)

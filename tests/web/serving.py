@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, SourceUnavailable
 from incrowd.governance.access_list import AccessList, NewToken
-from incrowd.governance.audit import ServerStores, open_books
+from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.web.app import app
 from incrowd.web.settings import Settings

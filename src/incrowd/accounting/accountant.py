@@ -1,7 +1,7 @@
-"""The accountant: the tightest sound ε or δ of a loss, and the name of the rule that gave it.
+"""The accountant: the tightest sound ε or δ of a loss, and the rule that gave it.
 
 Each class of loss has its rules below; where several are sound the smallest number wins.  A class without a rule is
-refused.  Nothing here reads data: a loss is all there is.
+refused.  Nothing here reads data.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter, SampleR
 
 _NOTHING = LossBound(0.0, ())
 _REMEMBERED = 4096
-"""How many bounds are kept: plan, charge, claims and report ask for the same ones."""
+"""How many bounds are cached: plan, charge, claims and report need the same ones."""
 
 
 @dataclass(frozen=True)
 class Spend:
-    """What a guarantee takes from a budget: exact amounts, rounded up; ε is infinite for guarantees without one."""
+    """What a guarantee costs: exact amounts, rounded up; ε is infinite for guarantees without one."""
 
     epsilon: Decimal
     delta: Decimal
@@ -84,7 +84,7 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
 
 
 def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> LossBound:
-    """Return the least ε that can be vouched for at `delta`; infinite where no rule gives one.
+    """Return the least proved ε at `delta`; infinite where no rule gives one.
 
     >>> epsilon(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
     LossBound(value=3.0, rule=(<Rule.SUMS: 'sums'>,))
@@ -100,7 +100,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
 
 
 def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> LossBound:
-    """Return the least δ that can be vouched for at `epsilon`; 1 where no rule gives one.
+    """Return the least proved δ at `epsilon`; 1 where no rule gives one.
 
     >>> delta(Approximate(Fraction(1), Fraction(1, 100)), 1)
     LossBound(value=0.01, rule=(<Rule.STATED: 'as-stated'>,))
@@ -178,7 +178,9 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
             below = float_down(delta)
             least = least_epsilon(lambda x: _delta(loss, x, adjacency).value, below)
             return LossBound(least, _delta(loss, least, adjacency).rule) if math.isfinite(least) else INFINITE
-    raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
+    raise UnknownLoss(
+        f"the accountant has no rule for a loss of class {type(loss).__name__}: use a newer version of incrowd."
+    )
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -209,7 +211,9 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
             _rows_must_come_and_go(inner, adjacency)
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
             return LossBound(value, (*_delta(inner, epsilon / size, adjacency).rule, Rule.GROUPED))
-    raise UnknownLoss(f"no accountant here understands a loss of class {type(loss).__name__}.")
+    raise UnknownLoss(
+        f"the accountant has no rule for a loss of class {type(loss).__name__}: use a newer version of incrowd."
+    )
 
 
 def _rule(loss: Loss, alone: Rule) -> tuple[Rule, ...]:
@@ -231,7 +235,7 @@ def _run_delta(loss: ZeroConcentrated | BestRun, epsilon: float) -> float:
 
 
 def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacency) -> LossBound:
-    """Pure guarantees multiply by the number of rows; curves are searched, and what is found has been evaluated."""
+    """Multiply a pure guarantee by the number of rows; search a curve, and return only an ε that was evaluated."""
     if not delta:
         single = _epsilon(inner, delta, adjacency)
         return (
@@ -255,7 +259,7 @@ def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]
 
 
 def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
-    """Amplify (Poisson sampling, added or removed rows); when rows are replaced the sample only does no harm."""
+    """Amplify (Poisson sampling, added or removed rows); for replaced rows the sample changes nothing."""
     if adjacency is Adjacency.REPLACE:
         return _delta(inner, epsilon, adjacency)
     before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
@@ -290,7 +294,7 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
 
 
 def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
-    """Add up ρ and read it at what of δ is left beside the δ of stated guarantees, which adds up."""
+    """Add up ρ and convert it at the δ that remains after those of stated guarantees, which add up, too."""
     concentrated = approximate_rho_of(loss, adjacency)
     if concentrated is None or delta <= concentrated[1]:
         return None
@@ -306,7 +310,7 @@ def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency
 def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
     """Return δ of alike noisy samples by their loss distribution, if no sum of them can beat it; None elsewhere.
 
-    A sum that is above ε at this δ needs a larger one, so that the search for its least δ is spared.
+    A sum that is above ε at this δ needs a larger δ, so the search for its least δ can be skipped.
     """
     if len(set(loss.parts)) != 1 or not isinstance(loss.parts[0], Sampled):
         return None
@@ -330,7 +334,7 @@ def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> li
 
 
 def _sums_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> float:
-    """Search the least δ whose sums of ε stay within `epsilon`; a δ that was not found sufficient is never returned."""
+    """Search the least δ whose sums of ε stay within `epsilon`; only a δ that was evaluated is returned."""
     floor = least_delta(loss)
     if _sums(loss, floor, adjacency).value <= epsilon:
         return float_up(floor)
@@ -360,13 +364,13 @@ def _refuse_misused_samples(loss: Loss) -> None:
     named = samples_named(loss)
     if len(set(named)) < len(named):
         raise SampleReused(
-            "two parts of this guarantee use the same secret sample; together they can betray who is in it. "
-            "Draw a fresh sample for each, or release the joint cells once and derive both from the release."
+            "two parts of this guarantee use the same secret sample; together they can reveal who is in it. "
+            "Draw a fresh sample for each, or release the joint cells once and compute both from the release."
         )
     for part in walk(loss):
         if isinstance(part, Sampled) and sum(isinstance(below, Crowd) for below in walk(part.inner)) > 1:
             raise SampleReused(
-                "two crowds under one secret sample do not compose: their difference can betray one person. "
+                "two crowds under one secret sample do not compose: their difference can reveal one person. "
                 "Draw a fresh sample for each."
             )
         if isinstance(part, Sampled | RobustlySampled) and any(isinstance(below, Grouped) for below in walk(part)):
@@ -398,7 +402,7 @@ def _rows_must_come_and_go(inner: Loss, adjacency: Adjacency) -> None:
     crowds_only = isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)
     if adjacency is Adjacency.REPLACE and not crowds_only:
         raise DoesNotCompose(
-            "a replaced person can have another number of rows; this guarantee speaks of replaced rows only. State it "
+            "a replaced person can have another number of rows; this guarantee covers replaced rows only. State it "
             "for rows added and removed."
         )
 

@@ -1,4 +1,4 @@
-"""Budget, Allowance: how much may be lost, to whom, until when; in exact decimals."""
+"""Budget and Allowance: how much privacy loss is allowed, for whom, until when; in exact decimals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Amount:
         return Amount(add(self.epsilon, other.epsilon), add(self.delta, other.delta))
 
     def minus(self, other: Amount) -> Amount:
-        """Return what remains, and never less than nothing."""
+        """Return what remains, never below zero."""
         return Amount(remaining(self.epsilon, other.epsilon), remaining(self.delta, other.delta))
 
     def worst(self, other: Amount) -> Amount:
@@ -72,11 +72,11 @@ class Amount:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be lost about the people in a dataset, for good.
+    """The privacy loss that is allowed for the people in a dataset, for good.
 
-    `unbounded` is the owner's reason to let releases pass that have no ε at all; they are counted, never summed.
-    `separate_analysts` is the owner's reason to believe that analysts do not share what they learn: then the budget
-    bounds what each of them learns, together with what everyone was given, instead of what all of them learn together.
+    `unbounded` is the budget owner's reason to allow releases without an ε; they are counted, never summed.
+    `separate_analysts` is the reason to believe that analysts do not share what they learn: then the budget bounds what
+    each of them learns, with all releases for everyone, instead of what all of them learn together.
 
     >>> Budget.of(3, "1e-7").limit
     Amount(epsilon=Decimal('3'), delta=Decimal('1E-7'))
@@ -91,7 +91,7 @@ class Budget:
             raise InvalidParameter("a budget's delta must stay below 1.")
         for reason in (self.unbounded, self.separate_analysts):
             if reason is not None and not reason.strip():
-                raise InvalidParameter("a reason cannot be empty: write why, for those who will read the certificate.")
+                raise InvalidParameter("a reason cannot be empty: write why, for readers of the certificate.")
 
     @classmethod
     def of(
@@ -162,7 +162,7 @@ def add(one: Decimal, other: Decimal) -> Decimal:
 
 
 def remaining(limit: Decimal, spent: Decimal) -> Decimal:
-    """Return the exact difference, or nothing if more is spent than there was."""
+    """Return the exact difference, or zero if more is spent than the limit."""
     return _EXACT.normalize(_EXACT.subtract(limit, spent)) if spent < limit else ZERO
 
 

@@ -249,12 +249,12 @@ def check(options: AccessCheckOptions) -> None:
     The log is there as soon as a server ran; one that was lost since is an error.
     """
     from incrowd.governance.access_list import AccessList
-    from incrowd.governance.audit import find_log
+    from incrowd.governance.audit import find_audit_log
 
     access = AccessList.open(ledger_place(options.ledger))
     reports = {"access": access.check()}
     log = (
-        find_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
+        find_audit_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
     )  # a damaged book tells nothing
     if log is not None:
         reports["audit"] = log.check()

@@ -210,8 +210,8 @@ class Transport:
 def error_of(status: int, body: bytes) -> IncrowdError:
     """Return the error that a server's reply tells.
 
-    >>> error_of(422, b'{"error": "0.6 is already spent.", "kind": "BudgetExceeded"}')
-    BudgetExceeded('0.6 is already spent.')
+    >>> error_of(422, b'{"error": "0.4 of the budget of 1 remains.", "kind": "BudgetExceeded"}')
+    BudgetExceeded('0.4 of the budget of 1 remains.')
     >>> error_of(502, b"<html>")
     ServerUnavailable('the server replied with status 502 and without a reason.')
     """

@@ -1,7 +1,7 @@
-"""Codec: frozen dataclasses as plain JSON and back, by the types of their fields; nothing unknown is let through.
+"""Codec: frozen dataclasses as plain JSON and back, by the types of their fields; unknown fields are refused.
 
-A field that is None is left out.  Exact numbers travel as text.  What is read must be written the same way again, so
-that one value has one text: a number spelled differently, a key too many or a word that was changed is refused.
+A field that is None is omitted.  Exact numbers are stored as text.  What is read must be written the same way again, so
+one value has one text: a number spelled differently, an extra key or a changed word is refused.
 
 Canonical JSON is one text per plain value, so that a hash of the text is a hash of the value.
 """
@@ -54,11 +54,14 @@ def encode(value: Any) -> Any:
 
 @cache
 def _writer(cls: type) -> Callable[[Any], Any]:
-    """Return what writes the values of a class: which of the few ways it is, is asked once."""
+    """Return the function that writes the values of a class; computed once a class."""
     if issubclass(cls, Term):
         return lambda value: value.key
     if is_dataclass(cls):
-        return _objects_of(tuple((_name(item), item.name) for item in fields(cls)))
+        places = tuple((_name(item), item.name) for item in fields(cls))
+        return lambda value: {
+            name: encode(part) for name, place in places if (part := getattr(value, place)) is not None
+        }
     if issubclass(cls, Mapping):
         return lambda value: {str(key): encode(part) for key, part in value.items()}
     if issubclass(cls, frozenset):
@@ -68,10 +71,6 @@ def _writer(cls: type) -> Callable[[Any], Any]:
     if issubclass(cls, StrEnum):
         return str
     return _TEXTS[cls][1] if cls in _TEXTS else lambda value: value
-
-
-def _objects_of(places: tuple[tuple[str, str], ...]) -> Callable[[Any], dict[str, Any]]:
-    return lambda value: {name: encode(part) for name, place in places if (part := getattr(value, place)) is not None}
 
 
 def decode(cls: type[Value], plain: Any) -> Value:
@@ -89,7 +88,7 @@ def decode(cls: type[Value], plain: Any) -> Value:
     incrowd.errors.InvalidParameter: a rate holds a field that cannot be read.
     """
     try:
-        value = cast("Value", _read(cls, plain))
+        value = cast("Value", read_as(cls, plain))
         same = encode(value) == plain
     except _READING:
         same = False
@@ -103,7 +102,7 @@ def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], An
     cls: Any
     for cls in classes:
         try:
-            value = cast("Value", _read(cls, {name: plain[name] for name in _names(cls) if name in plain}))
+            value = cast("Value", read_as(cls, {name: plain[name] for name in _names(cls) if name in plain}))
             if write(value) == plain:
                 return value
         except _READING:
@@ -111,13 +110,14 @@ def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], An
     return None
 
 
-def _read(hint: Any, plain: Any) -> Any:
+def read_as(hint: Any, plain: Any) -> Any:
+    """Read a plain value as a type; one that is not of the type raises TypeError, ValueError or KeyError."""
     return _reader(hint)(plain)
 
 
 @cache
 def _reader(hint: Any) -> Callable[[Any], Any]:
-    """Return what reads a plain value as a type: which of the few ways it is, is asked once."""
+    """Return the function that reads a plain value as a type; computed once a type."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         options = [option for option in inner if option is not type(None)]
@@ -125,9 +125,9 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     if origin is tuple:
         return _tuples(inner)
     if origin is frozenset:
-        return lambda plain: frozenset(_read(inner[0], item) for item in _of(plain, list))
+        return lambda plain: frozenset(read_as(inner[0], item) for item in _of(plain, list))
     if origin is not None and issubclass(origin, Mapping):
-        return lambda plain: {_of(key, str): _read(inner[1], item) for key, item in _of(plain, dict).items()}
+        return lambda plain: {_of(key, str): read_as(inner[1], item) for key, item in _of(plain, dict).items()}
     if hint in _TEXTS:
         return lambda plain: _TEXTS[hint][0](_of(plain, str))
     if isinstance(hint, type) and issubclass(hint, Term):
@@ -139,8 +139,8 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
 
 def _tuples(inner: tuple[Any, ...]) -> Callable[[Any], Any]:
     if inner[1:] == (...,):
-        return lambda plain: tuple(_read(inner[0], item) for item in _of(plain, list))
-    return lambda plain: tuple(_read(part, item) for part, item in zip(inner, _of(plain, list), strict=True))
+        return lambda plain: tuple(read_as(inner[0], item) for item in _of(plain, list))
+    return lambda plain: tuple(read_as(part, item) for part, item in zip(inner, _of(plain, list), strict=True))
 
 
 def _objects(cls: Any) -> Callable[[Any], Any]:
@@ -149,7 +149,7 @@ def _objects(cls: Any) -> Callable[[Any], Any]:
 
     def read(plain: Any) -> Any:
         values = [(*places[name], value) for name, value in _of(plain, dict).items()]
-        return cls(**{place: _read(hint, value) for place, hint, value in values})
+        return cls(**{place: read_as(hint, value) for place, hint, value in values})
 
     return read
 
@@ -157,12 +157,12 @@ def _objects(cls: Any) -> Callable[[Any], Any]:
 def _first(hints: list[Any], plain: Any) -> Any:
     for hint in hints[:-1]:
         try:
-            value = _read(hint, plain)
+            value = read_as(hint, plain)
             if encode(value) == plain:
                 return value
         except _READING:
             continue
-    return _read(hints[-1], plain)
+    return read_as(hints[-1], plain)
 
 
 def _of(plain: Any, kind: type[Value]) -> Value:
@@ -225,7 +225,7 @@ _PUBLIC = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 def public_text(value: Any) -> str:
-    """Return a value as JSON for whoever asks; what is infinite is null, because JSON has no infinity.
+    """Return a value as JSON for a reply; infinite numbers are null, because JSON has no infinity.
 
     >>> public_text({"high": [math.inf, 1.5]})
     '{"high":[null,1.5]}'

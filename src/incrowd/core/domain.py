@@ -10,6 +10,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,8 +49,8 @@ class Type(StrEnum):
 class Provenance:
     """Where a domain or a hierarchy comes from: declared, or drafted from the rows it will be applied to.
 
-    A draft was chosen after looking at the rows, so no guarantee that is made with the data unplugged may rest on it,
-    until its owner names the public source that says the same.
+    A draft depends on the rows, so no guarantee that is computed without the rows may depend on it, until the data
+    holder names a public source that says the same.
 
     >>> Provenance().sound, Provenance(derived=True).sound, Provenance(True, "census tract list 2020").sound
     (True, False, True)
@@ -60,7 +61,7 @@ class Provenance:
 
     @property
     def sound(self) -> bool:
-        """Whether a guarantee may rest on it."""
+        """Whether a guarantee may depend on it."""
         return not self.derived or bool(self.public)
 
     def __str__(self) -> str:
@@ -76,17 +77,12 @@ DECLARED = Provenance()
 class Text:
     """Any text at all."""
 
+    storage: ClassVar[pa.DataType] = pa.string()
+    """The Arrow type of its values."""
+    closed: ClassVar[bool] = False
+    """Whether some value can be outside."""
+
     provenance: Provenance = DECLARED
-
-    @property
-    def storage(self) -> pa.DataType:
-        """The Arrow type of its values."""
-        return pa.string()
-
-    @property
-    def closed(self) -> bool:
-        """Whether some value can be outside."""
-        return False
 
     def members(self) -> pa.Array | None:
         """Return every value in order, or None where they cannot be listed."""
@@ -105,6 +101,9 @@ class Categories:
     [True, False]
     """
 
+    storage: ClassVar[pa.DataType] = pa.string()
+    closed: ClassVar[bool] = True
+
     values: tuple[str, ...]
     provenance: Provenance = DECLARED
 
@@ -115,22 +114,10 @@ class Categories:
         if twice:
             raise InvalidParameter(f"these categories are listed more than once: {listed(twice)}. Keep each one once.")
 
-    @property
-    def storage(self) -> pa.DataType:
-        """The Arrow type of its values."""
-        return pa.string()
-
-    @property
-    def closed(self) -> bool:
-        """Whether some value can be outside."""
-        return True
-
     def members(self) -> pa.Array:
-        """Return every value in order."""
         return self._array
 
     def contains(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Return for each value whether it is inside; a null is not."""
         return _mask(pc.is_in(values, value_set=self._array))
 
     @cached_property
@@ -176,23 +163,19 @@ class Numbers:
 
     @property
     def storage(self) -> pa.DataType:
-        """The Arrow type of its values."""
         return self.type.storage
 
     @property
     def closed(self) -> bool:
-        """Whether some value can be outside."""
         return self.low is not None or self.high is not None
 
     def members(self) -> pa.Array | None:
-        """Return every value in order, or None where they cannot be listed."""
         low, high = self.bounds
         if self.type is not Type.INTEGER or low is None or high is None or high - low >= ENUMERABLE:
             return None
         return pa.array(np.arange(int(low), int(high) + 1), pa.int64())
 
     def contains(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Return for each value whether it is inside; a null is not."""
         low, high = self.bounds
         return _between(
             values, self._end(-LARGEST if low is None else low), self._end(LARGEST if high is None else high)
@@ -227,6 +210,8 @@ class Dates:
     datetime.date(2020, 2, 29)
     """
 
+    storage: ClassVar[pa.DataType] = pa.date32()
+
     low: date | str | None = None
     high: date | str | None = None
     provenance: Provenance = DECLARED
@@ -244,29 +229,20 @@ class Dates:
         return _day(self.low), _day(self.high)
 
     @property
-    def storage(self) -> pa.DataType:
-        """The Arrow type of its values."""
-        return pa.date32()
-
-    @property
     def closed(self) -> bool:
-        """Whether some value can be outside."""
         return self.low is not None or self.high is not None
 
     def members(self) -> pa.Array | None:
-        """Return every value in order, or None where they cannot be listed."""
         low, high = self.bounds
         if low is None or high is None or (high - low).days >= ENUMERABLE:
             return None
         return pa.array(np.arange(np.datetime64(low), np.datetime64(high) + 1), pa.date32())
 
     def contains(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Return for each value whether it is inside; a null is not."""
         low, high = self.bounds
         return _between(values, pa.scalar(low or _FIRST, pa.date32()), pa.scalar(high or _LAST, pa.date32()))
 
     def clamp(self, values: pa.Array) -> pa.Array:
-        """Return the values with those beyond a bound moved to it."""
         return _clamped(values, *(None if end is None else pa.scalar(end, pa.date32()) for end in self.bounds))
 
 

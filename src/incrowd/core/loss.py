@@ -1,8 +1,8 @@
 """Loss: what a release costs, as a plain tree that accountants read.
 
-The tree describes and never interprets: a better accountant may reread an old ledger and find a smaller number.
-So a class here is never removed and its meaning never changes, and an accountant that meets a class it does not
-know refuses.  All numbers are exact.  A loss is stated for the unit (and its adjacency) of the guarantee around it.
+The tree describes and never interprets: a better accountant may reread an old ledger and compute a smaller number.
+So no class here is ever removed and no meaning ever changes, and an accountant refuses a class that it does not know.
+All numbers are exact.  A loss is stated for the unit (and its adjacency) of the guarantee around it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, cast
+from functools import cache, partial
+from typing import Any, cast, get_type_hints
 
-from incrowd.core.rounding import short
+from incrowd.core.codec import encode, read_as
 from incrowd.core.terms import KeyedText
 from incrowd.errors import InvalidParameter, UnknownLoss
 
@@ -118,7 +119,7 @@ class NoisyWhenSmall(Crowd):
 
 @dataclass(frozen=True)
 class Syntactic:
-    """A property of the output table such as k-anonymity: an honest name, and no epsilon.
+    """A property of the output table such as k-anonymity: a name, and no epsilon.
 
     A parameter is an exact number or a key, or a list of names.
     """
@@ -178,7 +179,7 @@ class RobustlySampled:
         if self.irregular < 0:
             raise InvalidParameter("the number of irregular people cannot be negative.")
         if type(self.inner) is not Crowd:
-            raise InvalidParameter("only a crowd is known to survive biased sampling.")
+            raise InvalidParameter("biased sampling is proved only for a crowd.")
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,9 @@ class BestRun:
         if not 0 < self.gamma < 1:
             raise InvalidParameter("the law of the number of runs has a gamma strictly between 0 and 1.")
         if not isinstance(self.inner, (Pure, ZeroConcentrated)):
-            raise InvalidParameter("a random number of runs is priced where each is ε- or ρ-private alone.")
+            raise InvalidParameter(
+                "a random number of runs has a known cost only if each run is ε- or ρ-private alone."
+            )
 
 
 Loss = (
@@ -343,7 +346,7 @@ def to_json(loss: Loss) -> dict[str, Any]:
     """
     tag = _TAG_OF.get(type(loss))
     if tag is None:
-        raise UnknownLoss(f"a loss of class {type(loss).__name__} cannot be written down: no tag is declared for it.")
+        raise UnknownLoss(f"a loss of class {type(loss).__name__} cannot be stored: it has no tag.")
     return {"loss": tag} | {field.name: _plain(getattr(loss, field.name)) for field in fields(loss)}
 
 
@@ -356,78 +359,28 @@ def from_json(plain: Mapping[str, Any]) -> Loss:
     tag = plain.get("loss")
     cls = TAGS.get(tag) if isinstance(tag, str) else None
     if cls is None:
-        raise UnknownLoss(f"the loss class {tag!r} is not known here; a newer version of incrowd may know it.")
-    names = [field.name for field in fields(cls)]
-    if set(plain) != {"loss", *names}:
-        raise UnknownLoss(f"a loss of class {tag!r} has exactly the fields {', '.join(names)}.")
+        raise UnknownLoss(f"the loss class {tag!r} is unknown to this version of incrowd: use a newer version.")
+    readers = _readers(cls)
+    if set(plain) != {"loss", *readers}:
+        raise UnknownLoss(f"a loss of class {tag!r} has exactly the fields {', '.join(readers)}.")
     try:
-        return cast("Loss", cls(**{name: _READ[name](plain[name]) for name in names}))
+        return cast("Loss", cls(**{name: read(plain[name]) for name, read in readers.items()}))
     except (TypeError, ValueError, KeyError, ZeroDivisionError, AttributeError) as error:
         raise InvalidParameter(f"a loss of class {tag!r} holds a field that cannot be read.") from error
 
 
 def _plain(value: Any) -> Any:
     match value:
-        case Fraction():
-            return str(value)
         case tuple():
             return [_plain(item) for item in value]
-        case None | str() | int():
-            return value
-        case _:
-            return to_json(value)
+        case Fraction() | str() | int() | None:
+            return encode(value)
+    return to_json(value)
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _optional_text(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _fraction(value: object) -> Fraction:
-    return Fraction(short(_text(value)))
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _points(value: Any) -> tuple[tuple[Fraction, Fraction], ...]:
-    return tuple((_fraction(epsilon), _fraction(delta)) for epsilon, delta in value)
-
-
-def _pairs(value: Any) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
-    return tuple((_text(name), _parameter(parameter)) for name, parameter in value)
-
-
-def _parameter(value: Any) -> str | tuple[str, ...]:
-    return tuple(map(_text, value)) if isinstance(value, list) else _text(value)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "epsilon": _fraction,
-    "delta": _fraction,
-    "rho": _fraction,
-    "scale": _fraction,
-    "rate": _fraction,
-    "low": _fraction,
-    "high": _fraction,
-    "max_rate": _fraction,
-    "gamma": _fraction,
-    "k": _whole,
-    "sensitivity": _whole,
-    "size": _whole,
-    "irregular": _whole,
-    "criterion": _text,
-    "sample": _optional_text,
-    "points": _points,
-    "parameters": _pairs,
-    "parts": lambda value: tuple(from_json(part) for part in value),
-    "inner": from_json,
-}
+@cache
+def _readers(cls: type) -> dict[str, Callable[[Any], Any]]:
+    """Return what reads each field of a loss class: a loss by its tag, anything else by its type."""
+    own: dict[str, Callable[[Any], Any]] = {"inner": from_json, "parts": lambda parts: tuple(map(from_json, parts))}
+    hints = get_type_hints(cls)
+    return {item.name: own.get(item.name) or partial(read_as, hints[item.name]) for item in fields(cls)}

@@ -1,4 +1,4 @@
-"""Access: the append-only book of who may do what, shared by all workers of a server."""
+"""AccessList: who may do what, as an append-only chain that all workers of a server share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Values = Callable[[Key], Any]
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token that was just made: shown once, and nowhere kept."""
+    """A token that was just made: shown once, and not stored."""
 
     token: str
     grant: Grant
@@ -41,9 +41,9 @@ class NewToken:
 
 @dataclass(frozen=True)
 class AccessList:
-    """The book of access beside a ledger; it keeps no transaction open.
+    """The access list beside a ledger; it keeps no transaction open.
 
-    Whose a token is, is remembered until anything is written to the book: what was revoked does not work any more.
+    The grant of a token is cached until the list changes, so a revoked token stops working at once.
 
     >>> from datetime import timedelta
     >>> from tempfile import TemporaryDirectory
@@ -56,27 +56,27 @@ class AccessList:
     ...     _ = access.revoke(issued.grant.id, officer)
     ...     access.grant_of(issued.token)
     Traceback (most recent call last):
-    incrowd.errors.AccessDenied: this token is unknown, revoked or past its end: ask the owner of the data for another.
+    incrowd.errors.AccessDenied: this token is unknown, revoked or expired: ask the data holder for another.
     """
 
     chain: Chain
 
     @classmethod
     def create(cls, ledger: str) -> AccessList:
-        """Make the book beside the ledger at an address unless it is there already, and open it."""
+        """Create the access list beside the ledger at an address if there is none, and open it."""
         return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
     def open(cls, ledger: str) -> AccessList:
-        """Open the book beside the ledger at an address."""
+        """Open the access list beside the ledger at an address."""
         return cls(Chain.open(sibling_address(ledger, _NAME), _NAME))
 
     def now(self) -> datetime:
-        """Return the time by the book: never earlier than its newest entry, so no token comes back to life."""
+        """Return the time, never earlier than the newest entry, so that no expired token works again."""
         return self.chain.now()
 
     def grant(self, holder: User, until: datetime, by: AccessDecision, session: bool = False) -> NewToken:
-        """Give a new token to somebody, until a moment at most 366 days ahead."""
+        """Give a new token to a user, until a moment at most 366 days ahead."""
         until, token = checked_until(until, self.now()), new_token()
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
@@ -89,20 +89,20 @@ class AccessList:
         return NewToken(token, self.chain.transact(lambda writer: _rotated(writer, body)))
 
     def revoke(self, number: str, by: AccessDecision) -> Grant:
-        """End a token for good."""
+        """Revoke a token for good."""
         return self.chain.transact(lambda writer: _changed(writer, "revoked", {"id": number, **vars(by)}))
 
     def dismiss(self, name: str, by: AccessDecision) -> tuple[Grant, ...]:
-        """End all tokens, sessions and the password of somebody."""
+        """Revoke all tokens, sessions and the password of a user."""
         return self.chain.transact(lambda writer: _dismissed(writer, name, by))
 
     def set_password(self, holder: User, password: str, by: AccessDecision) -> None:
-        """Let somebody log in by name and password; it replaces an earlier one, its role, datasets and sessions."""
+        """Set the password of a user; it replaces an earlier one, its role, datasets and sessions."""
         body = {**holder.to_json(), "hash": hashed(password), **vars(by)}
         self.chain.transact(lambda writer: _password(writer, body))
 
     def login(self, name: str, password: str, until: datetime) -> NewToken:
-        """Open a session for somebody who knows his password; an unknown name takes as long as a wrong password."""
+        """Open a session by name and password; an unknown name takes as long as a wrong password."""
         stored = self.chain.read(lambda reader: reader.value(("password", name)))
         if not matches(stored and stored["hash"], password) or stored is None:
             raise AccessDenied("the name or the password is wrong.")
@@ -116,36 +116,36 @@ class AccessList:
         )
         grant = None if mark is None else self._working(mark, read)
         if grant is None:
-            raise AccessDenied("this token is unknown, revoked or past its end: ask the owner of the data for another.")
+            raise AccessDenied("this token is unknown, revoked or expired: ask the data holder for another.")
         return grant
 
     def at_hand(self, token: str) -> Grant | None:
-        """Return the grant of a token that works now, if that can be told without waiting; None tells nothing."""
+        """Return the grant of a token that works now, if it is cached; None says nothing about the token."""
         mark = fingerprint(token)
         return None if mark is None else self._working(mark, self.chain.at_hand(("grant", mark)))
 
     def _working(self, mark: str, stored: tuple[Grant, str] | None) -> Grant | None:
-        """Return a grant if it works now, by the clock or by the newest entry of the book."""
+        """Return a grant if it works now, by the clock or by the newest entry."""
         if stored is None:
             return None
         grant, newest = stored
         return grant if grant.works(mark, datetime.fromisoformat(self.chain.time_after(newest))) else None
 
     def grants(self) -> tuple[Grant, ...]:
-        """Return every token and session that was ever given out."""
+        """Return every token and session that was ever issued."""
         return self.chain.read(_all)
 
     def remember(self, book: str, name: str) -> None:
-        """Remember the random name of another book beside the ledger, or refuse one that took its place."""
+        """Store the random id of another chain beside the ledger, or refuse one that replaced it."""
         self.chain.transact(lambda writer: _remembered(writer, book, name))
 
     def remembered(self, book: str) -> str | None:
-        """Return the random name of another book, if it was ever made."""
-        number: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
-        return number
+        """Return the random id of another chain, if it was ever created."""
+        name: str | None = self.chain.read(lambda reader: reader.value(("book", book)))
+        return name
 
     def check(self) -> ChainReport:
-        """Recompute the book from its first entry."""
+        """Recompute the access list from its first entry."""
         return verify(self.chain, derive)
 
 
@@ -166,7 +166,7 @@ def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
 
 
 def _password(writer: Writer, body: dict[str, Any]) -> None:
-    """Write a password down; sessions that an earlier one opened, maybe with other rights, end."""
+    """Store a password; sessions opened with an earlier one, maybe with other permissions, end."""
     ended = [grant.id for grant in _working(writer, body["holder"]) if grant.session]
     _write(writer, "password", {**body, "ids": ended})
 
@@ -178,7 +178,7 @@ def _working(writer: Writer, name: str) -> list[Grant]:
 def _dismissed(writer: Writer, name: str, by: AccessDecision) -> tuple[Grant, ...]:
     ended = _working(writer, name)
     if not ended and writer.value(("password", name)) is None:
-        raise InvalidParameter("nobody of this name has a token or a password; `incrowd access list` shows all.")
+        raise InvalidParameter("no user of this name has a token or a password; `incrowd access list` shows all.")
     _write(writer, "dismissed", {"holder": name, "ids": [grant.id for grant in ended], **vars(by)})
     return tuple(existing_grant(grant.id, writer.value) for grant in ended)
 
@@ -188,9 +188,7 @@ def _remembered(writer: Writer, book: str, name: str) -> None:
     if known_name is None:
         _write(writer, "remembered", {"book": book, "name": name})
     elif known_name != name:
-        raise LedgerUnavailable(
-            f"another {book} log stands where the one of this book of access was: put the old one back."
-        )
+        raise LedgerUnavailable(f"this is not the {book} log that belongs to this access list: restore that one.")
 
 
 def _stored_grant(reader: Reader, mark: str) -> tuple[Grant, str] | None:
@@ -204,20 +202,19 @@ def _all(reader: Reader) -> tuple[Grant, ...]:
 
 
 def derive(link: ChainEntry, values: Values) -> Sets:
-    """Return what an entry must set; the check of the book compares it with what it sets."""
+    """Return what an entry must set; the check compares it with what it sets."""
     return consequence(link.kind, link.body, values)
 
 
 def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
     """Return the keys that an entry sets.
 
-    A grant is found by its id, and its id by the fingerprint of its token.  A fingerprint once given out keeps pointing
-    to its grant; whether it still works is the grant's to say.
+    A grant is stored under its id, and its id under the fingerprint of its token.  An old fingerprint still leads to
+    its grant; the grant says whether the token works.
     """
     match kind:
         case "granted":
-            new = Grant.from_json(body["grant"])
-            return _pointing(new)
+            return _pointing(Grant.from_json(body["grant"]))
         case "rotated":
             until = datetime.fromisoformat(body["until"])
             return _pointing(replace(existing_grant(body["id"], values), fingerprint=body["fingerprint"], until=until))
@@ -229,7 +226,7 @@ def consequence(kind: str, body: Mapping[str, Any], values: Values) -> Sets:
             return _ended(body["ids"], values) | {("password", body["holder"]): None}
         case "remembered":
             return {("book", body["book"]): body["name"]}
-    raise UnsupportedVersion("the book of access holds an entry that this version does not know; use a newer one.")
+    raise UnsupportedVersion("the access list has an entry that this version does not know; use a newer version.")
 
 
 def existing_grant(number: str, values: Values) -> Grant:

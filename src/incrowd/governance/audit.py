@@ -1,4 +1,4 @@
-"""Audit: the hash-chained log of what was asked and what came of it, refusals included, without data."""
+"""Audit: the hash-chained log of requests and their outcomes, refusals included, without data; and how it is opened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND = "event"
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that somebody did, and its outcome; `about` holds names and amounts as text, never data."""
+    """One action of a user, and its outcome; `about` holds names and amounts as text, never data."""
 
     action: str
     outcome: str
@@ -54,7 +54,7 @@ class Audit:
 
     @classmethod
     def create(cls, ledger: str) -> Audit:
-        """Make the log beside the ledger at an address unless it is there already, and open it."""
+        """Create the log beside the ledger at an address if there is none, and open it."""
         return cls(Chain.create(sibling_address(ledger, _NAME), _NAME))
 
     @classmethod
@@ -64,11 +64,11 @@ class Audit:
 
     @property
     def id(self) -> str:
-        """The random name that the log was given when it was made."""
+        """The random id that the log got when it was created."""
         return self.chain.head().chain
 
     def write(self, *events: Event) -> None:
-        """Write events down durably, all or none; who cannot be written down gets no answer."""
+        """Log events durably, all or none; a request that cannot be logged gets no answer."""
         if events:
             self.chain.transact(lambda writer: _append(writer, events))
 
@@ -83,7 +83,7 @@ class Audit:
         return {(key[1], key[2]): count for key, count in counts.items()}
 
     def mark(self, text: str) -> str:
-        """Return a name for a text that tells nothing about it without the log's secret, and is the same next time."""
+        """Return a keyed fingerprint of a text: the same each time, and meaningless without the log's secret."""
         return hmac.new(self._secret, text.encode(), sha256).hexdigest()[:32]
 
     def check(self) -> ChainReport:
@@ -98,7 +98,9 @@ class Audit:
 def _secret_of(reader: Reader) -> bytes:
     first = reader.links(0, 1)
     if not first or "secret" not in first[0].body:
-        raise LedgerCorrupted("the log's first entry is not one that this version makes: restore it from a backup.")
+        raise LedgerCorrupted(
+            "the audit log's first entry is not one that this version writes: restore it from a backup."
+        )
     return bytes.fromhex(first[0].body["secret"])
 
 
@@ -117,23 +119,20 @@ def _counted(body: Mapping[str, Any], values: Values) -> dict[Key, Any]:
     return {key: (values(key) or 0) + 1}
 
 
-_AUDIT = "audit"
-
-
 @dataclass(frozen=True)
 class ServerStores:
-    """The books that a server writes beside the ledger."""
+    """The access list and the audit log that a server writes beside the ledger."""
 
     access: AccessList
     audit: Audit
 
 
-def open_books(ledger: str) -> ServerStores:
-    """Open the books beside the ledger at an address; the log is made for the first server, and its name remembered.
+def open_stores(ledger: str) -> ServerStores:
+    """Open access list and audit log beside a ledger; the first server creates the log, and its id is stored.
 
-    >>> open_books("sqlite:////nowhere/ledger.sqlite")
+    >>> open_stores("sqlite:////nowhere/ledger.sqlite")
     Traceback (most recent call last):
-    incrowd.errors.LedgerUnavailable: nobody was admitted yet, or the book of access was lost: ...
+    incrowd.errors.LedgerUnavailable: the access list is missing: ...
     """
     try:
         access = AccessList.open(ledger)
@@ -141,17 +140,17 @@ def open_books(ledger: str) -> ServerStores:
         raise
     except LedgerUnavailable as error:
         raise LedgerUnavailable(
-            "nobody was admitted yet, or the book of access was lost: run incrowd access grant with this ledger, or "
-            f"restore the book from a backup. In detail: {error}"
+            "the access list is missing: run incrowd access grant with this ledger for a first user, or restore the "
+            f"list from a backup. In detail: {error}"
         ) from None
-    audit = find_log(access, ledger) or Audit.create(ledger)
-    access.remember(_AUDIT, audit.id)
+    audit = find_audit_log(access, ledger) or Audit.create(ledger)
+    access.remember(_NAME, audit.id)
     return ServerStores(access, audit)
 
 
-def find_log(access: AccessList, ledger: str) -> Audit | None:
-    """Open the log that a server wrote beside the ledger, or return None if none ever did; a lost one is refused."""
-    if access.remembered(_AUDIT) is None:
+def find_audit_log(access: AccessList, ledger: str) -> Audit | None:
+    """Open the audit log beside the ledger; None if no server ever wrote one; a lost one is refused."""
+    if access.remembered(_NAME) is None:
         return None
     try:
         return Audit.open(ledger)

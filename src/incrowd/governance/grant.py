@@ -1,4 +1,7 @@
-"""Grant: a token's holder, role, rights, datasets and last moment, as the book of access keeps them."""
+"""Grant: a user's role, permissions, datasets and expiry; with the tokens and passwords that prove who a user is.
+
+Tokens have 256 random bits and only a hash is stored; passwords are checked slowly, by Argon2.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def new_token() -> str:
 def fingerprint(token: str) -> str | None:
     """Return the SHA-256 under which a token is stored, or None for a text that no token can be.
 
-    A token has 256 random bits, so nobody finds it from its hash, and no slow hash is needed.
+    A token has 256 random bits, so nobody can compute it from its hash, and no slow hash is needed.
 
     >>> fingerprint("guess") is None, len(fingerprint(new_token()) or "")
     (True, 64)
@@ -44,23 +47,23 @@ def fingerprint(token: str) -> str | None:
     return sha256(_STORED + token.encode()).hexdigest() if _FORM.fullmatch(token) else None
 
 
-def forgery_mark(token: str) -> str:
-    """Return what a page must send beside its session cookie: whoever cannot read the cookie cannot tell it.
+def csrf_token(token: str) -> str:
+    """Return the CSRF token that a page must send with its session cookie; it cannot be computed without the cookie.
 
     >>> token = new_token()
-    >>> forgery_mark(token) == forgery_mark(token) != fingerprint(token)
+    >>> csrf_token(token) == csrf_token(token) != fingerprint(token)
     True
     """
     return sha256(_FORGERY + token.encode()).hexdigest()
 
 
-def is_mark(sent: str | None, token: str) -> bool:
-    """Whether a page sent the mark of its session, compared in constant time.
+def is_csrf_token(sent: str | None, token: str) -> bool:
+    """Whether a page sent the CSRF token of its session, compared in constant time.
 
-    >>> is_mark(None, "ic_…"), is_mark(forgery_mark("ic_…"), "ic_…")
+    >>> is_csrf_token(None, "ic_…"), is_csrf_token(csrf_token("ic_…"), "ic_…")
     (False, True)
     """
-    return sent is not None and hmac.compare_digest(sent.encode(), forgery_mark(token).encode())
+    return sent is not None and hmac.compare_digest(sent.encode(), csrf_token(token).encode())
 
 
 def hashed(password: str) -> str:
@@ -78,7 +81,7 @@ def hashed(password: str) -> str:
 
 
 def matches(stored: str | None, password: str) -> bool:
-    """Whether a password is the one that was stored; where none is (None), as much work is done for nothing.
+    """Whether a password is the stored one; without one (None) as much work is done, so the time reveals nothing.
 
     >>> matches(None, "a long enough one")
     False
@@ -108,7 +111,7 @@ _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
 
 
 class AccessRole(StrEnum):
-    """The four kinds of people around a protected dataset."""
+    """The four kinds of users of a protected dataset."""
 
     OWNER = "owner"
     CURATOR = "curator"
@@ -117,13 +120,13 @@ class AccessRole(StrEnum):
 
 
 class Permission(StrEnum):
-    """One thing that somebody may do."""
+    """One thing that a user may do."""
 
-    READ = "read"  # what is declared about the tables, the price of a question, what is left, certificates
-    ASK = "ask"  # spend budget on an answer
-    PUBLISH = "publish"  # his answers are for everyone: no analyst's allowance pays for them
+    READ = "read"  # declarations of tables, cost estimates, remaining budget, certificates
+    ASK = "ask"  # spend budget on answers
+    PUBLISH = "publish"  # answers for everyone: no analyst's allowance is charged
     AUDIT = "audit"  # read the audit log
-    ADMIT = "admit"  # make, rotate and revoke tokens
+    ADMIT = "admit"  # create, rotate and revoke tokens
 
 
 _RIGHTS = {
@@ -135,7 +138,7 @@ _RIGHTS = {
 
 
 def rights(role: AccessRole) -> frozenset[Permission]:
-    """Return what a role may do; who admits people does not read the log of it, and who reads the log asks nothing.
+    """Return the permissions of a role; nobody may both admit users and read the audit log.
 
     >>> sorted(rights(AccessRole.ANALYST))
     [<Permission.ASK: 'ask'>, <Permission.READ: 'read'>]
@@ -147,7 +150,7 @@ def rights(role: AccessRole) -> frozenset[Permission]:
 
 @dataclass(frozen=True)
 class User:
-    """Somebody with a role, for some datasets or for all (None); the ledger knows an analyst by the same name.
+    """A user with a role, for some datasets or for all (None); the ledger uses the same names for analysts.
 
     >>> User("ann", AccessRole.ANALYST, ("births",)).may_use(["births", "deaths"])
     False
@@ -160,28 +163,27 @@ class User:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InvalidParameter(
-                "the name of a holder has 1 to 64 letters, digits, spaces and . @ - _, and begins with a letter or "
-                "digit."
+                "the name of a user has 1 to 64 letters, digits, spaces and . @ - _, and begins with a letter or digit."
             )
         if self.datasets is not None and not all(self.datasets):
             raise InvalidParameter("a dataset's name is empty: name the datasets, or none of them for all.")
 
     def may(self, right: Permission) -> bool:
-        """Whether the role has a right."""
+        """Whether the role has a permission."""
         return right in rights(self.role)
 
     def may_use(self, datasets: Iterable[str]) -> bool:
-        """Whether all these datasets are his to ask about."""
+        """Whether the user may query all these datasets."""
         return self.datasets is None or set(datasets) <= set(self.datasets)
 
     def covers(self, other: User) -> bool:
-        """Whether the other has no dataset that this one has not."""
+        """Whether this user has all datasets of the other."""
         return self.datasets is None or (other.datasets is not None and self.may_use(other.datasets))
 
     def may_admit(self, other: User) -> bool:
-        """Whether tokens of the other are his to make and end: within his datasets, and never those of an auditor.
+        """Whether this user may create and revoke tokens of the other: within the same datasets, and not an auditor's.
 
-        Who admits people does not choose who reads the log of it.
+        A user who admits others does not choose who reads the log of it.
 
         >>> User("olga", AccessRole.OWNER).may_admit(User("eve", AccessRole.AUDITOR))
         False
@@ -189,7 +191,7 @@ class User:
         return self.may(Permission.ADMIT) and self.covers(other) and not other.may(Permission.AUDIT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form that the book stores."""
+        """Return the plain form that the access list stores."""
         datasets = None if self.datasets is None else list(self.datasets)
         return {"holder": self.name, "role": str(self.role), "datasets": datasets}
 
@@ -202,7 +204,7 @@ class User:
 
 @dataclass(frozen=True)
 class Grant:
-    """A token that was given out: whose it is, until when it works, and whether it was revoked."""
+    """An issued token: its user, its expiry, and whether it was revoked."""
 
     id: str
     holder: User
@@ -212,11 +214,11 @@ class Grant:
     revoked: bool = False
 
     def works(self, fingerprint: str, now: datetime) -> bool:
-        """Whether a token with this fingerprint speaks for the holder now; one that was rotated away does not."""
+        """Whether a token with this fingerprint works now; one that was rotated does not."""
         return not self.revoked and hmac.compare_digest(self.fingerprint, fingerprint) and now < self.until
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form that the book stores."""
+        """Return the plain form that the access list stores."""
         rest = {"fingerprint": self.fingerprint, "session": self.session, "revoked": self.revoked}
         return {"id": self.id, **self.holder.to_json(), "until": written(self.until), **rest}
 
@@ -233,11 +235,11 @@ class Grant:
 
 @dataclass(frozen=True)
 class AccessDecision:
-    """Who decided something, and why; kept in the book.
+    """Who decided something, and why; stored in the access list.
 
     >>> AccessDecision("data protection officer", " ")
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: write who decides and why, for those who will read the book.
+    incrowd.errors.InvalidParameter: write who decides and why, for readers of the access list.
     """
 
     who: str
@@ -245,11 +247,11 @@ class AccessDecision:
 
     def __post_init__(self) -> None:
         if not self.who.strip() or not self.why.strip():
-            raise InvalidParameter("write who decides and why, for those who will read the book.")
+            raise InvalidParameter("write who decides and why, for readers of the access list.")
 
 
 def written(moment: datetime) -> str:
-    """Return a moment as the book writes it, in universal time.
+    """Return a moment as the access list writes it, in universal time.
 
     >>> written(datetime(2030, 1, 2, 3, tzinfo=UTC))
     '2030-01-02T03:00:00Z'
@@ -258,14 +260,14 @@ def written(moment: datetime) -> str:
 
 
 def checked_until(until: datetime, now: datetime) -> datetime:
-    """Return the last moment of a token, to the second, if it lies ahead and not too far.
+    """Return the expiry of a token, to the second, or refuse one that is past or too far ahead.
 
     >>> checked_until(datetime(2033, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: a token works for at most 366 days and must end after now: choose another end.
+    incrowd.errors.InvalidParameter: a token works for at most 366 days and must expire later than now.
     """
     if not now < until <= now + _LONGEST_VALIDITY:
         raise InvalidParameter(
-            f"a token works for at most {_LONGEST_VALIDITY.days} days and must end after now: choose another end."
+            f"a token works for at most {_LONGEST_VALIDITY.days} days and must expire later than now."
         )
     return until.astimezone(UTC).replace(microsecond=0)

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from incrowd import __version__
 from incrowd.engines.sql.engine import Limits
 from incrowd.errors import IncrowdError, SourceUnavailable
-from incrowd.governance.audit import ServerStores, open_books
+from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool

@@ -100,7 +100,7 @@ def test_opting_in_earns_nothing(tmp_path: Path) -> None:
 def test_replacing_people_or_protecting_rows_is_refused_with_a_gate() -> None:
     with pytest.raises(InvalidParameter, match="number of those who consent would have to be public"):
         load_policy(changed(GATED, dataset__unit__adjacency="replace-one"))
-    with pytest.raises(InvalidParameter, match="name the column"):
+    with pytest.raises(InvalidParameter, match="name the person ID column"):
         load_policy(changed(GATED, dataset__unit=None))
 
 
@@ -109,7 +109,7 @@ def test_a_purpose_needs_a_registry_and_a_registry_a_purpose() -> None:
         load_policy(changed(PEOPLE, purpose="research"))
     with pytest.raises(InvalidParameter, match="for a purpose"):
         load_policy(changed(GATED, purpose=None))
-    with pytest.raises(InvalidParameter, match="parted by slashes"):
+    with pytest.raises(InvalidParameter, match="separated by slashes"):
         load_policy(changed(GATED, purpose="//"))
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_released_or_charged_without_the_registry_or_its_key(tmp_path
         out(made)
     (tmp_path / "key" / "gone").rename(tmp_path / "key" / "consent.key")
     (tmp_path / "registry" / "consent.sqlite").unlink()
-    with pytest.raises(LedgerUnavailable, match="nobody is known to consent"):
+    with pytest.raises(LedgerUnavailable, match="no consent is in force"):
         out(made)
     assert not (tmp_path / "data" / ".incrowd" / "ledger.sqlite").exists()
 

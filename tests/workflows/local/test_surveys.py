@@ -55,7 +55,7 @@ def test_opening_charges_once_what_a_report_loses(tmp_path: Path) -> None:
     assert (float(standing.epsilon), standing.totals.charges) == (1.0, 1)
     assert str(standing.terms.unit) == "one report of one person, replaced"
     changed = written(tmp_path, YAML.replace("bus, ", ""))
-    with pytest.raises(BudgetExceeded, match="Ask for at most 0"):
+    with pytest.raises(BudgetExceeded, match="; 0 of the budget"):
         open_survey(load_survey(changed))
 
 

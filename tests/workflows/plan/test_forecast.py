@@ -42,7 +42,7 @@ def test_a_plan_knows_what_was_spent(tmp_path: Path) -> None:
     release(people(), policy(tmp_path))
     again = plan(policy(tmp_path))
     assert not again.allowed
-    assert "is already spent" in str(again.refusal)
+    assert "remains" in str(again.refusal)
     assert again.standing is not None
     assert again.standing.totals.charges == 1
     entries = list(Ledger.open(policy(tmp_path).ledger_address).entries())
@@ -77,7 +77,7 @@ def test_a_plan_foresees_that_another_budget_than_the_ledgers_is_refused(tmp_pat
 def test_a_plan_for_the_same_people_looks_at_their_budget(tmp_path: Path) -> None:
     release(people(), policy(tmp_path))
     found = plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="people"))
-    assert "is already spent" in str(found.refusal)
+    assert "remains" in str(found.refusal)
     assert plan(policy(tmp_path, dataset__name="others")).allowed
     with pytest.raises(InvalidParameter, match="knows no dataset called 'nobody'"):
         plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="nobody"))
@@ -128,7 +128,7 @@ def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="another ledger stands where"):
         plan(policy(tmp_path))
     (tmp_path / "lost.sqlite").rename(file)
-    assert "is already spent" in str(plan(policy(tmp_path)).refusal)
+    assert "remains" in str(plan(policy(tmp_path)).refusal)
 
 
 def test_a_damaged_ledger_is_said_and_not_taken_for_an_absent_one(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_an_error_anywhere_after_the_charge_names_what_stays_spent(
     assert "a value" not in done.err
     assert not (folder / "out").exists()
     (found,) = lost(run)
-    assert (found["state"], found["spent"][0]["dataset"]) == ("nothing came of it", "people")
+    assert (found["state"], found["spent"][0]["dataset"]) == ("no release", "people")
     assert found["spent"][0]["epsilon"].startswith("0.94139")
     assert "Charges of which nothing came" in run("ledger show").out
 
@@ -105,7 +105,7 @@ def test_a_signal_after_the_charge_names_what_stays_spent(
     done = run(f"{RELEASE} --json")
     assert done.code == 130
     assert SENTENCE in done.err
-    assert lost(run)[0]["state"] == "nothing came of it"
+    assert lost(run)[0]["state"] == "no release"
     assert not (folder / "out").exists()
     assert signal.getsignal(number) == before
 
@@ -146,7 +146,7 @@ def test_a_lost_reply_to_the_commit_is_looked_up(folder: Path, run: Runner, monk
     monkeypatch.setattr(Chain, "_commit_once", deaf)
     done = run(RELEASE)
     assert (done.code, SENTENCE in done.err) == (2, True)
-    assert lost(run)[0]["state"] == "nothing came of it"
+    assert lost(run)[0]["state"] == "no release"
     assert folder.exists()
 
 
@@ -171,7 +171,7 @@ def test_a_charge_whose_process_was_killed_is_listed_as_open(folder: Path, run: 
         os._exit(1)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     ((found,),) = (lost(run),)
-    assert found["state"] == "not concluded: still at work, or killed"
+    assert found["state"] == "not concluded: still running, or killed"
     assert "Charges of which nothing came" in run("ledger show").out
     assert not (folder / "out").exists()
 
@@ -203,4 +203,4 @@ def test_an_interrupted_question_names_what_stays_spent(
     done = run("query 'SELECT COUNT(*) FROM people' --epsilon 1 --policy policy.yaml --data people.csv")
     assert done.code == 130
     assert "Nothing was answered; the charge is not refunded: epsilon 1 and delta 0 of dataset people." in done.err
-    assert lost(run)[0]["state"] == "nothing came of it"
+    assert lost(run)[0]["state"] == "no release"

@@ -1,8 +1,8 @@
-"""Crowds under a secret sample, read as differential privacy: which theorem speaks for which loss.
+"""Crowds under a secret sample as differential privacy: which theorem covers which loss.
 
-Post-processing needs no rule: whom a release cannot tell apart or ignores, nothing computed from it can tell apart or
-betray. Two crowd-blending releases have none: with k people v and one x, the counts of {v, x} together and of v and x
-apart, both shown from k on, differ by exactly one if x is there, and x blends with nobody.
+Post-processing needs no rule: people whom a release does not distinguish, or ignores, stay so in everything computed
+from it. Two crowd-blending releases do not compose: with k people v and one x, the counts of {v, x} together and of v
+and x apart, both shown from k on, differ by exactly one if x is there, and x does not blend.
 """
 
 from __future__ import annotations

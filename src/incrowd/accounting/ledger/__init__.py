@@ -1,4 +1,4 @@
-"""The ledger: who has spent what; what it decides an entry by, and recomputes it from."""
+"""The ledger: what each dataset and analyst has spent; how an entry is decided, and recomputed."""
 
 from incrowd.accounting.ledger.ledger import Ledger
 

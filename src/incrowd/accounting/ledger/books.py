@@ -24,7 +24,7 @@ def granted(values: Values, body: Body) -> Sets:
     root = known_dataset(values, body["dataset"])
     terms = terms_of(values, root)
     if terms.closed:
-        raise Refused(f"dataset {root} is {terms.closed}: nothing more can be granted.")
+        raise Refused(f"dataset {root} is {terms.closed}: its budget cannot be extended.")
     more = Budget.from_json(body["budget"])
     budget = more if terms.budget is None else terms.budget.extended(more)
     return {("dataset", root): {"root": root, **replace(terms, budget=budget).to_json()}}
@@ -47,8 +47,8 @@ def closed(values: Values, body: Body) -> Sets:
     return {("dataset", root): {"root": root, **replace(terms, closed=state).to_json()}}
 
 
-def looked(values: Values, body: Body) -> Sets:
-    """Count a look at the rows; a dataset may be looked at before it is registered."""
+def accessed(values: Values, body: Body) -> Sets:
+    """Count a data access, also before the dataset is registered."""
     terms = values(("dataset", body["dataset"]))
     root = terms["root"] if terms else body["dataset"]
     counts = values(("looks", root)) or {}
@@ -56,7 +56,7 @@ def looked(values: Values, body: Body) -> Sets:
 
 
 def concluded(values: Values, body: Body) -> Sets:
-    """Write down what came of a charge: the digest of a certificate that it paid for, or None where nothing did."""
+    """Record the outcome of a charge: the digest of its certificate, or None where nothing was released."""
     key = ("concluded", body["release"])
     return {key: [*(values(key) or ()), body["certificate"]]}
 
@@ -69,7 +69,7 @@ MEANING: dict[str, Callable[[Values, Body], Sets]] = {
     "grant": granted,
     "allow": allowed,
     "close": closed,
-    "look": looked,
+    "look": accessed,
     "conclude": concluded,
     "refused": lambda _values, _body: {},
 }
@@ -79,7 +79,9 @@ def consequence(kind: str, at: str, body: Body, values: Values) -> Sets:
     """Return what an entry of a kind, written at a time, sets; or refuse it."""
     meaning = MEANING.get(kind)
     if meaning is None:
-        raise UnsupportedVersion(f"entries of kind {kind!r} are not known here.")
+        raise UnsupportedVersion(
+            f"entries of kind {kind!r} are unknown to this version of incrowd: use a newer version."
+        )
     return meaning(values, {**body, "at": at})
 
 

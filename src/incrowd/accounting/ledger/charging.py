@@ -1,4 +1,4 @@
-"""Charging: whether something may be released, and how its datasets stand afterwards."""
+"""Charging: whether a release is within its budgets, and what is spent afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOUNDED = " A secret sample or noise would give it an epsilon."
 
 @dataclass(frozen=True)
 class _Payer:
-    """Who pays: a dataset, and the analyst for whom the release is (None: for everyone)."""
+    """What is charged: a dataset, and the analyst for whom the release is (None: for everyone)."""
 
     root: str
     terms: DatasetTerms
@@ -55,10 +55,10 @@ def charged(values: Values, body: Mapping[str, Any]) -> Sets:
 
 
 def carved(values: Values, body: Mapping[str, Any]) -> Sets:
-    """Return what carving a zero-concentrated account out of a budget sets: its (ε, δ) is paid at once.
+    """Return what carving a zero-concentrated account out of a budget sets: its (ε, δ) is charged at once.
 
     Source: Bun & Steinke 2016, Lemma 1.7: ρ adds up, also when a loss is chosen after earlier answers; and a filter
-    that stops at ρ keeps the whole ρ-zCDP (Feldman & Zrnic 2021).  So the account is worth ε(ρ, δ), whoever uses it.
+    that stops at ρ keeps the whole ρ-zCDP (Feldman & Zrnic 2021).  So the account costs ε(ρ, δ).
     """
     payer = _payer(values, body["dataset"], None, body["at"])
     key = ("account", payer.root, body["account"])
@@ -68,11 +68,11 @@ def carved(values: Values, body: Mapping[str, Any]) -> Sets:
 
 
 def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
-    """Return what it sets to give an answer that was already released to someone who did not pay for it yet.
+    """Return what it sets to give a released answer to an analyst who was not charged for it yet.
 
-    The rows are not read again, so their people lose nothing more and the dataset pays nothing.  An analyst pays his
-    own allowance, once; and where the owner declared that analysts keep apart, the budget bounds what each of them
-    learns, and everyone together, so there it is counted like any other answer.
+    The rows are not read again, so the dataset is not charged.  The analyst's own allowance is charged, once.  Where
+    the budget owner declared that analysts do not share answers, the budget bounds what each of them learns, so there
+    the answer counts like any other.
     """
     sets: Sets = {}
     for part in body["parts"]:
@@ -85,11 +85,11 @@ def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
 
 
 def _pay_again(payer: _Payer, need: Amount) -> Sets:
-    """Pay for what others paid before; an allowance refuses first, in the same words as for something new."""
+    """Charge for an answer that others were charged for; an allowance refuses first, in the words for a new one."""
     budget, totals = payer.terms.budget, payer.totals
     _within_allowance(payer, need)
     if budget is not None and budget.separate_analysts is not None:
-        _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
+        _within(need, _used(payer, budget), budget.limit, "the budget", payer.root)
     if payer.analyst is None:
         return {("spent", payer.root): replace(totals, everyone=totals.everyone.plus(need)).to_json()}
     own = payer.own.plus(need)
@@ -107,17 +107,17 @@ def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> S
     samples: Sets = {("sample", payer.root, sample): True for sample in new.samples}
     if any(values(key) for key in samples):
         raise SampleReused(
-            f"an earlier release of dataset {payer.root} used the same secret sample; together they can betray who is "
+            f"an earlier release of dataset {payer.root} used the same secret sample; together they can reveal who is "
             "in it. Draw a fresh sample."
         )
     return samples | (_pay(payer, part, new) if part["account"] is None else _draw(values, payer, part))
 
 
 def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
-    """Pay out of the budget: refuse, or return the new totals.
+    """Charge the budget: refuse, or return the new totals.
 
-    An allowance that does not suffice is told before the budget is looked at: what others asked before is refused in
-    the same words, so that nobody learns for nothing what that was.
+    The allowance is checked before the budget.  An answer that others were charged for is refused in the same words, so
+    a refusal reveals no earlier query.
     """
     if part["epsilon"] == INFINITE:
         return _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
@@ -127,7 +127,7 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
     if budget is None:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
-    _within(need, _used(payer, budget), budget.limit, "a budget", payer.root)
+    _within(need, _used(payer, budget), budget.limit, "the budget", payer.root)
     summed = replace(totals, spent=totals.spent.plus(need), charges=totals.charges + 1)
     if payer.analyst is None:
         summed = replace(summed, everyone=totals.everyone.plus(need))
@@ -139,17 +139,17 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
 
 
 def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
-    """Let a release without an ε pass where the owner gave a reason, and count it."""
+    """Allow a release without an ε where the budget owner gave a reason, and count it."""
     budget, totals = payer.terms.budget, payer.totals
     if not new.unbounded:
         raise BudgetExceeded(
-            "this guarantee has no finite epsilon at its delta, so no budget can hold it. State a larger delta."
+            "this guarantee has no finite epsilon at its delta, so no budget covers it. State a larger delta."
         )
     if budget is None or budget.unbounded is None:
         drafted = drafted_cause(loss)
         raise BudgetExceeded(
-            f"{drafted or _UNBOUNDED} The owner of dataset {payer.root} can let such releases pass by a budget with "
-            f"unbounded: and the reason (incrowd ledger grant --unbounded REASON).{'' if drafted else _BOUNDED}"
+            f"{drafted or _UNBOUNDED} The budget owner of dataset {payer.root} can allow such releases by a budget "
+            f"with unbounded: and the reason (incrowd ledger grant --unbounded REASON).{'' if drafted else _BOUNDED}"
         )
     if payer.allowance is not None:
         raise BudgetExceeded(f"this release has no epsilon, and the allowance of {payer.analyst} is finite.")
@@ -160,7 +160,7 @@ def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
 
 
 def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
-    """Draw on an account that was paid for when it was carved out: only its ρ is filtered, and an ended allowance."""
+    """Charge an account, whose ε was charged when it was carved out: refuse too much ρ, or an expired allowance."""
     key = ("account", payer.root, part["account"])
     account = values(key)
     if account is None:
@@ -170,8 +170,8 @@ def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
     total = add(spent, need)
     if total > limit:
         raise BudgetExceeded(
-            f"this needs rho {short_up(need, 6)} of an account of {short_down(limit, 6)}; {short_up(spent, 6)} is "
-            f"already spent. Ask for at most {short_down(remaining(limit, spent), 6)}."
+            f"this costs rho {short_up(need, 6)}; {short_down(remaining(limit, spent), 6)} of the account of "
+            f"{short_down(limit, 6)} remains. Lower rho, or carve out another account."
         )
     totals = replace(payer.totals, charges=payer.totals.charges + 1)
     return {key: {**account, "spent": plain(total)}, ("spent", payer.root): totals.to_json()}
@@ -180,8 +180,8 @@ def _draw(values: Values, payer: _Payer, part: Mapping[str, Any]) -> Sets:
 def _used(payer: _Payer, budget: Budget) -> Amount:
     """Return what already counts against the budget for this payer.
 
-    Analysts are assumed to share what they learn.  If the owner declared that they do not, the budget bounds what each
-    of them can know: his own answers and everything that was given to everyone.
+    Analysts are assumed to share what they learn.  If the budget owner declared that they do not, the budget bounds
+    what each of them can know: their own answers, and every release for everyone.
     """
     totals = payer.totals
     if budget.separate_analysts is None:
@@ -196,12 +196,12 @@ def _within_allowance(payer: _Payer, need: Amount) -> None:
 
 
 def _not_ended(payer: _Payer) -> None:
-    """Refuse an analyst whose allowance has ended, whatever he would pay with."""
+    """Refuse an analyst whose allowance has expired, whatever account is charged."""
     allowance = payer.allowance
     if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():
         raise BudgetExceeded(
-            f"the allowance of {payer.analyst} on dataset {payer.root} ended on {allowance.until}. Ask its owner for "
-            "a new one."
+            f"the allowance of {payer.analyst} on dataset {payer.root} expired on {allowance.until}. Ask the budget "
+            "owner for a new one."
         )
 
 
@@ -211,18 +211,20 @@ def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> 
         return
     over = [name for name in ("epsilon", "delta") if getattr(need, name) > getattr(left, name)]
     limits = " ".join(
-        f"this needs {name} {short_up(getattr(need, name), 6)} of {what} of {short_down(getattr(limit, name), 6)}; "
-        f"{short_up(getattr(used, name), 6)} is already spent. Ask for at most {short_down(getattr(left, name), 6)}."
+        f"this costs {name} {short_up(getattr(need, name), 6)}; {short_down(getattr(left, name), 6)} of {what} of "
+        f"{short_down(getattr(limit, name), 6)} remains."
         for name in over
     )
-    raise BudgetExceeded(f"{limits} The owner of dataset {root} can grant more: incrowd ledger grant.")
+    raise BudgetExceeded(
+        f"{limits} Lower the cost, or ask the budget owner of dataset {root} for more: incrowd ledger grant."
+    )
 
 
 def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer:
     root = known_dataset(values, dataset)
     terms = terms_of(values, root)
     if terms.closed:
-        raise Refused(f"dataset {root} is {terms.closed}: nothing more is released from it.")
+        raise Refused(f"dataset {root} is {terms.closed}: no further release is possible.")
     if values(("sample", root, THE_ROWS)):
         refuse_used_rows(root)
     own = values(("analyst", root, analyst)) if analyst is not None else None
@@ -248,14 +250,14 @@ def _same_unit(values: Values, part: Mapping[str, Any]) -> None:
 
 
 _FEW = 32
-"""The totals of so many datasets are added up again at every charge; of more, `incrowd ledger check` does it."""
+"""Up to this many datasets the totals are recomputed at every charge; with more, only by `incrowd ledger check`."""
 
 
 class SpentTally:
     """The ε and δ of all finite charges, and how many charges, charges without an ε and datasets there are.
 
-    The values tell what each dataset spent; entries tell what happened.  Both ways lead to the same totals, so a
-    dataset whose total was lost or moved back is found at the next charge.
+    The values hold what each dataset spent, the entries what happened.  Both give the same totals, so a lost or reset
+    total is detected at the next charge.
 
     >>> SpentTally().total({("spent", "births"): Totals(Amount.up(1, 0), charges=2).to_json()})
     {'epsilon': '1', 'delta': '0', 'charges': 2, 'datasets': 1, 'unbounded': 0}

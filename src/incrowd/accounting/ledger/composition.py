@@ -1,4 +1,4 @@
-"""Which releases may stand beside each other: the rules that no budget can buy off."""
+"""Composition: which releases may be combined at all, whatever their budget."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Footprint:
 
 
 def footprint(loss: Loss) -> Footprint:
-    """Return the footprint of a loss, or refuse a loss whose own parts cannot stand beside each other.
+    """Return the footprint of a loss, or refuse a loss whose own parts do not compose.
 
     Source: Gehrke, Hay, Lui & Pass 2012, §4: crowd-blending privacy is not closed under composition (one partition
     into {v, w}, another into {v} and {w}, with k people at v and one at w: the outputs together show the one).  Beside
-    differential privacy it is safe, with losses added.  Blocks of a partition do not meet: whoever blends, blends
-    within his block.  Two crowd releases from one secret sample differ by one person just as two from the rows do.
+    differential privacy it is safe, with losses added.  Blocks of a partition do not overlap: a person
+    blends within one block.  Two crowd releases from one secret sample can differ by one person, as two from rows can.
 
     >>> from fractions import Fraction
     >>> footprint(Sequence((Crowd(5), Sampled(Fraction(1, 10), Crowd(5), "s1"))))
@@ -69,8 +69,8 @@ def footprint(loss: Loss) -> Footprint:
     samples = samples_named(loss)
     if len(set(samples)) < len(samples):
         raise SampleReused(
-            "two parts of this guarantee use one secret sample; together they can betray who is in it. Draw a fresh "
-            "sample for each, or release the joint cells once and derive both from the release."
+            "two parts of this guarantee use one secret sample; together they can reveal who is in it. Draw a fresh "
+            "sample for each, or release the joint cells once and compute both from the release."
         )
     if THE_ROWS in samples and not isinstance(loss, RobustlySampled):
         raise SampleReused(
@@ -81,7 +81,7 @@ def footprint(loss: Loss) -> Footprint:
 
 
 def refuse_company(new: Footprint, crowds: int, unbounded: int) -> None:
-    """Refuse a release that cannot stand beside the earlier ones of its dataset, whatever its budget or columns.
+    """Refuse a release that does not compose with earlier ones of its dataset, whatever its budget or columns.
 
     `crowds` counts earlier crowd-blending releases without a sample, `unbounded` all earlier releases without an ε.
 
@@ -91,15 +91,15 @@ def refuse_company(new: Footprint, crowds: int, unbounded: int) -> None:
         raise DoesNotCompose(
             "crowd-blending does not compose: beside an earlier release of this dataset that is not differentially "
             f"private, this one could show one person, whatever its columns. {COUNTEREXAMPLE} Release it from a fresh "
-            f"secret sample; or derive it from what was already released: {DERIVE}."
+            f"secret sample; or compute it from what was already released: {DERIVE}."
         )
 
 
 def refuse_second_use(new: Footprint, root: str, charges: int) -> None:
     """Refuse a release whose secret sample is the dataset itself, if anything was released from these rows before.
 
-    Source: Gehrke, Hay, Lui & Pass 2012, Theorem 2, holds for one release: its chance is the drawing of the rows, and
-    whatever else was computed from the same rows shares it.  So losses do not add up, not even beside differential
+    Source: Gehrke, Hay, Lui & Pass 2012, Theorem 2, holds for one release: its randomness is the drawing of the
+    rows, which every other release from the same rows shares.  So losses do not add up, not even beside differential
     privacy: a private table of two bins v and w, at ε′ each, and the suppressed count of both together tell a person at
     w from one at v by a factor of e^(2ε′), however small the ε of the biased sample.
 
@@ -146,7 +146,7 @@ def _count(loss: Loss) -> tuple[int, int]:
             crowds, syntactic = _count(inner)
             if crowds > 1:
                 raise SampleReused(
-                    "two crowd-blending releases use one secret sample; their difference can betray one person. Draw "
+                    "two crowd-blending releases use one secret sample; their difference can reveal one person. Draw "
                     "a fresh sample for each."
                 )
             return (crowds if syntactic else 0), syntactic

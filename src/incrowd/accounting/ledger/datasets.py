@@ -53,7 +53,7 @@ class Declaration:
 
 
 def registered(values: Values, body: Mapping[str, Any]) -> Sets:
-    """Return what registering a dataset sets; nothing if the ledger already knows all of it."""
+    """Return what registering a dataset sets; nothing if it is registered with the same terms."""
     dataset = body["dataset"]
     root, stored = _root(values, body), values(("dataset", dataset))
     if values(("dataset", root)) is None:
@@ -65,23 +65,23 @@ def registered(values: Values, body: Mapping[str, Any]) -> Sets:
 
 
 def known_dataset(values: Values, dataset: str) -> str:
-    """Return the name under which a dataset's budget is kept: its own, or that of the dataset with the same people."""
+    """Return the name under which a dataset's budget is stored: its own, or that of one with the same people."""
     stored = values(("dataset", dataset))
     if stored is None:
         raise InvalidParameter(
-            f"the ledger knows no dataset called {dataset!r}: its first release or answer makes it known, or its owner "
-            "does, with incrowd ledger grant --new."
+            f"the ledger has no dataset called {dataset!r}: its first release or answer registers it, or its budget "
+            "owner does, with incrowd ledger grant --new."
         )
     return str(stored["root"])
 
 
 def terms_of(values: Values, root: str) -> DatasetTerms:
-    """Return what holds for a registered dataset."""
+    """Return the terms of a registered dataset."""
     return DatasetTerms.from_json(values(("dataset", root)))
 
 
 def totals_of(values: Values, root: str) -> Totals:
-    """Return what was released of a registered dataset."""
+    """Return what was spent of a registered dataset."""
     return Totals.from_json(values(("spent", root)))
 
 
@@ -91,7 +91,7 @@ def standing_of(values: Values, root: str) -> BudgetStatus:
 
 
 def after(values: Values, sets: Sets) -> Values:
-    """Return the values as they are once an entry has set some of them.
+    """Return the values after an entry has set some of them.
 
     >>> after(lambda key: None, {("looks",): 1})(("looks",))
     1
@@ -137,6 +137,6 @@ def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None
         )
     if body["budget"] is not None and Budget.from_json(body["budget"]) not in (terms.declared, terms.budget):
         raise Refused(
-            f"the policy's budget for dataset {root} differs from the one in the ledger, which was read once and for "
-            "all. Change the policy back; to spend more, the owner uses incrowd ledger grant."
+            f"the policy's budget for dataset {root} differs from the one in the ledger, which was set at its first "
+            "charge. Change the policy back; to extend the budget, its owner uses incrowd ledger grant."
         )

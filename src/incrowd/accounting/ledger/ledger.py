@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Ledger:
-    """The one book of what was guaranteed about whom; it can be shared by threads.
+    """All guarantees about all datasets, and what they cost; threads can share it.
 
-    Every method that writes is one serializable transaction that checks and writes, committed before it returns.  What
-    is refused is written down too.  Nothing is ever refunded.
+    Every method that writes is one serializable transaction that checks and writes, committed before it returns.
+    Refusals are recorded, too.  incrowd never refunds a charge.
 
     >>> from fractions import Fraction
     >>> from tempfile import TemporaryDirectory
@@ -63,7 +63,7 @@ class Ledger:
     ...     _ = ledger.charge(guarantee, "births", release="table 1")
     ...     ledger.charge(guarantee, "births", release="table 2")
     Traceback (most recent call last):
-    incrowd.errors.BudgetExceeded: this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1. ...
+    incrowd.errors.BudgetExceeded: this costs epsilon 2; 1 of the budget of 3 remains. ...
     """
 
     chain: Chain
@@ -71,37 +71,39 @@ class Ledger:
 
     @classmethod
     def create(cls, address: str) -> Ledger:
-        """Make the ledger at an address unless it is there already, and open it."""
+        """Create the ledger at an address if there is none, and open it."""
         return cls(Chain.create(address, _NAME, SpentTally()))
 
     @classmethod
     def open(cls, address: str) -> Ledger:
-        """Open the ledger at an address; one that is not there is an error, never a fresh start."""
+        """Open the ledger at an address; a missing one is an error, never a new ledger."""
         return cls(Chain.open(address, _NAME, SpentTally()))
 
     @property
     def id(self) -> str:
-        """The random name that the ledger was given when it was made."""
+        """The random id that the ledger got when it was created."""
         return self.chain.read(lambda reader: reader.head.chain)
 
     @property
     def secret(self) -> bytes:
-        """Thirty-two random bytes that the ledger was given when it was made and that nothing published contains."""
+        """Thirty-two random bytes from the ledger's creation that are never published."""
         first = next(self.chain.links(), None)
         if first is None or "secret" not in first.body:
-            raise LedgerCorrupted("the ledger's first entry is not one that this version makes.")
+            raise LedgerCorrupted(
+                "the ledger's first entry is not one that this version writes: restore the ledger from a backup."
+            )
         return bytes.fromhex(first.body["secret"])
 
     def register(self, declaration: Declaration) -> BudgetStatus:
-        """Tell the ledger about a dataset; telling it the same again changes nothing, anything else is refused."""
+        """Register a dataset; the same declaration again changes nothing, another one is refused."""
         return _or_raise(self.chain.transact(lambda writer: register(writer, registering(declaration))))
 
     def charge(
         self, guarantee: Guarantee, dataset: str, release: str, analyst: str | None = None, account: str | None = None
     ) -> Entry:
-        """Write a guarantee down and take its cost from the budget, or refuse it; `release` names what it is for.
+        """Record a guarantee and charge its cost to the budget, or refuse it; `release` names what it is for.
 
-        The release is for everyone, or for one analyst.  With an `account` its ρ is taken from what was carved out.
+        The release is for everyone, or for one analyst.  With an `account` its ρ is charged to that account.
         """
         return self._enter(charging(self.price, [Part(dataset, guarantee, account)], release, analyst))
 
@@ -114,21 +116,21 @@ class Ledger:
     ) -> Entry:
         """Charge several datasets for one release that reads them all: every one of them, or none.
 
-        Datasets that are declared along with it become known by their first charge and in its transaction.
+        Datasets that are declared with it are registered in the transaction of their first charge.
         """
         request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst)
         return self._enter(replace(request, declared=tuple(declared)))
 
     def conclude(self, charge: Entry, certificate: str | None) -> None:
-        """Write down what came of a charge: the digest of its certificate, or None: nothing came of it.
+        """Record the outcome of a charge: the digest of its certificate, or None where nothing was released.
 
-        It is written for every charge, so the number of entries tells nothing.  An answer that was kept and is written
-        to a file later has a second certificate, and so a second conclusion.
+        Every charge gets one, so the number of entries reveals nothing.  A stored answer that is written to a file
+        later has a second certificate, and so a second conclusion.
         """
         self.conclude_all([(charge, certificate)])
 
     def conclude_all(self, conclusions: Sequence[tuple[Entry, str | None]]) -> None:
-        """Write down what came of several charges, in one transaction."""
+        """Record the outcomes of several charges, in one transaction."""
         bodies = [
             {"release": charge.body["release"], "charge": charge.sequence, "certificate": certificate}
             for charge, certificate in conclusions
@@ -136,13 +138,13 @@ class Ledger:
         self.chain.transact(lambda writer: [enter(writer, Request("conclude", body, ())) for body in bodies])
 
     def conclusions(self, release: str) -> tuple[str | None, ...]:
-        """Return what came of a release: the digests of its certificates, None for nothing; empty if it is open."""
+        """Return the outcomes of a release: digests of certificates, None for no release; empty while open."""
         return tuple(self.chain.read(lambda reader: reader.value(("concluded", release))) or ())
 
     def repeat(self, sequence: int, analyst: str | None) -> None:
-        """Let an analyst have what the charge with this number paid for; the dataset pays nothing, his allowance does.
+        """Give an analyst the answer of an earlier charge; the allowance is charged, the dataset's budget is not.
 
-        Whoever asked first has paid already, and what everyone was given costs nobody anything.
+        The analyst of the earlier charge pays nothing again, and a release for everyone costs nobody anything.
         """
         links = self.chain.read(lambda reader: reader.links(sequence - 1, 1))
         charged = Entry.of(links[0]) if links else None
@@ -157,7 +159,7 @@ class Ledger:
     def preview(
         self, guarantees: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
     ) -> tuple[BudgetStatus, ...]:
-        """Return how the datasets would stand after a charge, or refuse it; nothing is spent or written."""
+        """Return the budget status after a charge, or refuse it; nothing is spent or written."""
         request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst)
         if request.refusal:
             raise request.refusal
@@ -165,7 +167,7 @@ class Ledger:
         return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), declaring))
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
-        """Set a zero-concentrated account of ρ aside: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
+        """Carve out a zero-concentrated account of ρ: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
         return self._enter(carving(self.price, dataset, account, exact(rho, "rho"), exact(delta, "delta")))
 
     def grant(self, dataset: str, more: Budget, who: str, why: str) -> Entry:
@@ -185,18 +187,18 @@ class Ledger:
         return self._enter(signed("close", dataset, {"state": "retired"}, who, why))
 
     def look(self, dataset: str, verb: str) -> Entry:
-        """Record that someone looked at the rows: by profile, plan, check or assess; also before registering them."""
+        """Record a data access by profile, plan, check or assess; also before the dataset is registered."""
         body = {"dataset": name(dataset, "a dataset"), "verb": name(verb, "a verb")}
         return self._enter(Request("look", body, ()))
 
     def standing(self, dataset: str | Declaration) -> BudgetStatus:
-        """Return how a dataset stands now; one that is declared, how it would stand if it were known from now on."""
+        """Return the budget status of a dataset; of a declaration, the status that it would have once registered."""
         return self.chain.remember(
             ("standing", dataset), lambda reader: standing_of(*_as_declared(reader.value, dataset))
         )
 
     def analyst(self, dataset: str | Declaration, analyst: str) -> tuple[Amount, Allowance | None]:
-        """Return what an analyst has spent of a dataset, and his allowance if he has one."""
+        """Return what an analyst has spent of a dataset, and the analyst's allowance if there is one."""
 
         def find(reader: Reader) -> tuple[Amount, Allowance | None]:
             _, root = _as_declared(reader.value, dataset)
@@ -209,15 +211,15 @@ class Ledger:
         return self.chain.read(find)
 
     def knows(self, dataset: str) -> bool:
-        """Return whether a dataset was ever declared here."""
+        """Whether a dataset was ever registered here."""
         return self.chain.read(lambda reader: reader.value(("dataset", dataset))) is not None
 
     def show(self) -> Overview:
-        """Return how everything stands now."""
+        """Return the status of everything."""
         return self.chain.read(overview)
 
     def unfinished(self) -> tuple[ChargeWithoutRelease, ...]:
-        """Return the charges of which nothing came; every entry is read for it."""
+        """Return the charges without a release; this reads every entry."""
         return unfinished(self.entries())
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
@@ -225,7 +227,7 @@ class Ledger:
         return map(Entry.of, self.chain.links(since))
 
     def check(self, *against: Anchor) -> ChainReport:
-        """Recompute everything from the first entry, and compare it with the places that certificates name."""
+        """Recompute everything from the first entry, and compare it with the entries that certificates name."""
         return verify(self.chain, derive, against)
 
     def _enter(self, request: Request) -> Entry:
@@ -233,31 +235,31 @@ class Ledger:
 
 
 def enter(writer: Writer, request: Request) -> Entry | Refused:
-    """Decide inside a transaction: write what is asked and return the entry, or write that it was refused.
+    """Decide inside a transaction: write the request and return the entry, or write that it was refused.
 
-    What is refused makes no dataset known: declarations are written with the charge or not at all.
+    A refused request registers no dataset: declarations are written with the charge or not at all.
     """
     values: Values = writer.value
-    news: list[tuple[Request, Sets]] = []
+    registrations: list[tuple[Request, Sets]] = []
     current = request
     try:
         for declaration in request.declared:
             current = registering(declaration)
-            news.append((current, _consequence(values, writer.at, current)))
-            values = after(values, news[-1][1])
+            registrations.append((current, _consequence(values, writer.at, current)))
+            values = after(values, registrations[-1][1])
         current = request
         sets = _consequence(values, writer.at, request)
     except Refused as refusal:
         return _refused(writer, current, refusal)
-    for news_of, sets_of_news in news:
-        if sets_of_news:
-            writer.append(news_of.kind, news_of.body, sets_of_news)
+    for registration, changes in registrations:
+        if changes:
+            writer.append(registration.kind, registration.body, changes)
     link = writer.append(request.kind, request.body, sets)
     return Entry.of(link, _standings(writer.value, request.datasets))
 
 
 def register(writer: Writer, request: Request) -> BudgetStatus | Refused:
-    """Write what is new about a dataset, if anything is, and return how it stands."""
+    """Write what is new about a dataset, if anything is, and return its budget status."""
     try:
         sets = _consequence(writer.value, writer.at, request)
     except Refused as refusal:
@@ -288,7 +290,7 @@ def _foreseen(values: Values, at: str, request: Request) -> tuple[BudgetStatus, 
 
 
 def _as_declared(values: Values, dataset: str | Declaration) -> tuple[Values, str]:
-    """Return the values as they are once a declared dataset is known, and under which name its budget is kept."""
+    """Return the values once a declared dataset is registered, and the name under which its budget is stored."""
     if isinstance(dataset, Declaration):
         values, dataset = after(values, registered(values, dataset.to_json())), dataset.dataset
     return values, known_dataset(values, dataset)

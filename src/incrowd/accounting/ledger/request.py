@@ -1,4 +1,4 @@
-"""Request: what the ledger is asked to write, and what it asks to learn the price of a guarantee."""
+"""Request: what the ledger is asked to write, and the costs of its guarantees."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _FREE: dict[str, Any] = {"epsilon": "0", "delta": "0", "rho": None, "rule": []}
 
 
 class Price(Protocol):
-    """Reads a loss and says what it costs; knows neither data nor ledger."""
+    """Computes the cost of a loss, without data or ledger."""
 
     def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
-        """Return the (ε, δ) that a loss stated at `delta` takes from a budget."""
+        """Return the (ε, δ) that a loss stated at `delta` costs."""
 
     def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
-        """Return the ρ that a loss takes from a zero-concentrated account, or None if it has none."""
+        """Return the ρ that a loss costs in a zero-concentrated account, or None if it has none."""
 
 
 @dataclass(frozen=True)
 class Accountant:
-    """The prices of the accountant in this package.
+    """The costs by the accountant of this package.
 
     >>> from incrowd.core.loss import Pure
     >>> Accountant().spend(Pure(Fraction(1)), Fraction(0), Adjacency.ADD_REMOVE).epsilon
@@ -45,13 +45,11 @@ class Accountant:
     """
 
     def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
-        """Return the tightest (ε, δ) that is sound."""
         from incrowd.accounting.accountant import charge_of
 
         return charge_of(loss, delta, adjacency)
 
     def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
-        """Return a sound ρ, or None."""
         from incrowd.accounting.concentrated import rho_of
 
         return rho_of(loss, adjacency)
@@ -59,9 +57,9 @@ class Accountant:
 
 @dataclass(frozen=True)
 class Request:
-    """A kind of entry, its body and the datasets it is about; `refusal` if its price already speaks against it.
+    """A kind of entry, its body and the datasets it is about; `refusal` if its cost cannot be computed.
 
-    `declared` are datasets that the ledger learns of in the same transaction, if it does not know them yet.
+    `declared` are datasets that are registered in the same transaction, if they are new.
     """
 
     kind: str
@@ -73,7 +71,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Part:
-    """One dataset's part of a charge: what is guaranteed about it, and the account that pays if not the budget."""
+    """One dataset's part of a charge: its guarantee, and the account to charge instead of the budget."""
 
     dataset: str
     guarantee: Guarantee
@@ -103,12 +101,12 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
 
 
 def registering(declaration: Declaration) -> Request:
-    """Return the request to tell the ledger about a dataset."""
+    """Return the request to register a dataset."""
     return Request("register", declaration.to_json(), (declaration.dataset,))
 
 
 def repeating(charged: Entry, analyst: str | None) -> Request:
-    """Return the request to give again what an earlier charge paid for; parts that an account paid are left out."""
+    """Return the request to give an earlier answer again; parts charged to an account are omitted."""
     parts = [part for part in charged.body["parts"] if part["account"] is None and part["epsilon"] != INFINITE]
     paid = [{"dataset": part["dataset"], "epsilon": part["epsilon"], "delta": part["delta"]} for part in parts]
     body = {
@@ -120,7 +118,7 @@ def repeating(charged: Entry, analyst: str | None) -> Request:
 
 
 def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Fraction) -> Request:
-    """Return the request to set a zero-concentrated account aside; ε(ρ, δ) is the same for either adjacency."""
+    """Return the request to carve out a zero-concentrated account; ε(ρ, δ) is the same for either adjacency."""
     if rho <= 0:
         raise InvalidParameter("an account needs a rho above 0.")
     if not 0 < delta < 1:
@@ -132,9 +130,9 @@ def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Frac
 
 
 def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: str) -> Request:
-    """Return a request of the owner's: with a name and a reason."""
+    """Return a request of the budget owner, with a name and a reason."""
     if not why.strip():
-        raise InvalidParameter("write why, for those who will read the ledger.")
+        raise InvalidParameter("write why, for readers of the ledger.")
     return Request(kind, {"dataset": dataset, **content, "who": name(who, "a person"), "why": why}, (dataset,))
 
 
@@ -155,8 +153,8 @@ def _draw(price: Price, guarantee: Guarantee) -> dict[str, Any]:
     rho = price.rho(guarantee.loss, guarantee.unit.adjacency)
     if rho is None:
         raise Refused(
-            "this guarantee has no finite rho, so a zero-concentrated account cannot hold it. Charge it to the budget "
-            "itself, without an account."
+            "this guarantee has no finite rho, so it cannot be charged to a zero-concentrated account. Charge it to "
+            "the budget, without an account."
         )
     return {"rho": plain(round_up(rho)), "rule": [Rule.ACCOUNT.value]}
 

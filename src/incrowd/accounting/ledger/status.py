@@ -1,4 +1,4 @@
-"""Standing: what the owner of a dataset allowed, what was spent of it and is left, and the entries that say so."""
+"""Status: the budget of each dataset, what was spent and what remains, and the entries that say so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INFINITY = Decimal("Infinity")
 
 @dataclass(frozen=True)
 class DatasetTerms:
-    """What holds for a dataset: its unit of privacy, the budget its policy declared, the budget as granted since."""
+    """The terms of a dataset: its unit of privacy, the declared budget, and the budget as granted since."""
 
     unit: Unit
     declared: Budget | None = None
@@ -96,7 +96,7 @@ class BudgetStatus:
 
     @property
     def left(self) -> Amount | None:
-        """What may still be released to everyone; None while no budget is set."""
+        """What remains for releases to everyone; None while no budget is set."""
         if self.terms.budget is None:
             return None
         separate = self.terms.budget.separate_analysts is not None
@@ -118,7 +118,7 @@ class BudgetStatus:
 
 @dataclass(frozen=True)
 class Charged:
-    """What one dataset paid for a release: an (ε, δ) of its budget, or a ρ of an account carved out of it before."""
+    """What one dataset was charged for a release: an (ε, δ) of its budget, or a ρ of an account."""
 
     dataset: str
     guarantee: Guarantee
@@ -145,7 +145,7 @@ class Charged:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the ledger; `standings` tells how its datasets stood right after it, if it was just written."""
+    """One entry of the ledger; `standings` are the statuses of its datasets right after it, if it was just written."""
 
     anchor: Anchor
     at: str
@@ -165,21 +165,21 @@ class Entry:
 
     @property
     def charged(self) -> tuple[Charged, ...]:
-        """What each dataset paid, if this is a charge."""
+        """What each dataset was charged, if this is a charge."""
         return tuple(Charged.from_json(part) for part in self.body["parts"]) if self.kind == "charge" else ()
 
 
 @dataclass(frozen=True)
 class ChargeWithoutRelease:
-    """A charge of which nothing came: it was concluded so, or its process is still at work or was killed."""
+    """A charge without a release: nothing was released, or its process is still running or was killed."""
 
     charge: Entry
     concluded: bool
 
     @property
     def state(self) -> str:
-        """What is known of it, in words."""
-        return "nothing came of it" if self.concluded else "not concluded: still at work, or killed"
+        """Its state, in words."""
+        return "no release" if self.concluded else "not concluded: still running, or killed"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that `--json` shows."""
@@ -190,7 +190,7 @@ class ChargeWithoutRelease:
 
 
 def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
-    """Return the charges of which nothing came, in order; what was concluded last holds."""
+    """Return the charges without a release, in order; the last conclusion counts."""
     charges: dict[str, Entry] = {}
     outcomes: dict[str, Any] = {}
     for entry in entries:
@@ -204,7 +204,7 @@ def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
 
 @dataclass(frozen=True)
 class AnalystShare:
-    """What one analyst spent of one dataset, and his allowance if he has one."""
+    """What one analyst spent of one dataset, and the allowance if there is one."""
 
     dataset: str
     analyst: str
@@ -228,7 +228,7 @@ class Account:
 
     @property
     def left(self) -> Decimal:
-        """The ρ that is still left."""
+        """The remaining ρ."""
         return remaining(self.rho, self.spent)
 
     def to_json(self) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Overview:
-    """One moment of a ledger; `shared` names datasets that use another's budget, `looks` counts looks at the rows."""
+    """One moment of a ledger; `shared` names datasets that use another's budget, `looks` counts data accesses."""
 
     head: Anchor
     datasets: tuple[BudgetStatus, ...]
@@ -261,7 +261,7 @@ class Overview:
 
 
 def overview(reader: Reader) -> Overview:
-    """Read how everything stands in one state of the ledger."""
+    """Read the status of everything in one state of the ledger."""
     datasets, totals = reader.values(("dataset",)), reader.values(("spent",))
     roots = [key[1] for key, value in datasets.items() if value["root"] == key[1]]
     return Overview(

@@ -112,7 +112,7 @@ class SampledCell:
             raise InvalidParameter("the sampling rate is closer to 0 or 1 than can be computed with.")
 
     def log_floor(self) -> float:
-        """Return k ln(rate), rounded up: at any epsilon a record is betrayed when k in a cell of k are sampled."""
+        """Return k ln(rate), rounded up: at any epsilon a record is revealed when k in a cell of k are sampled."""
         return self.rounded_up(self.k * (math.log(self.p) if self.p < 0.5 else math.log1p(-self.q)))
 
     def rounded_up(self, logarithm: float) -> float:

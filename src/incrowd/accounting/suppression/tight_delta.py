@@ -28,7 +28,7 @@ SHIFTED = "removal, after what an addition can cost at most"
 TWO_STEPS = "removal and addition, half of epsilon each"
 
 _KNOTS = 33
-_BELOW = 3.0  # how far below zero the losses of an addition are told apart, in units of their maximum
+_BELOW = 3.0  # how far below zero the losses of an addition are distinguished, in units of their maximum
 _SLACK = 1e-12
 _EXACT_BITS = 1 << 14
 

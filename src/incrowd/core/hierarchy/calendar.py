@@ -69,12 +69,10 @@ class Calendar(Hierarchy):
                 raise InvalidParameter(f"periods go from fine to coarse: {coarse} cannot stand above {fine}.")
 
     def with_open_ends(self) -> Calendar:
-        """Return the hierarchy with labels that are true of days beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.periods)
 
     @property

@@ -20,6 +20,9 @@ class Flat(Hierarchy):
     (('F', 'M'), ('*',))
     """
 
+    depth = 0
+    rule = HierarchyRule(RuleKind.FLAT)
+
     domain: Domain
     provenance: Provenance = DECLARED
     open_ends: bool = False
@@ -31,15 +34,6 @@ class Flat(Hierarchy):
         ('2024-01-01 or earlier', '2024-01-02', '2024-01-03 or later')
         """
         return replace(self, open_ends=True)
-
-    @property
-    def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`: none."""
-        return 0
-
-    @property
-    def rule(self) -> HierarchyRule:
-        return HierarchyRule(RuleKind.FLAT)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         return values

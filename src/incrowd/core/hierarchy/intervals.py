@@ -113,12 +113,10 @@ class Intervals(Hierarchy):
                     )
 
     def with_open_ends(self) -> Intervals:
-        """Return the hierarchy with labels that are true of values beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.widths)
 
     @property
@@ -126,7 +124,6 @@ class Intervals(Hierarchy):
         return HierarchyRule.by_level(RuleKind.INTERVALS, self.widths)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers each class holds, or what length of decimal numbers."""
         steps = self._steps(level) if 0 < level <= self.depth else None
         if steps is not None:
             return self.domain.spans([self._start + step * exact(self.widths[level - 1]) for step in steps])
@@ -218,7 +215,6 @@ class Cuts(Hierarchy):
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.points)
 
     @property
@@ -226,7 +222,6 @@ class Cuts(Hierarchy):
         return HierarchyRule(RuleKind.CUTS, tuple(tuple(map(str, points)) for points in self.points))
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers each class holds, or what length of decimal numbers."""
         low = self.domain.bounds[0]
         if level == 0 or low is None:
             return super().leaves(level)

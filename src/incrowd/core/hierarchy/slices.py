@@ -39,6 +39,8 @@ class Slices(Hierarchy):
     ('2024-01-02 or earlier', '[2024-01-03, 2024-01-04]', '2024-01-05 or later')
     """
 
+    depth = 1
+
     domain: Numbers | Dates
     pieces: int
     provenance: Provenance = DECLARED
@@ -56,7 +58,6 @@ class Slices(Hierarchy):
             raise InvalidParameter("the pieces are narrower than decimal numbers can tell apart: cut into fewer.")
 
     def with_open_ends(self) -> Slices:
-        """Return the hierarchy with labels that are true of values beyond the bounds."""
         return replace(self, open_ends=True)
 
     @property
@@ -71,7 +72,6 @@ class Slices(Hierarchy):
 
     @property
     def length(self) -> Fraction:
-        """How many whole numbers or days there are, or how long the range of decimal numbers is."""
         return _number(self.domain.bounds[1]) - self.start + int(self.whole)
 
     @cached_property
@@ -96,16 +96,10 @@ class Slices(Hierarchy):
         return np.array([(first + number * width) / below for number in halves])
 
     @property
-    def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`: one."""
-        return 1
-
-    @property
     def rule(self) -> HierarchyRule:
         return HierarchyRule(RuleKind.SLICES, size=self.pieces)
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
-        """Return how many whole numbers or days each class holds, or what length of decimal numbers."""
         if level == 0:
             return super().leaves(level)
         lengths: NDArray[np.float64] = np.diff(self.ends).astype(np.float64)

@@ -43,7 +43,6 @@ class Prefix(Hierarchy):
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return len(self.lengths)
 
     @property
@@ -51,7 +50,6 @@ class Prefix(Hierarchy):
         return HierarchyRule.by_level(RuleKind.PREFIX, self.lengths)
 
     def characters(self, level: int) -> int | None:
-        """How many first characters a class shows; None if that is not declared."""
         return self.lengths[level - 1] if 0 < level <= len(self.lengths) else None
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
@@ -86,7 +84,6 @@ class Redaction(Hierarchy):
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         return self.length - 1
 
     @property
@@ -94,7 +91,6 @@ class Redaction(Hierarchy):
         return HierarchyRule(RuleKind.REDACTION, size=self.length)
 
     def characters(self, level: int) -> int | None:
-        """How many first characters a class shows."""
         return max(self.length - level, 0)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
@@ -180,7 +176,6 @@ class Classification(Hierarchy):
 
     @property
     def depth(self) -> int:
-        """How many levels are declared between the code itself and `*`."""
         return len(self._chapters.lengths) + 1
 
     @property
@@ -188,7 +183,6 @@ class Classification(Hierarchy):
         return HierarchyRule(RuleKind.CLASSIFICATION, ((self._chapters.title,),))
 
     def characters(self, level: int) -> int | None:
-        """How many first characters a class shows; chapters are no prefixes."""
         return self._chapters.lengths[level - 1] if 0 < level < self.depth else None
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
@@ -243,6 +237,9 @@ class Pseudonyms(Hierarchy):
     incrowd.errors.InvalidParameter: a pseudonym's key needs at least 32 bytes ...
     """
 
+    depth = 1
+    rule = HierarchyRule(RuleKind.PSEUDONYM)
+
     domain: Text | Categories
     key: bytes = field(repr=False)
     provenance: Provenance = DECLARED
@@ -252,15 +249,6 @@ class Pseudonyms(Hierarchy):
             raise InvalidParameter(
                 "a pseudonym's key needs at least 32 bytes of chance: make one with 'openssl rand -out FILE 32'."
             )
-
-    @property
-    def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
-        return 1
-
-    @property
-    def rule(self) -> HierarchyRule:
-        return HierarchyRule(RuleKind.PSEUDONYM)
 
     def _lift(self, values: pa.Array, level: int) -> pa.Array:
         coded = values.dictionary_encode()

@@ -65,7 +65,6 @@ class TreeHierarchy(Hierarchy):
 
     @cached_property
     def depth(self) -> int:
-        """How many levels are declared between the value itself and `*`."""
         width = len(self.rows[0])
         return width - 2 if width > 1 and all(row[-1] == TOP for row in self.rows) else width - 1
 

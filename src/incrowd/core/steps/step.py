@@ -124,7 +124,7 @@ class Step:
         return {"step": self.kind, **fields}
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:
+    def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:  # noqa: ARG003 - for nested steps
         """Read what `to_json` wrote, or return None; `classes` are those of steps that it may hold."""
         return pick([cls], dict(plain), lambda step: step.to_json())
 

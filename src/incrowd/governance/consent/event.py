@@ -1,4 +1,4 @@
-"""ConsentEvent: one decision of one person about one purpose, with the times that it speaks of."""
+"""ConsentEvent: one decision of one data subject about one purpose, with the times when it is valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DAY = 10
 
 
 class Decided(StrEnum):
-    """What somebody decided, or what became of it."""
+    """What a data subject decided, or what happened to a decision."""
 
     GIVE = "give"
     REFUSE = "refuse"
@@ -34,10 +34,10 @@ _ENDING = (Decided.GIVE, Decided.RESTRICT)
 class ConsentEvent:
     """A decision: whose, what, about which purpose, when it was taken, from when until when it holds.
 
-    `at` orders decisions: the later one counts, and of two at one moment the one that does not give.  When the registry
-    learned of it is not the event's to say.  `valid_to` is the first moment at which it no longer holds; only a consent
-    and a restriction have one, for a withdrawal that ends would give by itself.  `alike` is one pseudonym for all ids
-    that are written alike; events of earlier versions have none.
+    `at` orders decisions: the later one counts, and of two at one moment the one that does not give.  The
+    registry stores when it was recorded.  `valid_to` is the first moment at which it is no longer valid; only a consent
+    and a restriction have one, since the end of a withdrawal would be a consent that nobody gave.  `alike` is one
+    pseudonym for all ids that are written alike; events of earlier versions have none.
 
     >>> ConsentEvent("0" * 32, Decided.GIVE, "research/births", moment("2026-01-01")).valid_from
     '2026-01-01T00:00:00.000000Z'
@@ -60,7 +60,7 @@ class ConsentEvent:
         check_purpose(self.purpose)
         if self.valid_to is not None and self.decided not in _ENDING:
             raise InvalidParameter(
-                f"{self.decided} has no end: somebody who consents again says so. Leave valid_to out."
+                f"{self.decided} has no end: a person who consents again gives a new consent. Omit valid_to."
             )
         if self.valid_to is not None and self.valid_to <= self.valid_from:
             raise InvalidParameter("a decision holds for some time: valid_to comes after valid_from.")
@@ -69,7 +69,7 @@ class ConsentEvent:
 
     @property
     def gives(self) -> bool:
-        """Whether it is a consent; everything else takes people out."""
+        """Whether it is a consent; every other decision excludes the person."""
         return self.decided is Decided.GIVE
 
     def to_row(self) -> list[Any]:
@@ -93,28 +93,28 @@ class ConsentEvent:
 
 
 def check_purpose(purpose: str) -> str:
-    """Return a purpose, or refuse what is none: names of a tree, from the widest down, parted by slashes.
+    """Return a purpose, or refuse a text that is not one: names of a tree, the widest first, separated by slashes.
 
     >>> check_purpose("research/newborns"), depth_of("research/newborns")
     ('research/newborns', 1)
     >>> check_purpose("/research")
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: a purpose is up to 8 names parted by slashes, the widest first, such as ...
+    incrowd.errors.InvalidParameter: a purpose is up to 8 names separated by slashes, the widest first, such as ...
     """
     if not _PURPOSE.fullmatch(purpose):
         raise InvalidParameter(
-            "a purpose is up to 8 names parted by slashes, the widest first, such as research/newborns."
+            "a purpose is up to 8 names separated by slashes, the widest first, such as research/newborns."
         )
     return purpose
 
 
 def depth_of(purpose: str) -> int:
-    """Return how far below the widest purpose one stands."""
+    """Return the depth of a purpose below the widest one."""
     return purpose.count("/")
 
 
 def covers(wide: str, purpose: str) -> bool:
-    """Whether a decision about one purpose speaks of another: of itself, and of all that is below it.
+    """Whether a decision about one purpose covers another: itself, and all below it.
 
     >>> covers("research", "research/births"), covers("research/births", "research"), covers("re", "research")
     (True, False, False)
@@ -123,7 +123,7 @@ def covers(wide: str, purpose: str) -> bool:
 
 
 def moment(text: str) -> str:
-    """Return a moment in the one way in which moments are written, so that their texts are ordered as they are.
+    """Return a moment in the one notation of events, whose texts sort by time.
 
     >>> moment("2026-05-01"), moment("2026-05-01T02:00:00+02:00")
     ('2026-05-01T00:00:00.000000Z', '2026-05-01T00:00:00.000000Z')

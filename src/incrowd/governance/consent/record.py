@@ -1,6 +1,6 @@
-"""ISO/IEC TS 27560:2023: decisions as consent records with header, processing, parties and events, in JSON.
+"""Consent records: decisions as CSV, as ISO/IEC TS 27560:2023 records and receipts, and as FHIR R4 Consent resources.
 
-The specification names the fields and leaves their notation open; here names are in snake case.  A record has one
+ISO/IEC TS 27560 names the fields and leaves their notation open; here names are in snake case.  A record has one
 person, and holds for each of its purposes and each of its events one decision.
 """
 
@@ -27,7 +27,7 @@ _NOBODY = "0" * 32
 
 @dataclass(frozen=True)
 class ConsentRecord:
-    """Whose decision it is, by an id as it was written, and the decision; the event's own subject says nothing yet.
+    """A decision, and the ID of its data subject as it was written; the event has no pseudonym yet.
 
     >>> ConsentRecord.of("p17", "give", "research", "2026-05-01").event.at
     '2026-05-01T00:00:00.000000Z'
@@ -36,13 +36,13 @@ class ConsentRecord:
     subject: str
     event: ConsentEvent
     place: str = field(default="", compare=False)
-    """Where it stands in its file, for the data holder."""
+    """Its place in its file, for the data holder."""
 
     @classmethod
     def of(cls, subject: str, decided: str, purpose: str, at: str, **more: str) -> ConsentRecord:
-        """Read what a record says, all of it as text; what is left empty is not said."""
+        """Read a record from texts; an empty text is not stated."""
         if not subject.strip():
-            raise InvalidParameter("a record says of nobody whose it is.")
+            raise InvalidParameter("a record has no data subject: write the ID in the column subject.")
         if decided not in list(Decided):
             raise InvalidParameter(f"an event is one of {', '.join(Decided)}.")
         ends = more.get("valid_to") or ""
@@ -63,7 +63,7 @@ class ConsentRecord:
         return replace(self, place=place)
 
     def under(self, person: Subject) -> ConsentEvent:
-        """Return the event of a person who is known by pseudonyms."""
+        """Return the event under a person's pseudonyms."""
         return replace(self.event, subject=person.pseudonym, alike=person.alike)
 
 
@@ -129,7 +129,7 @@ def read_27560(plain: Any) -> Iterator[ConsentRecord]:
         except InvalidParameter as error:
             raise InvalidParameter(f"record {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise InvalidParameter(f"record {number}: this is no consent record of {SCHEMA}.") from None
+            raise InvalidParameter(f"record {number}: this is not a consent record of {SCHEMA}.") from None
 
 
 def write_27560(records: Iterable[ConsentRecord]) -> list[dict[str, Any]]:
@@ -140,7 +140,7 @@ def write_27560(records: Iterable[ConsentRecord]) -> list[dict[str, Any]]:
 def _read(record: Mapping[str, Any]) -> Iterator[ConsentRecord]:
     header, processing = record["record_header"], record["pii_processing"]
     if header["schema_version"] != SCHEMA:
-        raise InvalidParameter(f"its schema is another one than {SCHEMA}.")
+        raise InvalidParameter(f"its schema is not {SCHEMA}.")
     for event in record["events"]:
         state = str(event["event_state"]).removeprefix("Consent").lower()
         if state not in _DECIDED:
@@ -250,7 +250,7 @@ def read_fhir(plain: Any) -> Iterator[ConsentRecord]:
         except InvalidParameter as error:
             raise InvalidParameter(f"resource {number}: {error}") from None
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            raise InvalidParameter(f"resource {number}: this is no Consent resource of FHIR R4.") from None
+            raise InvalidParameter(f"resource {number}: this is not a Consent resource of FHIR R4.") from None
 
 
 def _resources(plain: Any) -> list[Mapping[str, Any]]:
@@ -263,7 +263,7 @@ def _resources(plain: Any) -> list[Mapping[str, Any]]:
 
 def _read_resource(resource: Mapping[str, Any]) -> ConsentRecord:
     if resource["resourceType"] != "Consent":
-        raise InvalidParameter("this is no Consent resource.")
+        raise InvalidParameter("this is not a Consent resource.")
     provision = resource.get("provision", {})
     if "modifierExtension" in resource or not set(provision) <= _PROVISION:
         raise InvalidParameter(

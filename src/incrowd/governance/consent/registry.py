@@ -31,7 +31,7 @@ _PATIENCE = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class RegistrySnapshot:
-    """A state of the registry as a certificate names it: without the registry it tells nothing, not even of another."""
+    """A state of the registry as a certificate names it; without the registry's secret it reveals nothing."""
 
     nonce: str
     mark: str
@@ -39,7 +39,7 @@ class RegistrySnapshot:
 
 @dataclass(frozen=True)
 class Registry:
-    """The book at an address; its end and its length are nobody's to know and are never published.
+    """The consent registry at an address; its last entry and its length are never published.
 
     >>> from tempfile import TemporaryDirectory
     >>> from incrowd.governance.consent.event import Decided, moment
@@ -59,16 +59,16 @@ class Registry:
 
     @classmethod
     def open(cls, address: str) -> Registry:
-        """Open the registry at an address; one that is not there is an error: without it nobody takes part."""
+        """Open the registry at an address; a missing one is an error: without it no consent is in force."""
         try:
             return cls(Chain.open(address, _NAME))
         except LedgerCorrupted:
             raise LedgerCorrupted(
-                "the consent registry is damaged or is none: restore it, and run incrowd consent check."
+                "this file is damaged, or not a consent registry: restore it, and run incrowd consent check."
             ) from None
         except LedgerUnavailable:
             raise LedgerUnavailable(
-                "the consent registry cannot be opened, so nobody is known to consent and nothing is released. Make it "
+                "the consent registry cannot be opened, so no consent is in force and nothing is released. Create it "
                 "with incrowd consent import or give, or restore it."
             ) from None
 
@@ -79,14 +79,14 @@ class Registry:
     def decision_time(self) -> str:
         """Return the time of a decision that is taken now: the clock's, or that of the newest entry if that is later.
 
-        By a clock that went back, a withdrawal would seem to be older than the consent that it ends.
+        With a clock that was set back, a withdrawal would be older than the consent that it ends.
         """
         return written_moment(self.chain.now())
 
     def clock(self) -> str:
         """Return the time at which a release may read the registry: now, once no entry is newer.
 
-        A clock that went back would not see what was recorded in the meantime, and let people in who withdrew.
+        With a clock that was set back, later entries would be missed, and people who withdrew would take part.
         """
         ahead = self.chain.now() - self.chain.clock()
         if ahead > _PATIENCE:
@@ -98,7 +98,7 @@ class Registry:
         return max(self.now(), written_moment(self.chain.now()))
 
     def record(self, events: Iterable[ConsentEvent]) -> None:
-        """Write events down; one that was decided after now is refused, with all that came with it."""
+        """Record events; one with a time in the future is refused, with all events of its batch."""
         arriving = iter(events)
         while some := list(islice(arriving, _AT_ONCE)):
             self.chain.transact(lambda writer, some=some: _append(writer, some))  # type: ignore[misc]
@@ -139,22 +139,22 @@ class Registry:
         ]
 
     def snapshot(self, at: Anchor | None = None) -> RegistrySnapshot:
-        """Return a mark of the registry as it is, or was at a place, under a key that is made for this mark alone."""
+        """Return a snapshot of the registry as it is, or was at a place, under a key of its own."""
         nonce = secrets.token_hex(_NONCE)
         return RegistrySnapshot(nonce, _mark(self._key(nonce), at or self.chain.head()))
 
     def holds(self, snapshot: RegistrySnapshot) -> bool:
-        """Whether the registry once was what a mark names: a restored, cut or rewritten one was not."""
+        """Whether the registry was once in the state of a snapshot; a restored, truncated or rewritten one was not."""
         return self.place(snapshot) is not None
 
     def place(self, snapshot: RegistrySnapshot) -> Anchor | None:
-        """Return the end of the registry when a mark was made; None where it never was in that state."""
+        """Return the last entry at a snapshot; None if the registry was never in that state."""
         key = self._key(snapshot.nonce)
         ends = (link.anchor for link in self.links())
         return next((end for end in ends if hmac.compare_digest(_mark(key, end), snapshot.mark)), None)
 
     def issue(self, person: Subject, dataset: str, until: datetime) -> str:
-        """Return a new token by which somebody sees and withdraws their own consent, once; only its hash is kept."""
+        """Return a new token with which a person views and withdraws their consent, once; only its hash is stored."""
         token = new_token()
         body = {"token": fingerprint(token), "subject": person.pseudonym, "alike": person.alike}
         body |= {"dataset": dataset, "until": written_moment(until)}
@@ -162,7 +162,7 @@ class Registry:
         return token
 
     def redeem(self, token: str, dataset: str) -> Subject | None:
-        """Use a token up and return whose it is; None for one that is unknown, used, past its end or of another."""
+        """Use a token and return its person; None for one that is unknown, used, expired or of another dataset."""
         mark = fingerprint(token)
         return None if mark is None else self.chain.transact(lambda writer: _redeem(writer, mark, dataset))
 
@@ -174,10 +174,10 @@ class Registry:
         )
 
     def _key(self, nonce: str) -> bytes:
-        """Return the key of one mark, made from a secret that the first entry holds and nothing published contains."""
+        """Return the key of one snapshot, derived from a secret in the first entry that is never published."""
         first = next(self.chain.links(), None)
         if first is None or "secret" not in first.body:
-            raise LedgerCorrupted("the registry's first entry is not one that this version makes: restore it.")
+            raise LedgerCorrupted("the registry's first entry is not one that this version writes: restore it.")
         return hmac.new(bytes.fromhex(first.body["secret"]), f"snapshot {nonce}".encode(), sha256).digest()
 
 
@@ -196,8 +196,8 @@ def _after(last: ChainEntry) -> tuple[int, str]:
 def _append(writer: Writer, events: list[ConsentEvent]) -> None:
     if any(event.at > writer.at for event in events):
         raise InvalidParameter(
-            "a decision is said to have been taken after now, and would count before all that come: correct its time. "
-            "None of these events was recorded."
+            "a decision has a time in the future, and would override later decisions: correct its time. None of these "
+            "events was recorded."
         )
     for start in range(0, len(events), _BATCH):
         writer.append(_EVENTS, {"events": [event.to_row() for event in events[start : start + _BATCH]]}, {})
@@ -239,6 +239,6 @@ def _redeem(writer: Writer, mark: str, dataset: str) -> Subject | None:
 
 def _broken(sequence: int) -> LedgerCorrupted:
     return LedgerCorrupted(
-        f"entry {sequence} of the consent registry was changed, lost or exchanged, so nobody is known to consent and "
+        f"entry {sequence} of the consent registry was changed, lost or exchanged, so no consent is in force and "
         "nothing is released. Run incrowd consent check, and restore the registry from a backup."
     )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.access_list import NewToken
 from incrowd.governance.audit import Event
-from incrowd.governance.grant import AccessDecision, Grant, User, forgery_mark
+from incrowd.governance.grant import AccessDecision, Grant, User, csrf_token
 from incrowd.web.caller import Admitter, Anybody, Caller, NotAuthenticated, check_page, origin
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import AdmittedShape, IssuedShape, LoginShape, RotatedShape, SessionShape, TokenShape, failures
@@ -100,7 +100,7 @@ def login(credentials: LoginShape, request: Request, response: Response, service
         httponly=True,
         samesite="strict",
     )
-    return _session_shape(issued.grant, forgery_mark(issued.token))
+    return _session_shape(issued.grant, csrf_token(issued.token))
 
 
 @router.get("/v1/sessions", summary="Who am I", responses=failures())

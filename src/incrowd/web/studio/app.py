@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
-from incrowd.governance.grant import is_mark
+from incrowd.governance.grant import is_csrf_token
 from incrowd.methods.local.survey.definition import script
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies
@@ -117,7 +117,7 @@ class _Studio:
 
     async def upload(self, request: Request) -> Response:
         """Take a file as the body of a request, in pieces: whole and bounded, or not at all."""
-        if not is_mark(request.headers.get(MARK), self.keys.session):
+        if not is_csrf_token(request.headers.get(MARK), self.keys.session):
             raise AccessDenied("this page is not of this session: load it again.")
         target = self.folder.free(request.query_params.get("name", ""), request.query_params.get("into", ""))
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -202,7 +202,7 @@ class _Studio:
         except (ValueError, UnicodeDecodeError):
             raise InvalidParameter("the form cannot be read.") from None
         form = dict(pairs)
-        if not is_mark(request.headers.get(MARK) or form.get("mark"), self.keys.session):
+        if not is_csrf_token(request.headers.get(MARK) or form.get("mark"), self.keys.session):
             raise AccessDenied("this page is not of this session: load it again. Nothing was done.")
         return {name: value for name, value in form.items() if name != "mark"}
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlencode
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from incrowd.governance.grant import forgery_mark, is_mark, new_token
+from incrowd.governance.grant import csrf_token, is_csrf_token, new_token
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -90,7 +90,7 @@ class Keys:
     @property
     def mark(self) -> str:
         """What every form of the session holds: no other site can know it."""
-        return forgery_mark(self.session)
+        return csrf_token(self.session)
 
     @property
     def address(self) -> str:
@@ -154,7 +154,7 @@ class SessionMiddleware:
             return None
         if headers.get("origin") not in (None, self.keys.origin):
             return _no(403, "This request comes from a page of another site.")
-        if MARK in headers and not is_mark(headers[MARK], self.keys.session):
+        if MARK in headers and not is_csrf_token(headers[MARK], self.keys.session):
             return _no(403, "This page is not of this session: load it again.")
         return _too_large(scope, headers)
 

@@ -18,7 +18,7 @@ from incrowd.workflows.registry import reasons
 from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
-_NOTHING, _OPEN = "nothing came of it", "not concluded: still at work, or killed"
+_NOTHING, _OPEN = "no release", "not concluded: still running, or killed"
 
 
 def show(asked: PageRequest) -> PageContent:
