@@ -1,4 +1,4 @@
-"""Every error raised on purpose: what was asked, why not, what to do; never a value from the data."""
+"""Every error raised on purpose: what happened, why, what to do; never a value from the data."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class InvalidParameter(IncrowdError, ValueError):
 
 
 class Infeasible(InvalidParameter):
-    """No value of the wanted parameter can keep the guarantee that was asked for."""
+    """No value of the parameter to solve for gives the required guarantee."""
 
 
 class UnknownLoss(IncrowdError):
-    """A loss of a class that no accountant here understands; refused rather than guessed."""
+    """A loss of a class that the accountant does not know; refused rather than guessed."""
 
 
 class UnsupportedVersion(IncrowdError):
-    """A document written by a version whose meaning is not known here."""
+    """A document of a version that this incrowd does not read."""
 
 
 class MixedUnits(IncrowdError):
@@ -32,21 +32,21 @@ class MixedUnits(IncrowdError):
 
 
 class Refused(IncrowdError):
-    """The request was understood and the answer is no."""
+    """The request is valid but refused."""
 
     exit_code: ClassVar[int] = 1
 
 
 class BudgetExceeded(Refused):
-    """The charge would exceed what the owner of the data granted."""
+    """The charge would exceed the privacy budget."""
 
 
 class QuestionRefused(Refused):
-    """A question was understood, and no noise could make its answer safe; the message names what can be asked."""
+    """The query is valid, but no noise could protect its answer; the message names what can be queried."""
 
 
 class ProbablyEmpty(Refused):
-    """By public numbers alone hardly a row would be left; nothing was charged, and `--anyway` releases all the same."""
+    """By public numbers alone the output would be nearly empty; nothing was charged, and `--anyway` releases it."""
 
 
 class DoesNotCompose(Refused):
@@ -54,11 +54,11 @@ class DoesNotCompose(Refused):
 
 
 class SampleReused(DoesNotCompose):
-    """Two releases from one secret sample can betray who is in it."""
+    """Two releases from one secret sample can reveal who is in it."""
 
 
 class AccessDenied(Refused):
-    """Whoever asks is not known here, or may not do this."""
+    """The user is unknown, or has no permission for this."""
 
 
 class ServerUnavailable(IncrowdError):
@@ -74,31 +74,31 @@ class LedgerMissing(LedgerUnavailable):
 
 
 class LedgerCorrupted(LedgerUnavailable):
-    """The ledger's chain is broken: an entry was changed, removed or cut off."""
+    """The ledger's chain is broken: an entry was changed or removed, or the chain was truncated."""
 
 
 class SourceUnreadable(IncrowdError):
-    """A source is missing, of an unknown format, or not what its format demands."""
+    """A source is missing, has an unknown format, or violates its format."""
 
 
 class SourceChanged(SourceUnreadable):
-    """A source changed while it was in use: positions of rows would no longer mean the same rows."""
+    """A source changed while it was in use: row positions no longer identify the same rows."""
 
 
 class SourceUnavailable(SourceUnreadable):
-    """The rows of a dataset cannot be asked about now, whatever the cause; nothing was charged."""
+    """The rows of a dataset cannot be queried now; nothing was charged."""
 
 
 class SourceInvalid(IncrowdError):
-    """The rows of a source do not fit what was declared about them; the message names lines, never values."""
+    """The rows of a source violate their declaration; the message names lines, never values."""
 
 
 class SourceMisspelled(SourceInvalid):
-    """Numbers or dates of a source are spelled in another way than was declared; the message names the keys."""
+    """Numbers or dates of a source are not written as declared; the message names the keys."""
 
 
 class UnknownColumn(IncrowdError):
-    """A column was asked for that the source does not have."""
+    """The source does not have a requested column."""
 
 
 class PackageMissing(IncrowdError):
@@ -106,33 +106,33 @@ class PackageMissing(IncrowdError):
 
 
 class ClusterUnavailable(IncrowdError):
-    """No cluster can do the work: nothing to start it with, nobody answers, or the workers have other versions."""
+    """No cluster can do the work: it cannot be started, does not answer, or its workers have other versions."""
 
 
 class JobFailed(IncrowdError):
-    """A job on the cluster failed, for want of memory, disk or workers; nothing of it is published."""
+    """A job on the cluster failed for lack of memory, disk or workers; nothing was published."""
 
 
 class QuestionFailed(IncrowdError):
-    """A question could not be answered to its end; its cost is not refunded."""
+    """A query failed before its answer was complete; its cost is not refunded."""
 
 
 class QuestionStopped(QuestionFailed):
-    """A question took longer than it may and was stopped; its cost is not refunded."""
+    """A query exceeded its time limit and was stopped; its cost is not refunded."""
 
 
 class OutputUnavailable(IncrowdError):
-    """The output cannot be written where it was asked for; nothing of it appeared."""
+    """The output cannot be written to its target; nothing was published."""
 
 
 class Interrupted(IncrowdError):
-    """A command was stopped by Ctrl-C or a signal; the message says what was charged and is not refunded."""
+    """A command was stopped by Ctrl-C or a signal; the message names what was charged and is not refunded."""
 
     exit_code: ClassVar[int] = 130
 
 
 class GuaranteeBroken(IncrowdError):
-    """What was about to be published does not keep its guarantee; nothing appears, and the charge is not refunded."""
+    """The output does not keep its guarantee; nothing is published, and the charge is not refunded."""
 
     exit_code: ClassVar[int] = 1
 

@@ -150,7 +150,7 @@ def test_what_was_not_counted_cannot_be_asked_for() -> None:
         counts.rollup({"height": 1})
     with pytest.raises(InvalidParameter, match="at least one column"):
         counts.marginal([])
-    with pytest.raises(InvalidParameter, match="level 0 would need the rows"):
+    with pytest.raises(InvalidParameter, match="level 0 is finer"):
         counts.rollup({"age": 0})
 
 

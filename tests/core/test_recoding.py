@@ -177,5 +177,5 @@ def test_classes_rise_but_never_fall() -> None:
     assert coarse.labels().to_pylist() == ["[0, 20)", "[20, 40)", "other", None]
     assert table.tolist() == [0, 0, 1, 1, 2, 3]
     assert fine.rise(3)[1].tolist() == [0] * 6
-    with pytest.raises(InvalidParameter, match="level 0 would need the rows"):
+    with pytest.raises(InvalidParameter, match="level 0 is finer"):
         fine.rise(0)

@@ -83,12 +83,12 @@ def test_missing_sets_are_empty_or_drop_their_row() -> None:
     [
         ({"hierarchy": Flat(Categories(("1", "2"))), "type": Type.INTEGER}, "they are text"),
         ({"hierarchy": Column("free").hierarchy}, "all of them are declared"),
-        ({"missing": "flu"}, "nothing can stand in"),
-        ({"separator": ""}, "tell items apart"),
-        ({"separator": ";;", "hierarchy": tree({"lungs": ["flu;"]})}, "tell items apart"),
-        ({"separator": "u"}, "tell items apart"),
-        ({"hierarchy": tree({"lungs; throat": ["flu"]})}, "tell items apart"),
-        ({"hierarchy": tree({"lungs": ["flu "]})}, "tell items apart"),
+        ({"missing": "flu"}, "no value can replace"),
+        ({"separator": ""}, "separate items"),
+        ({"separator": ";;", "hierarchy": tree({"lungs": ["flu;"]})}, "separate items"),
+        ({"separator": "u"}, "separate items"),
+        ({"hierarchy": tree({"lungs; throat": ["flu"]})}, "separate items"),
+        ({"hierarchy": tree({"lungs": ["flu "]})}, "separate items"),
     ],
 )
 def test_declarations_that_cannot_be_read_back_are_refused(change: dict[str, Any], words: str) -> None:

@@ -1,7 +1,11 @@
-"""Marks: numbers of constant size by which the holder of rows recognizes them under another name.
+"""Fingerprints: samples of constant size by which a data holder recognizes rows under another name; with hashing.
+
+Each value of a column is hashed to 64 scattered bits, the same in every batch and every run.  Two values share their
+bits with a probability of about 2^-64.  The bits of a tuple are the sum of the bits of its columns, each hashed with a
+salt of its own (tabulation hashing).
 
 In a sample of a multiset every element has 64 scattered bits, the same wherever it occurs.  The elements with the
-smallest bits are kept, each with how often it occurs.  Two samples made under one key hold the same elements of what
+smallest bits are stored, each with how often it occurs.  Two samples made under one key hold the same elements of what
 both multisets share, up to the smaller of their last bits: there each element is decided, not guessed.
 
 Source: Cohen & Kaplan 2007, bottom-k sketches.
@@ -101,7 +105,7 @@ def _mixed(bits: Bits) -> Bits:
 
 
 KEPT = 1024
-"""How many elements are kept."""
+"""How many elements a sample holds."""
 
 _MOST = 2**32 - 1
 _SPARE = 2**64 - 1
@@ -165,7 +169,7 @@ class BottomK:
     def overlap(self, other: BottomK, besides: BottomK | None = None) -> Fraction:
         """Estimate which share of the smaller multiset is in the other one, too; 0 if nothing is known of it.
 
-        Elements that are in `besides` do not count as shared: that they are here is no news.
+        Elements that are in `besides` do not count as shared: they were known before.
 
         >>> whole = BottomK().with_elements(np.arange(8, dtype=np.uint64))
         >>> extract = BottomK().with_elements(np.array([2, 3, 99], np.uint64))
@@ -216,7 +220,7 @@ class BottomK:
 
 @dataclass(frozen=True, eq=False)
 class SourceFingerprint:
-    """The marks of one source: of its rows as a multiset, of its rows, and of its people if a column tells them."""
+    """The fingerprints of one source: of its content, of its rows, and of its people if there is a person ID column."""
 
     content: str
     rows: BottomK = field(default_factory=BottomK)

@@ -1,4 +1,4 @@
-"""Graph: nodes with what is known of each, and the pairs of them that are connected."""
+"""Graph: nodes with their columns, and the edges between them; with what a policy declares of edges."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Keys = NDArray[np.int64]
 class Graph:
     """A simple graph: no loops, each edge once, in order; nodes are known by their place in `ids`.
 
-    `columns` holds a row for each node.  `layers`, where kinds and directions are told apart, holds the edges of each
-    kind; an edge with a direction goes from its first node to its second.
+    `columns` holds a row for each node.  `layers`, where kinds and directions are distinguished, holds the edges of
+    each kind; an edge with a direction goes from its first node to its second.
 
     >>> graph = Graph.of(4, [(1, 0), (1, 2), (0, 1)])
     >>> graph.ends.tolist(), graph.degrees.tolist()
@@ -107,7 +107,7 @@ def _ends(keys: Keys, size: int) -> Ends:
 
 @dataclass(frozen=True)
 class Relations:
-    """The declared kinds of edges, none if they are not told apart, and whether edges have directions.
+    """The declared kinds of edges, none if they are not distinguished, and whether edges have directions.
 
     >>> Relations(("friend", "boss"), directed=True).slots(Kind.EDGE)
     4

@@ -1,4 +1,4 @@
-"""Guarantee: what is guaranteed, to whom, why, and what must be true outside our code."""
+"""Guarantee: what is guaranteed, to whom, why, and on which assumptions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A guarantee with a reason, made before a row is read.
+    """A guarantee with its reasons, computed before a row is read.
 
     `delta` is the δ at which the loss is charged; a loss with a whole curve (a secret sample, Gaussian noise) needs it.
-    Crowds and samples speak of rows: where a person has several, they stand below a `Grouped` of at least so many.
+    Crowds and samples are about rows: where a person has several, they are inside a `Grouped` of at least that size.
 
     >>> from incrowd.core.loss import Pure
     >>> Guarantee(Pure(Fraction(1)), Unit(), (Theorem("dwork-2006-1", "Dwork et al. 2006, Proposition 1"),)).loss
@@ -81,7 +81,7 @@ class Guarantee:
         """
         if plain.get("guarantee") != VERSION:
             raise UnsupportedVersion(
-                f"this guarantee has version {plain.get('guarantee')!r}; version {VERSION} is known here."
+                f"this guarantee has version {plain.get('guarantee')!r}; this incrowd reads version {VERSION}."
             )
         try:
             return cls(

@@ -1,4 +1,4 @@
-"""Plan: everything about a release that is known before a row is read; Method: what makes one from a schema."""
+"""Plan: everything about a release that is known before a row is read; Method: makes a plan from a schema."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Output(Protocol):
-    """What leaves: one table or several, with their columns and what they show of themselves."""
+    """What is released: one table or several, with their columns and evidence."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -46,7 +46,7 @@ class Output(Protocol):
 class Plan:
     """What will be done, what that guarantees and what is claimed; guarantee and claims are computed from the steps.
 
-    `numbers` are those that an accountant computed, `settings` what people are told of the parameters, and `draw` reads
+    `numbers` are those that an accountant computed, `settings` are the parameters for readers, and `draw` reads
     the rows and releases what was guaranteed.  `examine`, which only a guarantee of form may have, refuses rows that
     could not be released so, before anything is charged and for the data holder's eyes.  `cells` are those that are
     counted, where a count of all rows is known to come: then text is parsed once.
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def basis(self) -> ClaimBasis:
-        """What the claims rest on."""
+        """What the claims are computed from."""
         return ClaimBasis(self.guarantee, self.steps, self.numbers)
 
     @property
@@ -87,20 +87,20 @@ class Plan:
         return "released"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
-        """Return an error after the charge as this kind of plan reports it, without the sentence about the charge."""
+        """Return an error after the charge as this plan reports it; the caller adds what is not refunded."""
         return error
 
     def led_by(self, *steps: Step) -> Plan:
         """Return the plan with steps in front of its own; they must leave the guarantee as it is.
 
-        A gate of consent that was planned stays in front of all.
+        A planned consent gate stays in front of all.
         """
         gate = gate_of(self.steps)
         behind = self.steps if gate is None else self.steps[1:]
         return replace(self, steps=(*(() if gate is None else (gate,)), *steps, *behind)) if steps else self
 
     def gated(self, gate: ConsentGate | None) -> Plan:
-        """Return the plan behind a gate of consent, in the place of one that was planned; None takes it away."""
+        """Return the plan with a consent gate in the place of a planned one; None removes it."""
         behind = self.steps if gate_of(self.steps) is None else self.steps[1:]
         return replace(self, steps=behind if gate is None else (gate, *behind))
 
@@ -116,4 +116,4 @@ class Method(Protocol):
     name: ClassVar[str]
 
     def plan(self, schema: Schema) -> Plan:
-        """Check the parameters against a schema, solve what was left open, and say what would be done."""
+        """Check the parameters against a schema, solve the missing ones, and return the plan."""

@@ -1,4 +1,4 @@
-"""Recoding: one column at one level; each row is decided by what it holds and by nothing else."""
+"""Recoding: one column at one level; each row is recoded by its own value alone."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from incrowd.core.schema import OTHER, Column, Missing, Outside
 from incrowd.errors import InvalidParameter
 
 LEFT_OUT = -1
-"""The code of a row that is left out."""
+"""The code of a suppressed row."""
 
 
 class CodeTable(Protocol):
-    """What gives codes to classes: the declaration, or for an open level an engine that meets them while reading."""
+    """Gives codes to classes: by the declaration, or at an open level by an engine as it reads them."""
 
     @property
     def other(self) -> int:
@@ -61,8 +61,8 @@ class Recoding:
             )
         if self.column.separator is not None and (not self.top or self.column.may_drop):
             raise InvalidParameter(
-                f"each row of {self.column.name!r} holds a set of items, which this cannot count: use the method "
-                "itemsets, make the column an identifier, or leave it out of the policy."
+                f"each row of {self.column.name!r} holds a set of items, which cannot be counted here: use the method "
+                "itemsets, make the column an identifier, or remove it from the policy."
             )
 
     @property
@@ -72,7 +72,7 @@ class Recoding:
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the column must be read at all: not if all is `*` and no row can be left out."""
+        """Whether the column must be read at all: not if all is `*` and no row can be suppressed."""
         return not self.top or self.column.may_drop
 
     @cached_property
@@ -96,27 +96,27 @@ class Recoding:
                     return self.column.hierarchy.members(level).slice(labels.index(OTHER), 1)  # type: ignore[union-attr]
         return None
 
-    def codes(self, array: pa.Array | pa.ChunkedArray, book: CodeTable | None = None) -> Codes:
-        """Return the code of each row's class, or −1 where the row is left out; an open level needs a book."""
+    def codes(self, array: pa.Array | pa.ChunkedArray, table: CodeTable | None = None) -> Codes:
+        """Return the code of each row's class, or −1 where the row is suppressed; an open level needs a code table."""
         values, indices = as_dictionary(array)
-        codes = self.codes_of(values, book)
+        codes = self.codes_of(values, table)
         return codes[:-1] if indices is None else codes[indices]
 
-    def codes_of(self, values: pa.Array, book: CodeTable | None = None) -> Codes:
+    def codes_of(self, values: pa.Array, table: CodeTable | None = None) -> Codes:
         """Return the code of each value of a plain array, and one code more: that of null."""
-        book = self.classes if book is None else book
-        if book is None:
+        table = self.classes if table is None else table
+        if table is None:
             raise InvalidParameter(
                 f"the classes of {self.column.name!r} at level {self.level} cannot be listed from the declaration: "
                 "declare categories or bounds, or use a higher level."
             )
         stored = read(pa.concat_arrays([values, pa.nulls(1, values.type)]), self.column.type)
         inside, outside = self._place(stored.values, stored.unreadable)
-        absent = LEFT_OUT if self.column.missing == Missing.DROP else book.missing
+        absent = LEFT_OUT if self.column.missing == Missing.DROP else table.missing
         codes = np.full(len(inside), absent, np.int32)
-        codes[outside] = LEFT_OUT if self.column.rule_outside is Outside.DROP else book.other
+        codes[outside] = LEFT_OUT if self.column.rule_outside is Outside.DROP else table.other
         present = inside.is_valid().to_numpy(zero_copy_only=False)
-        codes[present] = book.codes(self.column.hierarchy.lift(inside.drop_null(), self.level))
+        codes[present] = table.codes(self.column.hierarchy.lift(inside.drop_null(), self.level))
         return codes
 
     def unreadable(self, array: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
@@ -233,8 +233,8 @@ class Classes:
         """Return the classes at a higher level, and for each code here the code there."""
         if level < self.recoding.level:
             raise InvalidParameter(
-                f"{self.recoding.column.name!r} was counted at level {self.recoding.level}: what is coarser stays so, "
-                f"level {level} would need the rows."
+                f"{self.recoding.column.name!r} was counted at level {self.recoding.level}: level {level} is finer "
+                "and would need the rows."
             )
         if level == self.recoding.level:
             return self, np.arange(len(self), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Parameters are exact; a loss is rounded against ourselves."""
+"""Rounding: parameters are exact, losses are rounded up, remaining budget is rounded down."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def round_up(number: Number) -> Decimal:
 
 
 def round_down(number: Number) -> Decimal:
-    """Return the greatest multiple of 10⁻⁴⁰ that is not above `number`: for what is still left."""
+    """Return the greatest multiple of 10⁻⁴⁰ that is not above `number`: for what remains."""
     return _on_grid(math.floor(_exact_value(number) * _GRID))
 
 

@@ -1,4 +1,4 @@
-"""Schema: what the data holder declares about each column, and whom the guarantees protect."""
+"""Schema: what the data holder declares about each column, and the unit of privacy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANYTHING = Flat(Text())
 
 
 class Role(StrEnum):
-    """What a column could do to a person."""
+    """What a column can reveal about a person."""
 
     IDENTIFIER = "identifier"
     QUASI = "quasi"
@@ -54,18 +54,18 @@ _SPECIAL: Mapping[str, Role] = {
     Role.HOUSEHOLD: Role.IDENTIFIER,
     Role.STRATA: Role.QUASI,
 }
-"""What a column of a survey is besides what it is for: as others see it, one of the first four."""
+"""The special roles of survey columns, and the general role that each includes."""
 
 
 class Missing(StrEnum):
-    """What becomes of a missing value: it is a class of its own, or its row is left out."""
+    """How a missing value is treated: as a class of its own, or its row is suppressed."""
 
     CLASS = "class"
     DROP = "drop"
 
 
 class Outside(StrEnum):
-    """What becomes of a value outside the declared domain: one class for all, the nearest bound, or left out."""
+    """How a value outside the declared domain is treated: one class for all, the nearest bound, or suppressed."""
 
     OTHER = "other"
     ENDS = "ends"
@@ -74,7 +74,7 @@ class Outside(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its role, its type, how it is made coarser, and what is done with what does not fit.
+    """One column: its role, its type, how it is generalized, and how missing and outside values are treated.
 
     Without a hierarchy there are the value itself, any of the type, and `*`.
     `missing` is a rule, or a value of the domain that stands in for what is missing.  `outside` left open means the
@@ -83,11 +83,11 @@ class Column:
     Every rule is applied row by row.  Labels are true of every value that has them: where values outside go to the
     nearest bound, the first and the last class say so.
 
-    With a `separator` each row holds a set of items: a list, or text parted by the separator.  Type, hierarchy and the
-    rule for what is outside then speak of the items, all of which are declared; a row without items has the empty set.
+    With a `separator` each row holds a set of items: a list, or text split at the separator.  Type, hierarchy and the
+    rule for what is outside then apply to the items, all of which are declared; a row without items has the empty set.
     Questions read at most `max_length` characters of a text that is not listed.
 
-    A `shared` column has one value for a whole household.  A `label` is what it is called for people.
+    A `shared` column has one value for a whole household.  A `label` is its name for readers.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -147,7 +147,7 @@ class Column:
             )
         if self.fill is not None:
             raise InvalidParameter(
-                f"nothing can stand in for a missing set of {self.name!r}: let missing be class, which makes it the "
+                f"no value can replace a missing set of {self.name!r}: let missing be class, which makes it the "
                 "empty set, or drop."
             )
         names = {OTHER, *(n for level in range(self.hierarchy.height + 1) for n in self.hierarchy.labels(level) or ())}
@@ -156,8 +156,8 @@ class Column:
         ]
         if parted:
             raise InvalidParameter(
-                f"the separator {separator!r} of {self.name!r} must tell items apart: no item or label may hold it, be "
-                "empty, or start or end with a space. Choose another separator, or rename the items."
+                f"the separator {separator!r} of {self.name!r} must separate items: no item or label may contain it, "
+                "be empty, or start or end with a space. Choose another separator, or rename the items."
             )
 
     @property
@@ -172,14 +172,14 @@ class Column:
 
     @property
     def rule_outside(self) -> Outside:
-        """What becomes of values outside the domain."""
+        """How values outside the domain are treated."""
         if self.outside is not None:
             return self.outside
         return Outside.ENDS if isinstance(self.domain, Numbers | Dates) else Outside.OTHER
 
     @property
     def fill(self) -> str | None:
-        """The value that stands in for what is missing, if there is one."""
+        """The value that replaces missing values, if there is one."""
         return None if isinstance(self.missing, Missing) or self.missing in tuple(Missing) else str(self.missing)
 
     @property
@@ -201,7 +201,7 @@ class Column:
 
     @property
     def open_days(self) -> bool:
-        """Whether the first and the last day stand for the days beyond them, too, so that days are released as text."""
+        """Whether the first and the last day include the days beyond them, so that days are released as text."""
         return isinstance(self.domain, Dates) and self.hierarchy.open_ends
 
     @property
@@ -211,7 +211,7 @@ class Column:
 
     @property
     def may_drop(self) -> bool:
-        """Whether a row can be left out for what it holds in this column."""
+        """Whether a row can be suppressed for its value in this column."""
         return self.missing == Missing.DROP or self.rule_outside is Outside.DROP
 
 
@@ -234,14 +234,16 @@ class Schema:
         if twice:
             raise InvalidParameter(f"these columns are declared more than once: {listed(twice)}.")
         if self.unit.column is not None and self[self.unit.column] not in self.unreleased:
-            raise InvalidParameter(f"the column {self.unit.column!r} tells people apart: its role must be identifier.")
+            raise InvalidParameter(
+                f"the column {self.unit.column!r} is the person ID column: its role must be identifier."
+            )
         for role in (Role.WEIGHT, Role.HOUSEHOLD):
             if len(several := self.of_role(role)) > 1:
                 raise InvalidParameter(f"one column at most has the role {role}, and these have it: {listed(several)}.")
         shared = [column.name for column in self.columns if column.shared]
         if shared and self.household is None:
             raise InvalidParameter(
-                f"{shared[0]!r} is shared by households: give the column that tells them apart the role household."
+                f"{shared[0]!r} is shared by households: give the household ID column the role household."
             )
 
     def __getitem__(self, name: str) -> Column:
@@ -264,7 +266,7 @@ class Schema:
 
     @property
     def household(self) -> str | None:
-        """The column that tells households apart, if one does."""
+        """The household ID column, if there is one."""
         return next(iter(self.of_role(Role.HOUSEHOLD)), None)
 
     @property
@@ -274,26 +276,26 @@ class Schema:
 
     @property
     def quasi(self) -> tuple[str, ...]:
-        """The released columns by which people can be looked up: quasi-identifiers, and the strata of a sample."""
+        """The released linkable columns: quasi-identifiers, and the strata of a sample."""
         return tuple(column.name for column in self.released if Role.QUASI.covers(column.role))
 
     @property
     def released(self) -> tuple[Column, ...]:
-        """The columns that may leave: all but identifiers and households, and those only under a pseudonym."""
+        """The columns that may be released: all but identifiers and households, and those only as pseudonyms."""
         return tuple(
             column for column in self.columns if not Role.IDENTIFIER.covers(column.role) or column.pseudonymous
         )
 
     @property
     def unreleased(self) -> tuple[Column, ...]:
-        """The identifiers that are dropped."""
+        """The columns that are not released."""
         return tuple(column for column in self.columns if column not in self.released)
 
     @property
     def drafted(self) -> tuple[str, ...]:
         """The released columns whose domain or hierarchy was drafted from rows and has no public source.
 
-        A guarantee that is made with the data unplugged cannot rest on them.
+        A guarantee that is computed without the rows cannot depend on them.
         """
         return tuple(
             column.name

@@ -1,4 +1,4 @@
-"""Subjects: people under a keyed pseudonym, as a registry of consent knows them; the key lies in a place of its own.
+"""Subjects: people under keyed pseudonyms, as a consent registry stores them; the key is stored elsewhere.
 
 An id is read without surrounding space and in the Unicode form NFC, in the data as in decisions.  Ids that then still
 differ are different ids.  Ids that differ in case, leading zeros of numbers, width or invisible characters alone are
@@ -60,7 +60,7 @@ def alike_form(text: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """A person as a registry knows them: by the pseudonym of the id, and by one for all ids that are written alike."""
+    """A person as a registry stores them: the pseudonym of the id, and one for all ids that are written alike."""
 
     pseudonym: str
     alike: str

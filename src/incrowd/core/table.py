@@ -1,4 +1,4 @@
-"""Table: rows that stay where they are, how they are read and what they mean; Engine: what is done to them."""
+"""Table: rows that stay where they are, and their meaning; Engine: the operations on them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Column, Schema
 
 Progress = Callable[[int, int | None], None]
-"""Told now and then: how many rows are done, of how many (None: nobody knows)."""
+"""Called now and then with the number of rows done, and of all rows (None: unknown)."""
 
 IN_ENGINE = "::"
 """An address that starts like this names a table of the engine's own catalog: `::sales.visits`."""
@@ -67,7 +67,7 @@ DEFAULTS = SourceOptions()
 class Rows(Protocol):
     """Rows somewhere: a file, a frame, a query; read in batches, in the same order every time.
 
-    The position of a row, counted from 0 over all batches, is what its secret coin is keyed by: it depends on the
+    The position of a row, counted from 0 over all batches, is the key of its secret coin: it depends on the
     source alone, never on the columns asked for or on the size of the batches.  Rows on a cluster have no such order;
     there the engine gives each a stable id instead.
     """
@@ -78,7 +78,7 @@ class Rows(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, or None if only reading them would tell."""
+        """How many rows there are, or None if that is unknown before they are read."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read these columns and no others, from the first row on, however often it is called.
@@ -89,7 +89,7 @@ class Rows(Protocol):
 
 
 class Opened(Rows, Protocol):
-    """Rows as an engine opened them, with what is kept for the record and what their holder should know."""
+    """Rows as an engine opened them, with facts for the internal record and notes for the data holder."""
 
     @property
     def address(self) -> str | None:
@@ -97,11 +97,11 @@ class Opened(Rows, Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """How they are read, as told or found; for the internal record."""
+        """How they are read, as stated or guessed; for the internal record."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found rather than told, in words for the data holder."""
+        """What was guessed, in words for the data holder."""
 
 
 class RowFilter(Protocol):
@@ -129,11 +129,11 @@ Learned = TypeVar("Learned", bound=Summary)
 
 
 class PersonFilter(Protocol):
-    """Whose rows take part; it is asked in this process and sent nowhere, for it may hold keys."""
+    """Whose rows take part; it never leaves this process, because it may hold keys."""
 
     @property
     def person(self) -> Column:
-        """The column that tells people apart."""
+        """The person ID column."""
 
     def of(self, ids: pa.Array) -> NDArray[np.bool_]:
         """Return for each id whether its rows take part."""
@@ -143,7 +143,7 @@ class PersonFilter(Protocol):
 
 
 class Engine(Protocol):
-    """Where rows live, and the few things that are done to them there."""
+    """Where rows are, and the few operations on them there."""
 
     def open(self, source: object, options: SourceOptions = DEFAULTS) -> Opened:
         """Open an address or a frame without reading a row; an option that would be ignored is refused."""
@@ -152,17 +152,17 @@ class Engine(Protocol):
         """Return the type in which each of these columns is read; a column of which nothing is known is text."""
 
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
-        """Return the same rows; where reading them is dear, what a count of these cells needs is kept by `marks`."""
+        """Return the same rows; where reading them is slow, `marks` caches what a count of these cells needs."""
 
     def marks(self, rows: Rows, schema: Schema, key: bytes, progress: Progress | None = None) -> SourceFingerprint:
-        """Read once, before a charge, all that a release may read, and return the marks of these rows under a key.
+        """Read once, before a charge, all that a release may read, and return fingerprints of the rows under a key.
 
         Raise SourceInvalid if values cannot be read as declared.  The message names lines or rows where there is such a
         thing, columns, and how many; never a value.
         """
 
     def digest(self, rows: Rows) -> bytes:
-        """Return 32 bytes that tell this content from any other; the same content again gives the same bytes.
+        """Return 32 bytes that identify this content; the same content gives the same bytes.
 
         It is never shown: only keyed hashes of it leave the process.
         """
@@ -170,7 +170,7 @@ class Engine(Protocol):
     def count(self, rows: Rows, cells: Cells, *filters: RowFilter, at_least: int = 1) -> Counts:
         """Count in one pass, in each cell, the rows that all filters keep.
 
-        Cells with fewer than `at_least` rows are left out, early enough to save their memory.
+        Cells with fewer than `at_least` rows are omitted, early enough to save their memory.
         """
 
     def limit(self, rows: Rows, column: Column, at_most: int, coins: Coins) -> RowFilter:
@@ -180,7 +180,7 @@ class Engine(Protocol):
         """Keep all rows of people who have at most `beyond` of them, and none of anybody else's."""
 
     def admitted(self, rows: Rows, people: PersonFilter) -> Rows:
-        """Return the rows of admitted people alone, by a semi-join on the column that tells them apart.
+        """Return the rows of admitted people alone, by a semi-join on the person ID column.
 
         Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.
         """
@@ -192,12 +192,12 @@ class Engine(Protocol):
         """
 
     def watched(self, rows: Rows, progress: Progress) -> Rows:
-        """Return the same rows, which tell how many of them have been read, if this engine can know."""
+        """Return the same rows, which report how many of them have been read, if this engine can know."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with a meaning; nothing is read before a mechanism asks."""
+    """Rows with a schema and an engine; nothing is read before a mechanism needs it."""
 
     schema: Schema
     rows: Rows

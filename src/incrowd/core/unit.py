@@ -1,4 +1,4 @@
-"""Whom a guarantee protects: one row, person, edge, node or report; added or removed, or replaced."""
+"""Unit of privacy: one row, person, edge, node or report; added or removed, or replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incrowd.errors import InvalidParameter
 
 
 class Adjacency(StrEnum):
-    """Which two datasets must look alike."""
+    """Which two datasets are neighbors."""
 
     ADD_REMOVE = "add-remove"
     REPLACE = "replace-one"
@@ -36,12 +36,12 @@ class Kind(StrEnum):
 
 
 class ExtraRowsRule(StrEnum):
-    """What becomes of people with more rows than take part."""
+    """The rule for people with more rows than `max_rows`."""
 
     DROP = "drop"
-    """All their rows are left out."""
+    """All their rows are suppressed."""
     REFUSE = "refuse"
-    """A source in which there is one of them is refused."""
+    """A source that contains such a person is refused."""
 
 
 _OF_MORE = {
@@ -55,8 +55,7 @@ _OF_MORE = {
 class Unit:
     """The unit of privacy of a dataset, declared once.
 
-    `more` says what becomes of people with more rows than `max_rows`; where nothing is said, so many of their rows are
-    kept.
+    `more` is the rule for people with more rows than `max_rows`; without one, `max_rows` of their rows are kept.
 
     >>> str(Unit())
     'one row, added or removed'
@@ -76,7 +75,7 @@ class Unit:
         if self.max_rows < 1:
             raise InvalidParameter("a person has at least one row: max_rows must be 1 or more.")
         if self.kind is Kind.PERSON and self.column is None:
-            raise InvalidParameter("a person is known by a column: name the column that identifies people.")
+            raise InvalidParameter("the unit person needs a person ID column: name the column that identifies people.")
         if self.kind is not Kind.PERSON and (self.column is not None or self.max_rows != 1 or self.more is not None):
             raise InvalidParameter("only the unit 'person' has a column, max_rows and more.")
 
@@ -84,13 +83,13 @@ class Unit:
     def single(self) -> bool:
         """Whether nobody has a second row: each row is one unit by declaration, or the rule for more rows sees to it.
 
-        Crowds of rows are crowds of people there.  Somebody of whom one row among several is kept at random blends
-        with nobody: no other person's data brings the same rows as often.
+        Crowds of rows are then crowds of people.  A person with several rows, of which one is kept at random, does not
+        blend: no other person's data gives the same rows as often.
         """
         return self.kind is Kind.ROW or (self.kind is Kind.PERSON and self.max_rows == 1 and self.more is not None)
 
     def protects_as(self, other: Unit) -> bool:
-        """Whether both protect the same; what becomes of people with more rows is a matter of each release."""
+        """Whether both protect the same; the rule for people with more rows may differ from release to release."""
         return replace(self, more=None) == replace(other, more=None)
 
     def __str__(self) -> str:
@@ -116,5 +115,5 @@ class Unit:
             kind, adjacency = Kind(plain["kind"]), Adjacency(plain["adjacency"])
             more = ExtraRowsRule(plain["more"]) if "more" in plain else None
         except (KeyError, ValueError) as error:
-            raise InvalidParameter("this unit of privacy is not known here.") from error
+            raise InvalidParameter("this unit of privacy is unknown.") from error
         return cls(kind, adjacency, plain.get("column"), int(plain.get("max_rows", 1)), more)

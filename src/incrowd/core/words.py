@@ -1,4 +1,4 @@
-"""Numbers in honest words: rounded against ourselves, so that no sentence guarantees more than its number does."""
+"""Words: numbers in words, rounded so that no sentence guarantees more than its number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def chance(probability: Number) -> str:
-    """Return how often something happens at most, as "1 in so many"; never rarer than it is.
+    """Return how often something happens at most, as "1 in N"; never below the true probability.
 
     >>> chance("1e-8"), chance("3e-5"), chance(0)
     ('at most 1 in 100 million', 'at most 1 in 33,333', 'none')
@@ -61,7 +61,7 @@ def share(rate: Number, noun: str = "row") -> str:
 
 
 def percent_up(probability: float | Fraction) -> str:
-    """Return a probability in percent, rounded up, with as many digits as keep a high one apart from certainty.
+    """Return a probability in percent, rounded up, with enough digits to distinguish a high one from 100 %.
 
     >>> percent_up(0.7310585), percent_up(0.5), percent_up(0.99966), percent_up(1.0)
     ('73.2 %', '50 %', '99.97 %', '100 %')
@@ -101,7 +101,7 @@ def short_up(amount: Decimal, digits: int = 4) -> str:
 
 
 def short_down(amount: Decimal, digits: int = 4) -> str:
-    """Return a short text that is not above the amount: for what is left.
+    """Return a short text that is not above the amount: for what remains.
 
     >>> short_down(Decimal("0.97128")), short_down(Decimal("1234.56")), short_down(Decimal(0))
     ('0.9712', '1234', '0')
@@ -120,7 +120,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(words: list[str]) -> str:
-    """Return words as a person lists them.
+    """Return words as an English list.
 
     >>> listed(["k-anonymity"]), listed(["a", "b", "c"])
     ('k-anonymity', 'a, b and c')

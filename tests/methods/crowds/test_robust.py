@@ -36,7 +36,7 @@ def test_the_loss_says_that_the_rows_are_the_sample() -> None:
     schema = load_policy(PEOPLE).schema
     guarantee = safe(irregular=2).plan(schema).guarantee
     assert guarantee.loss == RobustlySampled(LOW, HIGH, 2, Fraction(1), Crowd(30), THE_ROWS)
-    assert any("did not choose themselves" in text for text in map(str, guarantee.assumes))
+    assert any("nobody chose to be sampled" in text for text in map(str, guarantee.assumes))
 
 
 def test_without_irregular_people_the_guarantee_is_that_of_an_even_sample_at_the_highest_rate() -> None:

@@ -146,7 +146,7 @@ def test_what_would_tear_households_or_means_nothing_is_refused_from_the_policy_
     ("changes", "words"),
     [
         ({"columns__sex__role": "household"}, "one column at most has the role household"),
-        ({"columns__home": {"role": "identifier"}}, "give the column that tells them apart the role household"),
+        ({"columns__home": {"role": "identifier"}}, "give the household ID column the role household"),
         ({"columns__weight": {"role": "weight", "categories": ["1", "2"]}}, "survey weights, which are numbers"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_plan_for_the_same_people_looks_at_their_budget(tmp_path: Path) -> Non
     found = plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="people"))
     assert "remains" in str(found.refusal)
     assert plan(policy(tmp_path, dataset__name="others")).allowed
-    with pytest.raises(InvalidParameter, match="knows no dataset called 'nobody'"):
+    with pytest.raises(InvalidParameter, match="has no dataset called 'nobody'"):
         plan(policy(tmp_path, dataset__name="again", dataset__same_people_as="nobody"))
 
 

@@ -72,7 +72,7 @@ release:
         (
             "dataset: {name: people}",
             "dataset: {name: people, unit: {column: sex}}",
-            "'sex' tells people apart: its role must be identifier",
+            "'sex' is the person ID column: its role must be identifier",
         ),
         ("dataset: {name: people}", "dataset: {name: people, unit: {max_rows: 0}}", "at least one row"),
         ("columns:", "budget: {epsilon: much}\ncolumns:", "line 3: budget.epsilon"),

@@ -356,5 +356,5 @@ def test_processes_that_write_at_once_lose_no_marks(tmp_path: Path) -> None:
 
 
 def test_an_unknown_partner_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="knows no dataset called 'nobody'"):
+    with pytest.raises(InvalidParameter, match="has no dataset called 'nobody'"):
         release(people(), with_ledger(PEOPLE, tmp_path, dataset__same_people_as="nobody"))

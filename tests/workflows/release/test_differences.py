@@ -57,7 +57,7 @@ def test_one_person_who_left_is_named_by_the_cell_and_nothing_appears(tmp_path: 
         out(policy, "b", ROWS.slice(1))
     assert not (tmp_path / "b").exists()
     ledger = Ledger.open(policy.ledger_address)
-    assert [each.state for each in ledger.unfinished()] == ["nothing came of it"]
+    assert [each.state for each in ledger.unfinished()] == ["no release"]
 
 
 def test_finer_and_coarser_levels_are_compared_at_the_coarser_ones(tmp_path: Path) -> None:

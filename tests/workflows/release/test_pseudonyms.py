@@ -65,7 +65,7 @@ def test_the_name_behind_a_pseudonym_is_never_released(tmp_path: Path) -> None:
 
 
 def test_who_tells_people_apart_cannot_also_be_released(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameter, match="tells people apart"):
+    with pytest.raises(InvalidParameter, match="person ID column"):
         load_policy(policy(tmp_path, dataset={"name": "sites", "unit": {"column": "site"}}))
 
 
