@@ -31,8 +31,8 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.histograms.blended import BlendedHistogram
-from incrowd.methods.histograms.shared.partition import BinPartition
 from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.methods.histograms.shared.partition import BinPartition
 from incrowd.methods.histograms.suppressed import SuppressedHistogram
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy

@@ -113,7 +113,7 @@ def test_the_contract_of_every_method_holds(toy: Any, tmp_path: Path) -> None:
     test_methods.test_every_assumption_of_the_guarantee_stands_in_its_strongest_claim(policy)
     test_methods.test_a_release_does_not_depend_on_batches_or_formats(policy, outcome, tmp_path)
     test_methods.test_a_release_does_not_depend_on_how_cells_are_counted(policy, outcome)
-    test_methods.test_no_step_keeps_a_sentence_in_a_field(policy)
+    test_methods.test_nothing_in_a_plan_keeps_a_sentence_in_a_field(policy)
 
 
 @EACH_TOY

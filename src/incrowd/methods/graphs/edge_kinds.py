@@ -14,9 +14,9 @@ from markupsafe import Markup
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.graph import Relations
 from incrowd.core.loss import Pure
 from incrowd.core.plan import Plan
-from incrowd.core.relations import Relations
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem

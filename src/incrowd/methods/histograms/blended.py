@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
 
-from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import (
     ApproximatePrivacy,
+    Blending,
     ZeroKnowledge,
 )
 from incrowd.core.schema import Schema

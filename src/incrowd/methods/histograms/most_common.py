@@ -21,7 +21,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, RecodeToBins, counted
-from incrowd.core.steps.noise import Law, noise_claim
+from incrowd.core.steps.counts import Law, noise_claim
 from incrowd.core.steps.rows import KeepRows, keep_rows
 from incrowd.core.steps.samples import EveryRow, moved
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold

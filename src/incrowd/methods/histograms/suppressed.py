@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from markupsafe import Markup
 
-from incrowd.core.claims.crowds import Blending
 from incrowd.core.claims.privacy import (
     ApproximatePrivacy,
+    Blending,
     RobustTheorem,
     RobustZeroKnowledge,
     ZeroKnowledge,

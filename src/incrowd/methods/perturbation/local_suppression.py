@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, assumed
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.keys import Layout
 from incrowd.core.schema import Role, Schema
 from incrowd.core.statement import Statement

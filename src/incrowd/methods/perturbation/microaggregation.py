@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.schema import Role, Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, StepGuarantee

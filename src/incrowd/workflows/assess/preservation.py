@@ -72,14 +72,14 @@ def preserved(claim: Preservation, before: RowFrame, after: RowFrame, weight: st
     """Return whether a statistic is preserved; None where two tables cannot show it, or it holds on average only.
 
     >>> claim = Preservation(
-    ...     columns=("age",), statistic=KeptStatistic.VALUES, how=Exactness.EXACT, unit="one row", theorem="a swap"
+    ...     columns=("age",), statistic=KeptStatistic.VALUES, exactness=Exactness.EXACT, unit="one row", theorem="a swap"
     ... )
     >>> old, new = (RowFrame(pa.table({"age": ages})) for ages in ([30, 40, 40], [40, 30, 40]))
     >>> preserved(claim, old, new), preserved(claim, old, RowFrame(pa.table({"age": [30, 30, 40]})))
     (True, False)
     """
     check = _CHECKS.get(claim.statistic)
-    if check is None or claim.households or claim.how not in _EXACT:
+    if check is None or claim.households or claim.exactness not in _EXACT:
         return None
     if claim.statistic is KeptStatistic.TABLES:
         return _same_rows((before, after), [name for name in after.table.column_names if name not in claim.columns])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.accounting import accountant
 from incrowd.core.claims.claim import Claim
-from incrowd.core.loss import Syntactic
 from incrowd.core.graph import GraphSchema, Relations
+from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Exposure, Theorem
 from incrowd.core.unit import Adjacency, Kind, Unit

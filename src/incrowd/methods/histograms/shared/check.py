@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from incrowd.core.spreadsheet import unguarded
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, Count, ListedBins, PublishCounts, RecodeToBins
-from incrowd.core.steps.noise import Law
+from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.samples import moved
 from incrowd.core.unit import Unit

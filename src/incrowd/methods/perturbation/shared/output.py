@@ -14,7 +14,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.claims.crowds import Anonymity, Pseudonymity
+from incrowd.core.claims.privacy import Anonymity, Pseudonymity
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Arrange, KeepRows, Recode

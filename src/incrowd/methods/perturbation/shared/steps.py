@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from incrowd.core.claims.claim import Claim, proved
-from incrowd.core.claims.crowds import Anonymity
+from incrowd.core.claims.privacy import Anonymity
 from incrowd.core.displacement import Displacement
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
