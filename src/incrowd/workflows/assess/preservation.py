@@ -72,7 +72,7 @@ def preserved(claim: Preservation, before: RowFrame, after: RowFrame, weight: st
     """Return whether a statistic is preserved; None where two tables cannot show it, or it holds on average only.
 
     >>> claim = Preservation(
-    ...     columns=("age",), statistic=KeptStatistic.VALUES, exactness=Exactness.EXACT, unit="one row", theorem="a swap"
+    ...     columns=("age",), statistic=KeptStatistic.VALUES, exactness=Exactness.EXACT, unit="one row", theorem="swap"
     ... )
     >>> old, new = (RowFrame(pa.table({"age": ages})) for ages in ([30, 40, 40], [40, 30, 40]))
     >>> preserved(claim, old, new), preserved(claim, old, RowFrame(pa.table({"age": [30, 30, 40]})))
