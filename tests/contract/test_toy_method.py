@@ -68,7 +68,7 @@ def test_a_mask_has_a_plan_that_claims_no_epsilon() -> None:
     planned = load_policy(MASK).plan
     assert planned.settings == {"prefix": "zip", "length": 1}
     assert [claim.kind for claim in planned.claims] == ["masked values"]
-    assert planned.guarantee.loss == Syntactic("perturbation", (("cut text", "zip"),))
+    assert planned.guarantee.loss == Syntactic("perturbation", (("cut text", ("zip",)),))
 
 
 @EACH_TOY
