@@ -105,7 +105,7 @@ class FakeQueries:
         if "slow" in request.sql:
             self.go.wait(300)
         if "budget" in request.sql:
-            raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
+            raise BudgetExceeded("this costs epsilon 2; 1 of the budget of 3 remains.")
         if "source" in request.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
         if self.gone:
@@ -263,7 +263,7 @@ class Server:
 def server(folder: Path, settings: Settings = FAST, queries: FakeQueries | None = None) -> Server:
     address = f"sqlite:///{folder}/ledger.sqlite"
     AccessList.create(address)
-    books, queries = open_books(address), queries or FakeQueries()
+    books, queries = open_stores(address), queries or FakeQueries()
     return Server(Browser(app(queries.current, books, settings)), books, queries)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.governance.access.grant import AccessRole, User
+from incrowd.governance.grant import AccessRole, User
 from incrowd.web.answering import ReplyTimer
 from incrowd.web.app import app
 from incrowd.web.logs import AsJson

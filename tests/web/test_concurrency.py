@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from incrowd.web.answering import NotStarted, ReplyTimer, TimedOut, bucket
 from incrowd.web.concurrency import ConcurrencyLimit, RateLimiter, Slots, ThreadJobs, ThreadPool
 from incrowd.web.replies import ServerBusy, TooManyAtOnce

@@ -11,6 +11,7 @@ import pytest
 from fastapi import Response
 
 from incrowd.governance.audit import Audit, Event
+from incrowd.governance.grant import AccessRole
 from incrowd.web.logs import AuditLogWriter, Outcome
 from incrowd.web.settings import Settings
 from tests.web.serving import Begun, FakeQueries, Waiting, server

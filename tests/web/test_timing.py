@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import QuestionRefused
-from incrowd.governance.access.grant import AccessRole
+from incrowd.governance.grant import AccessRole
 from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
 from tests.web.serving import server

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim, Precondition, Status, assumed, checked, proved
-from incrowd.core.claims.crowds import FEWER_PEOPLE, RECOUNTED
+from incrowd.core.claims.privacy import FEWER_PEOPLE, RECOUNTED
 from incrowd.core.rounding import exact
-from incrowd.core.steps.step import whose
+from incrowd.core.steps.step import unit_assumption
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.measure import Meaning, Measured
@@ -110,7 +110,7 @@ class Form:
 
 def form_assumptions(unit: Unit) -> frozenset[Assumption]:
     """Return the assumptions under which the form of a table protects anybody."""
-    return frozenset({QUASI, whose(unit)})
+    return frozenset({QUASI, unit_assumption(unit)})
 
 
 class Demand(Criterion):

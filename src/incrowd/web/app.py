@@ -198,7 +198,7 @@ def application() -> FastAPI:
 def open_server(order: ServeOrder) -> FastAPI:
     """Open the tables and stores of an order and return their application, which closes them at its end."""
     policies = [load_policy(path) for path in order.policies]
-    stores = open_books(policies[0].ledger_address)
+    stores = open_stores(policies[0].ledger_address)
     gated = tuple(policy for policy in policies if policy.gate is not None)
     with ExitStack() as stack:
         current = _current(order, policies, stack)

@@ -12,6 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
+from incrowd.governance.grant import Grant, Permission, User, is_csrf_token
 from incrowd.web.services import Services
 from incrowd.workflows.query.service import QueryService
 
@@ -90,7 +91,7 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
 
 def _looked_up(services: Services, token: str, place: str) -> Grant:
     try:
-        return services.stores.access.whose(token)
+        return services.stores.access.grant_of(token)
     except AccessDenied as denied:
         services.requests.require(f"from {place}")
         services.stores.audit.write(Event("access", "unknown"))
@@ -130,7 +131,7 @@ def _check_way(request: Request, caller: Caller, *, by_page: bool) -> None:
             raise NotAuthenticated("a session is for the browser that logged in: use a token of your own.")
         return
     check_page(request)
-    if request.method not in _SAFE and not is_mark(request.headers.get(MARK), caller.token):
+    if request.method not in _SAFE and not is_csrf_token(request.headers.get(MARK), caller.token):
         raise AccessDenied(f"a page must send its CSRF token as {MARK}: log in again.")
 
 

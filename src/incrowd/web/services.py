@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from incrowd.governance.server_stores import ServerStores
+from incrowd.governance.audit import ServerStores
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, ThreadPool
 from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings

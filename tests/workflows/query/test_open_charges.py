@@ -93,7 +93,7 @@ def test_nothing_came_of_what_a_killed_desk_charged(tmp_path: Path) -> None:
     release = killed(tmp_path, left, kept=False)
     with service_of(tmp_path) as service:
         assert service.budgets.ledger.conclusions(release) == (None,)
-        assert [each.state for each in service.budgets.ledger.unfinished()] == ["nothing came of it"]
+        assert [each.state for each in service.budgets.ledger.unfinished()] == ["no release"]
 
 
 def test_an_answer_that_a_killed_desk_kept_came_of_its_charge(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_what_does_not_fit_the_budget_is_refused_before_a_row_is_read(
 ) -> None:
     with service_of(tmp_path) as service:
         monkeypatch.setattr(Warehouse, "collect_together", lambda *_: pytest.fail("a row was read"))
-        with pytest.raises(BudgetExceeded, match="Ask for at most 3"):
+        with pytest.raises(BudgetExceeded, match="3 of the budget of 3 remains"):
             service.ask(asking(epsilon="4"))
         assert service.price(asking(epsilon="4")).left == {"people": None}
 

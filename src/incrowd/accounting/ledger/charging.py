@@ -22,8 +22,7 @@ from incrowd.core.steps.rows import drafted_cause
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
-from incrowd.store.chain_entry import ChainEntry, Key
-from incrowd.store.tally import Sums
+from incrowd.store.chain_entry import ChainEntry, Key, Sums
 
 INFINITE = "Infinity"
 NOTHING = Footprint(0, 0, ())

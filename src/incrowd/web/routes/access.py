@@ -106,7 +106,7 @@ def login(credentials: LoginShape, request: Request, response: Response, service
 @router.get("/v1/sessions", summary="Who am I", responses=failures())
 def who(caller: Anybody) -> SessionShape:
     """Return the user; a page that was loaded again finds its CSRF token here."""
-    return _session_shape(caller.grant, forgery_mark(caller.token) if caller.grant.session else None)
+    return _session_shape(caller.grant, csrf_token(caller.token) if caller.grant.session else None)
 
 
 @router.delete("/v1/sessions", summary="Log out", status_code=204, responses=failures())

@@ -94,4 +94,4 @@ def levels_of(certificate: Certificate) -> Levels:
 def levels_of_steps(steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
     """Return the levels that steps recode columns to."""
     recodings = [column for step in walk(steps) if isinstance(step, Recode) for column in step.columns]
-    return {column.column: (column.level,) for column in recodings if isinstance(column.level, int)}
+    return {column.column: (column.level,) for column in recodings if column.highest is None}

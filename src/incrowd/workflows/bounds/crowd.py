@@ -13,8 +13,8 @@ from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import stated_epsilon
 
-EXACT = "crowd-blending after sampling, exact worst case"
-ROBUST = "crowd-blending after biased sampling, exact worst case"
+EXACT = Rule.CROWD.text
+ROBUST = Rule.BIASED_CROWD.text
 _ROUNDING = 1.0 + 4e-12
 """A δ is enlarged by this factor, so that its printed digits, read again, are still reachable."""
 
@@ -114,7 +114,7 @@ def solve(question: CrowdQuestion) -> CrowdBound:
     else:
         epsilon, solved = published if question.epsilon is None else float(stated_epsilon(question.epsilon)), "delta"
     logarithm = crowd.log_delta(epsilon if question.epsilon is None else question.epsilon)
-    reached = min(1.0, probability(logarithm) * _ROUNDING)
+    reached = min(1.0, probability_up(logarithm) * _ROUNDING)
     return CrowdBound(
         k=crowd.k,
         rate=float(crowd.rate),

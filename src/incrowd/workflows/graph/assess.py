@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from incrowd.core.graph import Graph, simple
-from incrowd.core.steps.consent import gate_of
+from incrowd.core.steps.around import gate_of
 from incrowd.measures.graphs import GraphShape, communities, modularity, uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.outputs import GraphNumbers

@@ -194,7 +194,7 @@ class Report:
 
 def check_file(path: Path, delimiter: str, rows: Rows | None, column: str | None) -> Report:
     """Return the faults of a hierarchy file, and the values of the data that it lacks."""
-    lines = arx.parse(_read(path), delimiter).rows
+    lines = parse_arx(_read(path), delimiter).rows
     problems = faults(lines)
     if rows is None:
         return Report((path.name,), problems)
@@ -202,7 +202,7 @@ def check_file(path: Path, delimiter: str, rows: Rows | None, column: str | None
     require(rows.names, [name])
     if problems:
         return Report((path.name,), problems)
-    return Report((path.name, name), outside(rows, [Column(name, hierarchy=arx.ArxTable(lines).hierarchy())]))
+    return Report((path.name, name), outside(rows, [Column(name, hierarchy=ArxTable(lines).hierarchy())]))
 
 
 def check_policy(policy: Policy, rows: Rows | None) -> Report:
