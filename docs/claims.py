@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from incrowd.core.terms import Assumption, Condition, Exposure, Term, Theorem
+from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
 from incrowd.workflows.registry import names, vocabulary
 
 PAGE = Path(__file__).parent / "reference" / "claims.md"
@@ -41,7 +41,13 @@ def page() -> str:
         parts.append(
             "\n".join([f"## {title}", "", about, "", "| kind | meaning |", "|---|---|", *dict.fromkeys(rows), ""])
         )
-    return "\n".join(parts)
+    return "\n".join([*parts, *map(_keys, sorted(KeyedText.__subclasses__(), key=lambda kind: kind.__name__))])
+
+
+def _keys(kind: type[KeyedText]) -> str:
+    """Return the section of a closed list of keys."""
+    rows = [f"| `{key}` | {_escaped(key.text)} |" for key in kind]
+    return "\n".join([f"## Keys: {kind.__name__}", "", _first(kind), "", "| key | meaning |", "|---|---|", *rows, ""])
 
 
 def _first(cls: type) -> str:

@@ -105,7 +105,7 @@ class FakeQueries:
         if "slow" in request.sql:
             self.go.wait(300)
         if "budget" in request.sql:
-            raise BudgetExceeded("this needs epsilon 2 of a budget of 3; 2 is already spent. Ask for at most 1.")
+            raise BudgetExceeded("this costs epsilon 2; 1 of the budget of 3 remains.")
         if "source" in request.sql:
             raise SourceInvalid(f"line 7: {SECRET}")
         if self.gone:

@@ -71,7 +71,7 @@ def bin_levels(columns: Sequence[Column]) -> dict[str, int]:
 def open_levels(columns: Sequence[Column]) -> dict[str, int]:
     """Return level 1 for each column whose values are any text: no free text is released.
 
-    >>> from incrowd.core.hierarchy.prefix import Prefix
+    >>> from incrowd.core.hierarchy.text import Prefix
     >>> open_levels([Column("zip", hierarchy=Prefix(Text(), (3, 2))), Column("sex")])
     {'zip': 1, 'sex': 1}
     """
