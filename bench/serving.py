@@ -42,8 +42,8 @@ from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessDecision, AccessRole, User
 from tests.web.processes import serving
 
-USUAL = ("--rate", "1000000")
-UNLIMITED = (*USUAL, "--each", "64", "--queue", "1000")
+USUAL = ("--requests-per-minute", "1000000")
+UNLIMITED = (*USUAL, "--queries-per-user", "64", "--queue", "1000")
 REFUSED = 0.1
 """Seconds after which a client that was refused asks again."""
 SQL = "SELECT region, age, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE income < {} GROUP BY region, age"
@@ -179,7 +179,7 @@ def main() -> None:
         print(f"{given.rows:,} rows, {REGIONS} × {AGES} groups, {given.clients} clients, {given.workers} workers")
         print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} a second, {1000 * used:.1f} ms of processor time")
         for pace in given.pace:
-            options = ("--workers", str(given.workers), "--pace", pace, *UNLIMITED)
+            options = ("--workers", str(given.workers), "--reply-interval", pace, *UNLIMITED)
             with serving(policy, *options) as (address, process):
                 ann, bob = (Client(address, token) for token in tokens)
                 load(ann, given.clients, 5.0, numbers)  # every worker has answered before it counts
@@ -189,7 +189,7 @@ def main() -> None:
                     print(f"pace {pace} s, {kind}: {figures(times, given.seconds, used_by(process) - before)}")
                 told = flooded(ann, bob, given.clients - 1, given.seconds, numbers)
                 print(f"pace {pace} s, one beside a flood: {told}")
-            usual = ("--workers", str(given.workers), "--pace", pace, *USUAL)
+            usual = ("--workers", str(given.workers), "--reply-interval", pace, *USUAL)
             with serving(policy, *usual) as (address, _):
                 ann, bob = (Client(address, token) for token in tokens)
                 load(bob, given.clients, 5.0, numbers)

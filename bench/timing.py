@@ -44,7 +44,7 @@ from tests.queries.slow import ATTACK, KIN
 from tests.web.processes import serving
 
 ROWS, LONG, GREEDY = 6, 210, 2000
-UNLIMITED = ("--rate", "1000000")
+UNLIMITED = ("--requests-per-minute", "1000000")
 FEWEST = 10
 """From fewer times of each question an interval would say nothing."""
 _WORK, _OVERHEAD = 0.4, 0.05
@@ -203,7 +203,7 @@ def main() -> None:
             access = AccessList.create(f"sqlite:///{file.parent}/.incrowd/ledger.sqlite")
             holder, end = User("ann", AccessRole.ANALYST), access.now() + timedelta(days=1)
             token = access.grant(holder, end, AccessDecision("bench", "time")).token
-            address, _ = stack.enter_context(serving(file, "--pace", str(given.pace), *UNLIMITED))
+            address, _ = stack.enter_context(serving(file, "--reply-interval", str(given.pace), *UNLIMITED))
             clients.append(replying(Client(address, token), numbers))
         report("replies", measured(clients, asked, start + given.seconds, chance))
 

@@ -154,7 +154,7 @@ def flooded(file: Path, told: argparse.Namespace) -> Flood:
     end = access.now() + timedelta(days=1)
     holders = [User(f"analyst {number}", AccessRole.ANALYST) for number in range(ANALYSTS)]
     tokens = [access.grant(each, end, AccessDecision("an officer", "a test")).token for each in holders]
-    options = ("--workers", str(told.workers), "--pace", "0", "--rate", "1000000")
+    options = ("--workers", str(told.workers), "--reply-interval", "0", "--requests-per-minute", "1000000")
     with serving(file, *options) as (address, server):
         flood = Flood(address, tokens, time.monotonic() + told.seconds, told.seed)
         with ThreadPoolExecutor(told.clients + 1) as pool:

@@ -104,7 +104,7 @@ class Scene:
         words = {
             "release": ["release", one.source, "--out", f"out-{one.number}", "--format", "csv"],
             "query": ["query", _question(one), "--epsilon", "0.5", "--data", one.source],
-            "serve": ["serve", "--data", one.source, "--port", str(port), "--pace", "0"],
+            "serve": ["serve", "--data", one.source, "--port", str(port), "--reply-interval", "0"],
         }[one.verb]
         command = [sys.executable, "-m", "incrowd", *words, "--policy", "policy.yaml", "--json"]
         environment = os.environ | {"TMPDIR": str(self.scratch), "INCROWD_TRACEBACK": "1"}

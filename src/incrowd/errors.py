@@ -46,7 +46,7 @@ class QuestionRefused(Refused):
 
 
 class ProbablyEmpty(Refused):
-    """By public numbers alone the output would be nearly empty; nothing was charged, and `--anyway` releases it."""
+    """By public numbers alone the output would be nearly empty; nothing was charged, and `--force` releases it."""
 
 
 class DoesNotCompose(Refused):

@@ -76,7 +76,7 @@ def test_a_password_is_read_from_standard_input(run: Runner, tmp_path: Path, mon
         "access revoke --name nobody --why x",
         "serve",
         "serve --policy nowhere.yaml",
-        "serve --policy nowhere.yaml --pace -1",
+        "serve --policy nowhere.yaml --reply-interval -1",
         "serve --policy nowhere.yaml --tls-key key.pem",
         "serve --policy nowhere.yaml --workers 0",
     ],

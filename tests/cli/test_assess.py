@@ -89,7 +89,7 @@ def candidates(run: Runner, tmp_path: Path) -> None:
     }
     for name, way in ways.items():
         policy(tmp_path, release=way, **anyhow)
-        outcome = run(f"release --policy policy.yaml --out {name} --anyway")
+        outcome = run(f"release --policy policy.yaml --out {name} --force")
         assert outcome.code == 0, outcome.err
 
 

@@ -36,17 +36,17 @@ def test_decisions_are_imported_counted_released_previewed_and_checked(
     assert run(f"consent status {told}").json["consenting"] == 600
     assert "did not stand at the run" in run(f"plan {told}").json["consent"]
     assert "secret sample" in run(f"plan --policy {policy}").out
-    assert run(f"release --policy {policy} --out {tmp_path}/out --anyway --json").code == 0
+    assert run(f"release --policy {policy} --out {tmp_path}/out --force --json").code == 0
     shutil.copy(tmp_path / "registry" / "consent.sqlite", tmp_path / "copy.sqlite")
     assert run(f"consent check --against {tmp_path}/out {told}").json["ok"]
     assert run(f"consent withdraw p7 {told}").json["decision"] == "withdraw"
     seen = run(f"consent preview {told}")
     assert (seen.code, seen.json["leavers"], seen.json["refused"]) == (1, 1, True)
     assert run(f"consent preview --policy {policy}").code == 1
-    refused = run(f"release --policy {policy} --out {tmp_path}/second --anyway --json")
+    refused = run(f"release --policy {policy} --out {tmp_path}/second --force --json")
     assert (refused.code, json.loads(refused.err)["kind"]) == (1, "Refused")
     assert run(f"consent give p7 --notice 'notice 4' {told}").json["valid_to"] is None
-    assert run(f"release --policy {policy} --out {tmp_path}/third --anyway --json").code == 0
+    assert run(f"release --policy {policy} --out {tmp_path}/third --force --json").code == 0
     shutil.copy(tmp_path / "copy.sqlite", tmp_path / "registry" / "consent.sqlite")
     restored = run(f"consent check --against {tmp_path}/third {told}")
     assert (restored.code, restored.json["ok"]) == (1, False)

@@ -42,7 +42,7 @@ WARDS = {
     "budget": BUDGET,
 }
 CHARGES = {
-    "release": "release --policy policy.yaml --out out2 --anyway",
+    "release": "release --policy policy.yaml --out out2 --force",
     "learn": "learn incomes.csv --policy incomes.yaml --out model",
     "query": 'query "SELECT COUNT(*) AS n FROM wards" --policy wards.yaml --epsilon 0.1',
     "graph release": "graph release --policy club.yaml --out club-out2",
@@ -156,7 +156,7 @@ def prepared(folder: Path, *, names: bool) -> Furnished:
         patch.chdir(folder)
         patch.setenv("INCROWD_LEDGER", "" if names else f"sqlite:///{made.elsewhere}")
         furnish(folder, f"sqlite:///{made.own}" if names else None)
-        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--anyway", "--json"]) == 0
+        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--force", "--json"]) == 0
         assert main(["graph", "release", "--policy", "club.yaml", "--out", "club-out", "--json"]) == 0
     return made
 
@@ -242,7 +242,7 @@ def test_the_same_ledger_named_twice_in_two_ways_is_no_contradiction(
     (tmp_path / "books").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "books")
     monkeypatch.setenv("INCROWD_LEDGER", f"sqlite:///{tmp_path}/link/one.sqlite")
-    assert run("release --policy policy.yaml --out out --anyway").code == 0
+    assert run("release --policy policy.yaml --out out --force").code == 0
     assert (tmp_path / "books" / "one.sqlite").exists()
 
 
@@ -254,9 +254,9 @@ def test_a_second_ledger_for_the_same_policy_is_not_made_in_silence(
     hospital.policy(tmp_path)
     second = "" if first else "sqlite:///elsewhere.sqlite"
     monkeypatch.setenv("INCROWD_LEDGER", first)
-    assert run("release --policy policy.yaml --out out --anyway").code == 0
+    assert run("release --policy policy.yaml --out out --force").code == 0
     monkeypatch.setenv("INCROWD_LEDGER", second)
-    outcome = run("release --policy policy.yaml --out second --anyway")
+    outcome = run("release --policy policy.yaml --out second --force")
     assert outcome.code == 2
     assert str(tmp_path / "elsewhere.sqlite") in outcome.err
     assert str(tmp_path / ".incrowd" / "ledger.sqlite") in outcome.err

@@ -50,7 +50,7 @@ def test_many_workers_find_their_order_in_the_environment(
 ) -> None:
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))  # a worker hides pandas from its process
     run(GRANT)
-    assert run("serve --policy policy.yaml --workers 3 --pace 2 --https --json").json["workers"] == 3
+    assert run("serve --policy policy.yaml --workers 3 --reply-interval 2 --https --json").json["workers"] == 3
     ((served, config),) = calls
     assert (served, config["factory"], config["workers"]) == ("incrowd.web.app:application", True, 3)
     worker = application()

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         full = {"method": "full-domain", "criteria": {"k": 5}}
         policy(made, release=full, budget={"unbounded": "invented"}).rename(made / "syntactic.yaml")
         policy(made, queries={}, budget={"epsilon": 9, "delta": "1e-3"})
-        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--anyway"]) == 0
+        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--force"]) == 0
         assert main(["query", SQL, "--policy", "policy.yaml", "--epsilon", "0.5"]) == 0
     return made
 
@@ -112,7 +112,7 @@ def test_the_demo_ends_with_rows_that_were_released(tmp_path: Path) -> None:
     policy(tmp_path)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(tmp_path)
-        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--anyway"]) == 0
+        assert main(["release", "--policy", "policy.yaml", "--out", "out", "--force"]) == 0
     done = subprocess.run(
         [sys.executable, "-", "out"], input=script, cwd=tmp_path, capture_output=True, text=True, check=False
     )

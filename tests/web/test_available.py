@@ -230,7 +230,7 @@ def test_a_server_of_one_process_logs_json_to_its_end(tmp_path: Path) -> None:
     """Libraries that complain when a process ends would write into the same log: `serving` reads all of it."""
     path = Path(policy(tmp_path, "births"))
     AccessList.create(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite")
-    with serving(path, "--pace", "0"):
+    with serving(path, "--reply-interval", "0"):
         assert (tmp_path / ".incrowd" / ".charges").is_dir()
 
 

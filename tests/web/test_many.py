@@ -28,7 +28,16 @@ from tests.web.serving import FAST, OFFICER, Browser
 
 CLIENTS, WORKERS, THREADS = 64, 4, 2
 AFFORDABLE, KILLED, ENOUGH = 40, 2, 8
-OPTIONS = ("--workers", str(WORKERS), "--threads", str(THREADS), "--pace", "0", "--rate", "100000")
+OPTIONS = (
+    "--workers",
+    str(WORKERS),
+    "--threads",
+    str(THREADS),
+    "--reply-interval",
+    "0",
+    "--requests-per-minute",
+    "100000",
+)
 
 
 def policy(folder: Path, ledger: str) -> Path:

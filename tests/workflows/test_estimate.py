@@ -85,6 +85,6 @@ def test_a_list_can_be_stopped_after_some_steps(tmp_path: Path, capsys: pytest.C
     assert load_policy(file, 1).hash == load_policy(shorter).hash, "it is the policy without the other steps"
     capsys.readouterr()
     file = written(policy, tmp_path)
-    assert main(["plan", "--policy", str(file), "--until", "3"]) == 2
+    assert main(["plan", "--policy", str(file), "--last-step", "3"]) == 2
     assert "has 2 steps" in capsys.readouterr().err
-    assert main(["plan", "--policy", str(file), "--until", "1"]) == 0
+    assert main(["plan", "--policy", str(file), "--last-step", "1"]) == 0

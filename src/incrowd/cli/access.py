@@ -1,4 +1,4 @@
-"""`incrowd access`: who may ask a server."""
+"""`incrowd access`: the access list of a server."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from incrowd.governance.grant import Grant, User
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose; the ledger knows analysts by the same name.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the user; analysts have the same name in the ledger.")
+]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The token's id, as `incrowd access list` shows it.")]
 RoleName = Annotated[str, typer.Option("--role", metavar="ROLE", help="owner, curator, analyst or auditor.")]
 Datasets = Annotated[
     list[str],
-    typer.Option("--dataset", metavar="NAME", help="A dataset to ask about; can be repeated; all if left out."),
+    typer.Option("--dataset", metavar="NAME", help="A dataset the user may query; can be repeated; default: all."),
 ]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the book of access.")]
-Days = Annotated[str, typer.Option("--days", metavar="COUNT", help="For how many days it works, at most 366.")]
+Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the access list.")]
+Days = Annotated[str, typer.Option("--days", metavar="COUNT", help="Days until the token expires, at most 366.")]
 _FAILED = 1
-access = typer.Typer(help="Who may ask a server: roles, tokens and passwords.", no_args_is_help=True)
+access = typer.Typer(help="Manage who may query a server: roles, tokens and passwords.", no_args_is_help=True)
 
 
 def holder_of(name: str, role: str, datasets: list[str]) -> User:
-    """Return who is meant.
+    """Return a user with a role.
 
     >>> holder_of("ann", "analyst", []).datasets is None
     True
@@ -46,26 +48,26 @@ def holder_of(name: str, role: str, datasets: list[str]) -> User:
 
 
 def end_of(days: str, access: AccessList) -> datetime:
-    """Return the last moment of a token that works for so many days from now."""
+    """Return when a token of this many days expires."""
     return access.now() + timedelta(days=min(whole(days, "days"), 10_000))
 
 
 def print_issued(issued: NewToken, as_json: bool) -> None:
-    """Show a new token, this once."""
+    """Show a new token. It cannot be shown again."""
     if as_json:
         print_json({"token": issued.token, "grant": issued.grant.public()})
         return
-    note = "Hand the token over safely: it is shown this once, and only its hash is kept."
-    print_table("A new token", [("token", issued.token), *row_of(issued.grant)], note)
+    note = "Pass the token on safely: it is shown only once. The access list keeps its hash."
+    print_table("New token", [("token", issued.token), *row_of(issued.grant)], note)
 
 
 def row_of(grant: Grant) -> list[tuple[str, str]]:
-    """Return what there is to tell of a grant, line by line."""
+    """Return a grant as labeled lines."""
     plain = grant.public()
     datasets = "all" if plain["datasets"] is None else ", ".join(plain["datasets"])
     return [
         ("id", plain["id"]),
-        ("of", plain["holder"]),
+        ("user", plain["holder"]),
         ("role", plain["role"]),
         ("datasets", datasets),
         ("until", plain["until"]),
@@ -74,7 +76,7 @@ def row_of(grant: Grant) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class AccessGrantOptions:
-    """What `incrowd access grant` can be told."""
+    """The options of `incrowd access grant`."""
 
     name: Name
     why: Why
@@ -88,9 +90,9 @@ class AccessGrantOptions:
 
 @takes(AccessGrantOptions)
 def grant(options: AccessGrantOptions) -> None:
-    """Give somebody a token of 256 random bits; it is shown once, and only its hash is kept.
+    """Give a user a token of 256 random bits. It is shown only once; the access list keeps its hash.
 
-    The book of access is made beside the ledger if it is not there.
+    The access list is created beside the ledger if it is missing.
     """
     from incrowd.governance.access_list import AccessList
     from incrowd.governance.grant import AccessDecision
@@ -103,7 +105,7 @@ def grant(options: AccessGrantOptions) -> None:
 
 @dataclass(frozen=True)
 class PasswordOptions:
-    """What `incrowd access password` can be told."""
+    """The options of `incrowd access password`."""
 
     name: Name
     why: Why
@@ -116,9 +118,9 @@ class PasswordOptions:
 
 @takes(PasswordOptions)
 def password(options: PasswordOptions) -> None:
-    """Let somebody log in with a browser; the password is asked for, or read from standard input.
+    """Set the password with which a user logs in by browser. It is prompted for, or read from standard input.
 
-    It replaces an earlier password, role and datasets of the same name, and ends the sessions of that one.
+    It replaces the user's earlier password, role and datasets, and ends the user's sessions.
     """
     from incrowd.governance.access_list import AccessList
     from incrowd.governance.grant import AccessDecision
@@ -129,7 +131,7 @@ def password(options: PasswordOptions) -> None:
     if options.as_json:
         print_json(holder.to_json())
     else:
-        print_table("A password was set", [("of", holder.name), ("role", str(holder.role))])
+        print_table("Password set", [("user", holder.name), ("role", str(holder.role))])
 
 
 def _read() -> str:
@@ -137,15 +139,15 @@ def _read() -> str:
         return sys.stdin.readline().rstrip("\r\n")
     import getpass
 
-    first, second = getpass.getpass("Password: "), getpass.getpass("Once more: ")
+    first, second = getpass.getpass("Password: "), getpass.getpass("Repeat password: ")
     if first != second:
-        raise InvalidParameter("the two passwords differ: nothing was changed.")
+        raise InvalidParameter("the two passwords differ. Nothing was changed.")
     return first
 
 
 @dataclass(frozen=True)
 class RotateOptions:
-    """What `incrowd access rotate` can be told."""
+    """The options of `incrowd access rotate`."""
 
     id: Id
     why: Why
@@ -168,13 +170,13 @@ def rotate(options: RotateOptions) -> None:
 
 @dataclass(frozen=True)
 class RevokeOptions:
-    """What `incrowd access revoke` can be told."""
+    """The options of `incrowd access revoke`."""
 
     why: Why
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The token's id.")] = None
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="End all tokens, sessions and the password of somebody."),
+        typer.Option("--name", metavar="NAME", help="End all tokens, sessions and the password of this user."),
     ] = None
     who: Who = None
     ledger: Address = None
@@ -183,48 +185,48 @@ class RevokeOptions:
 
 @takes(RevokeOptions)
 def revoke(options: RevokeOptions) -> None:
-    """End a token for good, or with --name everything that somebody has; it stops working at once."""
+    """Revoke a token, or with --name all access of a user, at once and permanently."""
     from incrowd.governance.access_list import AccessList
     from incrowd.governance.grant import AccessDecision
 
     if (options.id is None) == (options.name is None):
-        raise InvalidParameter("give the id of one token, or --name for everything of somebody.")
+        raise InvalidParameter("give the id of one token, or --name for all access of a user.")
     by = AccessDecision(person(options.who), options.why)
     access = AccessList.open(ledger_place(options.ledger))
     ended = (access.revoke(options.id, by),) if options.id is not None else access.dismiss(str(options.name), by)
     if options.as_json:
-        print_json({"revoked": [each.id for each in ended]})
+        print_json({"revoked": [grant.id for grant in ended]})
     else:
         print_table(
-            "Revoked", [(each.id, each.holder.name) for each in ended] or [("the password of", str(options.name))]
+            "Revoked", [(grant.id, grant.holder.name) for grant in ended] or [("the password of", str(options.name))]
         )
 
 
 @dataclass(frozen=True)
 class ListOptions:
-    """What `incrowd access list` can be told."""
+    """The options of `incrowd access list`."""
 
-    ended: Annotated[bool, typer.Option("--ended", help="List those that no longer work, too.")] = False
+    ended: Annotated[bool, typer.Option("--ended", help="List revoked and expired tokens, too.")] = False
     ledger: Address = None
     as_json: Json = False
 
 
 @takes(ListOptions)
 def listing(options: ListOptions) -> None:
-    """List tokens and sessions with holder, role, datasets and end; never the tokens themselves."""
+    """List tokens and sessions by user, role, datasets and end. Tokens themselves are never shown."""
     from incrowd.governance.access_list import AccessList
 
     access = AccessList.open(ledger_place(options.ledger))
     now = access.now()
-    found = [each for each in access.grants() if options.ended or _state(each, now) == "works"]
+    grants = [grant for grant in access.grants() if options.ended or _state(grant, now) == "works"]
     if options.as_json:
-        return print_json({"tokens": [each.public() | {"state": _state(each, now)} for each in found]})
-    header = ("id", "of", "role", "datasets", "until", "kind", "state")
+        return print_json({"tokens": [grant.public() | {"state": _state(grant, now)} for grant in grants]})
+    header = ("id", "user", "role", "datasets", "until", "kind", "state")
     rows = [
-        (*(value for _, value in row_of(each)), "session" if each.session else "token", _state(each, now))
-        for each in found
+        (*(value for _, value in row_of(grant)), "session" if grant.session else "token", _state(grant, now))
+        for grant in grants
     ]
-    print_table("AccessList", rows or [("none", *[""] * 6)], header=header)
+    print_table("Access list", rows or [("none", *[""] * 6)], header=header)
     return None
 
 
@@ -236,7 +238,7 @@ def _state(grant: Grant, now: datetime) -> str:
 
 @dataclass(frozen=True)
 class AccessCheckOptions:
-    """What `incrowd access check` can be told."""
+    """The options of `incrowd access check`."""
 
     ledger: Address = None
     as_json: Json = False
@@ -244,9 +246,9 @@ class AccessCheckOptions:
 
 @takes(AccessCheckOptions)
 def check(options: AccessCheckOptions) -> None:
-    """Recompute the book of access and the audit log; exit 1 and name the first entry that is wrong.
+    """Recompute access list and audit log. Exit 1 and name the first wrong entry.
 
-    The log is there as soon as a server ran; one that was lost since is an error.
+    A server creates the audit log when it first runs. A log that is missing after that is an error.
     """
     from incrowd.governance.access_list import AccessList
     from incrowd.governance.audit import find_audit_log
@@ -255,17 +257,18 @@ def check(options: AccessCheckOptions) -> None:
     reports = {"access": access.check()}
     log = (
         find_audit_log(access, ledger_place(options.ledger)) if reports["access"].ok else None
-    )  # a damaged book tells nothing
+    )  # a damaged list says nothing about the log
     if log is not None:
         reports["audit"] = log.check()
     if options.as_json:
-        shown = {
-            name: {"ok": each.ok, "entries": each.entries, "finding": each.finding} for name, each in reports.items()
+        plain = {
+            name: {"ok": report.ok, "entries": report.entries, "finding": report.finding}
+            for name, report in reports.items()
         }
-        print_json(shown)
+        print_json(plain)
     else:
-        rows = [(name, str(each.entries), each.finding or "in order") for name, each in reports.items()]
-        print_table("Books", rows, header=("book", "entries in order", "finding"))
+        rows = [(name, str(report.entries), report.finding or "in order") for name, report in reports.items()]
+        print_table("Check", rows, header=("file", "entries in order", "finding"))
     if not all(report.ok for report in reports.values()):
         raise typer.Exit(_FAILED)
 

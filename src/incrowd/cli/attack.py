@@ -1,4 +1,4 @@
-"""`incrowd attack`: the attack lab on a release, or on any published table beside its original; internal."""
+"""`incrowd attack`: attacks on a release, or on any published table and its original; internal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ABOVE = 1
 
 @dataclass(frozen=True)
 class AttackOptions:
-    """What `incrowd attack` can be told."""
+    """The options of `incrowd attack`."""
 
     release: Annotated[Path | None, typer.Argument(help="The folder of a release, or a released file.")] = None
     against: Annotated[
@@ -32,85 +32,86 @@ class AttackOptions:
         Path | None, typer.Option(metavar="FILE", help="The policy of the release: roles, and how labels are read.")
     ] = None
     original: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Instead of a release: the data, whoever published from it.")
+        str | None, typer.Option(metavar="DATA", help="Instead of a release: the original data of any published table.")
     ] = None
-    published: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --original: what was published from it.")
-    ] = None
+    published: Annotated[Path | None, typer.Option(metavar="FILE", help="With --original: the published table.")] = None
     also: Annotated[
-        list[Path], typer.Option(metavar="RELEASE", help="Another release about the same people, which is out too.")
+        list[Path], typer.Option(metavar="RELEASE", help="Another published release about the same people.")
     ] = field(default_factory=list)
     control: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Control group: people of the same kind who are not in the data.")
+        str | None, typer.Option(metavar="FILE", help="Control group: similar people who are not in the data.")
     ] = None
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="Control group: the holdout group of release --hold-out; needs --policy.")
+        bool, typer.Option("--held-out", help="Use the holdout group of the release as control group; needs --policy.")
     ] = False
     changed: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --also: people who are in one of the two releases only.")
+        str | None, typer.Option(metavar="FILE", help="With --also: people in only one of the two releases.")
     ] = None
-    attack: Annotated[list[str], typer.Option(metavar="NAME", help="An attack to try; by default all that apply.")] = (
+    attack: Annotated[list[str], typer.Option(metavar="NAME", help="An attack to run; default: all that apply.")] = (
         field(default_factory=list)
     )
     attacker: Annotated[
         list[str],
         typer.Option(metavar="NAME", help="prosecutor (default), journalist, marketer, insider or neighbor."),
     ] = field(default_factory=list)
-    known: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The columns that are known; by default the quasi-identifiers.")
+    known_columns: Annotated[
+        str | None,
+        typer.Option("--known", metavar="A,B,C", help="Columns the attacker knows; default: quasi-identifiers."),
     ] = None
     secret: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column that is looked for; by default a sensitive one.")
+        str | None, typer.Option(metavar="COLUMN", help="The column to infer; default: a sensitive one.")
     ] = None
-    slack: Annotated[
-        str | None, typer.Option(metavar="A=2,B=14", help="Known columns of numbers or days that are known only about.")
-    ] = None
+    slack: Annotated[str | None, typer.Option(metavar="A=2,B=14", help="Tolerance of known numbers or dates.")] = None
     person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Where people have several rows: whose row it is.")
+        str | None, typer.Option(metavar="COLUMN", help="Person ID column, where people have several rows.")
     ] = None
     item: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="For similarity and baskets: films, goods, search words.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Item column, for similarity and baskets: films, goods, search terms."),
     ] = None
     separator: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What stands between items if a row holds several.")
+        str | None, typer.Option(metavar="TEXT", help="Separator of items, if a row holds several.")
     ] = None
-    events: Annotated[int, typer.Option(metavar="COUNT", help="How many events or items of a person are known.")] = 8
+    events: Annotated[
+        int, typer.Option(metavar="COUNT", help="Events or items of a person that the attacker knows.")
+    ] = 8
     diversity: Annotated[
-        int | None, typer.Option(metavar="L", help="For minimality: the l-diversity that was demanded, if known.")
+        int | None, typer.Option(metavar="L", help="For minimality: the required l-diversity, if known.")
     ] = None
-    count: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The published column that says how many rows a line is.")
-    ] = None
+    count: Annotated[str | None, typer.Option(metavar="COLUMN", help="Published column of row counts.")] = None
     sweep: Annotated[
-        int | None, typer.Option(metavar="COUNT", help="Try every combination of at most so many known columns.")
+        int | None, typer.Option(metavar="COUNT", help="Try every combination of up to this many known columns.")
     ] = None
-    trials: Annotated[int, typer.Option(metavar="COUNT", help="At most so many people are attacked.")] = 2000
+    trials: Annotated[int, typer.Option(metavar="COUNT", help="Maximum number of people to attack.")] = 2000
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="Confidence of all intervals of a run, simultaneously.")
+        float, typer.Option(metavar="SHARE", help="Simultaneous confidence of all intervals of a run.")
     ] = 0.95
     threshold: Annotated[
         list[str],
         typer.Option(
-            metavar="SHARE", help="Exit 1 unless shown to gain less; or NAME=SHARE. Besides the policy's risk:."
+            metavar="SHARE",
+            help="Exit 1 unless the gain is shown to be lower; or NAME=SHARE. Adds to the policy's risk:.",
         ),
     ] = field(default_factory=list)
-    replay: Annotated[bool, typer.Option("--replay", help="Tell one victim's story for each attack that hits.")] = False
+    replay: Annotated[bool, typer.Option("--replay", help="Show one example victim for each attack that succeeds.")] = (
+        False
+    )
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures, anywhere but beside the release.")
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts; not into the folder of the release.")
     ] = None
     json: Json = False
 
 
 @takes(AttackOptions)
 def attack(options: AttackOptions) -> None:
-    """Attack a release as others would, and compare with people who are not in the data.
+    """Attack a release and compare the success rate with a baseline and a control group.
 
-    Every success rate is reported with a baseline and, with --control, with the rate on people of the same kind who
-    are not in the data. Confidence intervals are simultaneous for all attacks of one run. Results come from the
-    original rows: they are for the data holder and must not be published. An attack that fails proves nothing.
+    The control group (--control) holds similar people who are not in the data. All confidence intervals of one run are
+    simultaneous. The results are computed from the original rows: they are for the data holder only. An attack that
+    fails proves nothing.
 
-    With --attack audit and a policy instead of a release, its method is run --trials times with the rarest row and
-    without: exit 1 if that proves more epsilon than is claimed.
+    With --attack audit and a policy instead of a release, the method runs --trials times with and without the rarest
+    row. Exit 1 if this proves a larger epsilon than claimed.
     """
     from incrowd.workflows.attack.attack import attack as attacked
     from incrowd.workflows.attack.inputs import thresholds_of
@@ -120,23 +121,23 @@ def attack(options: AttackOptions) -> None:
     if options.attack == ["audit"]:
         _audit(options)
         return
-    given, order = _given(options), _order(options)
-    thresholds = given.thresholds(thresholds_of(options.threshold))
+    inputs, order = _inputs(options), _order(options)
+    thresholds = inputs.thresholds(thresholds_of(options.threshold))
     if options.report is not None:
-        check_apart(options.report, [] if options.original else [given.release])
-    tables, knowledge, control = given.opened()
-    order = replace(order, changed=given.table(options.changed))
+        check_apart(options.report, [] if options.original else [inputs.release])
+    tables, knowledge, control = inputs.opened()
+    order = replace(order, changed=inputs.table(options.changed))
     lab = attacked(tables, knowledge, control, order)
     over = lab.exceeding(thresholds)
-    given.keep(lab, over)
+    inputs.keep(lab, over)
     if options.report is not None:
-        write_page(lab, options.report, given.title)
+        write_page(lab, options.report, inputs.title)
     if options.json:
-        stories = {"stories": [list(each.finding.story) for each in lab.runs]} if options.replay else {}
-        places = [lab.runs.index(each) for each in over]
-        print_json({**lab.to_json(), **stories, "above": places, "look": given.look})
+        stories = {"stories": [list(run.finding.story) for run in lab.runs]} if options.replay else {}
+        places = [lab.runs.index(run) for run in over]
+        print_json({**lab.to_json(), **stories, "above": places, "look": inputs.look})
     else:
-        _show(lab, over, given)
+        _show(lab, over, inputs)
         if options.replay:
             _tell(lab)
     if over:
@@ -148,36 +149,34 @@ def _audit(options: AttackOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
 
     if options.policy is None or options.release is not None:
-        raise InvalidParameter(
-            "an audit runs a method and needs no release: give --policy, and --against for the data."
-        )
-    found, claim = audit_rarest(load_policy(options.policy), options.against, options.trials, options.confidence)
+        raise InvalidParameter("an audit runs a method, not a release: give --policy, and --against for the data.")
+    audit, claim = audit_rarest(load_policy(options.policy), options.against, options.trials, options.confidence)
     if options.json:
-        print_json({"findings": [], "audit": {**vars(found), "claim": claim, "sentence": found.sentence(claim)}})
+        print_json({"findings": [], "audit": {**vars(audit), "claim": claim, "sentence": audit.sentence(claim)}})
     else:
-        rows = [("epsilon is at least", f"{found.epsilon:.4g}"), ("could have shown at most", f"{found.ceiling:.4g}")]
+        rows = [("proved: epsilon at least", f"{audit.epsilon:.4g}"), ("could prove at most", f"{audit.ceiling:.4g}")]
         rows.append(("claimed", "nothing" if claim is None else f"{claim:.4g}"))
-        print_table("Internal: audit", rows, found.sentence(claim))
-    if claim is not None and found.epsilon > claim:
+        print_table("Internal: audit", rows, audit.sentence(claim))
+    if claim is not None and audit.epsilon > claim:
         raise typer.Exit(_ABOVE)
 
 
-def _given(options: AttackOptions) -> AttackInput:
+def _inputs(options: AttackOptions) -> AttackInput:
     from incrowd.workflows.attack.inputs import AttackInput, numbers_of
 
     foreign = options.original is not None or options.published is not None
     if foreign == (options.release is not None):
-        raise InvalidParameter("name a release with --against, or --original and --published: one of the two.")
+        raise InvalidParameter("give a release with --against, or --original and --published, not both.")
     release = options.published if foreign else options.release
     if release is None or (foreign and options.original is None):
-        raise InvalidParameter("--original and --published belong together: the data, and what was made from it.")
+        raise InvalidParameter("--original and --published go together: the data, and the table published from it.")
     return AttackInput(
         release,
         options.original if foreign else options.against,
         options.policy,
         tuple(options.also),
         options.control,
-        None if options.known is None else tuple(name.strip() for name in options.known.split(",")),
+        None if options.known_columns is None else tuple(name.strip() for name in options.known_columns.split(",")),
         options.secret,
         numbers_of(options.slack),
         (options.person, options.item, options.separator),
@@ -193,40 +192,40 @@ def _order(options: AttackOptions) -> AttackOrder:
     return AttackOrder(tuple(options.attack), tuple(options.attacker), options.sweep, options.confidence)
 
 
-def _show(lab: AttackReport, over: tuple[AttackRun, ...], given: AttackInput) -> None:
+def _show(lab: AttackReport, over: tuple[AttackRun, ...], inputs: AttackInput) -> None:
     header = ("attack", "success", "baseline", "control group", "verdict")
-    for risk in dict.fromkeys(each.finding.risk for each in lab.runs):
-        rows = [_row(n, each, over) for n, each in enumerate(lab.runs, 1) if each.finding.risk is risk]
+    for risk in dict.fromkeys(run.finding.risk for run in lab.runs):
+        rows = [_row(n, run, over) for n, run in enumerate(lab.runs, 1) if run.finding.risk is risk]
         print_table(f"Internal: {risk}", rows, header=header)
     notes = [
-        f"{n} {each.finding.attack} on {each.table}, by a {each.attacker} who knows {each.finding.knows}."
-        for n, each in enumerate(lab.runs, 1)
+        f"{n} {run.finding.attack} on {run.table}, by a {run.attacker} who knows {run.finding.knows}."
+        for n, run in enumerate(lab.runs, 1)
     ]
-    notes += [f"{name} was not tried: {why}" for name, why in lab.skipped.items()]
-    notes += ["✗: not shown to stay at or below its threshold."] if over else []
-    notes += [note for each in lab.runs for note in each.finding.notes]
-    notes += [each.finding.sentence for each in lab.runs]
-    notes.append(f"Confidence intervals are simultaneous, with confidence {lab.confidence:g}. {given.look_sentence}")
+    notes += [f"{name} was not run: {why}" for name, why in lab.skipped.items()]
+    notes += ["✗: not shown to be at or below its threshold."] if over else []
+    notes += [note for run in lab.runs for note in run.finding.notes]
+    notes += [run.finding.sentence for run in lab.runs]
+    notes.append(f"Simultaneous {lab.confidence:g} confidence intervals. {inputs.look_sentence}")
     print_table("What this means", [(note,) for note in dict.fromkeys(notes)])
 
 
-def _row(number: int, each: AttackRun, over: tuple[AttackRun, ...]) -> tuple[str, ...]:
-    found = each.finding
-    return f"{number} {found.attack}", *rates_shown(found), f"{found.verdict}{' ✗' if each in over else ''}"
+def _row(number: int, run: AttackRun, over: tuple[AttackRun, ...]) -> tuple[str, ...]:
+    finding = run.finding
+    return f"{number} {finding.attack}", *rate_texts(finding), f"{finding.verdict}{' ✗' if run in over else ''}"
 
 
-def rates_shown(found: Finding) -> tuple[str, ...]:
-    """Return success rate, baseline and success rate on the control group, with confidence intervals."""
-    rates = (found.success, found.baseline, found.control)
-    return tuple("–" if rate is None else _shown(rate) for rate in rates)
+def rate_texts(finding: Finding) -> tuple[str, ...]:
+    """Return the success rates of an attack, of the baseline and on the control group, with confidence intervals."""
+    rates = (finding.success, finding.baseline, finding.control)
+    return tuple("–" if rate is None else _rate_text(rate) for rate in rates)
 
 
-def _shown(rate: Rate) -> str:
+def _rate_text(rate: Rate) -> str:
     return f"{100 * rate.estimate:.0f}% ({100 * rate.low:.0f}–{100 * rate.high:.0f})"
 
 
 def _tell(lab: AttackReport) -> None:
-    for each in lab.runs:
-        if each.finding.story:
-            lines = [(f"{place}.", line) for place, line in enumerate(each.finding.story, 1)]
-            print_table(f"One victim of {each.finding.attack}", lines)
+    for run in lab.runs:
+        if run.finding.story:
+            lines = [(f"{place}.", line) for place, line in enumerate(run.finding.story, 1)]
+            print_table(f"One victim of {run.finding.attack}", lines)

@@ -1,4 +1,4 @@
-"""`incrowd bounds`: the calculators; give all but one of the parameters, get the missing one."""
+"""`incrowd bounds`: calculators of guarantees; give all but one parameter, get the missing one."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     from incrowd.workflows.bounds.safe import SafeBound
 
 
-K = Annotated[str | None, typer.Option("--k", metavar="COUNT", help="Least number of rows that is published.")]
+K = Annotated[str | None, typer.Option("--k", metavar="COUNT", help="Minimum rows per combination.")]
 Rate = Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Sampling rate, such as 0.1 or 1/7.")]
-Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="ε of the whole release.")]
-Delta = Annotated[str | None, typer.Option("--delta", metavar="NUMBER", help="δ of the whole release, such as 1e-8.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Protect what a row says instead of whether it is there.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="ε of the release.")]
+Delta = Annotated[
+    str | None, typer.Option("--delta", metavar="NUMBER", help="Failure probability δ of the release, such as 1e-8.")
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace-one adjacency, instead of add-remove.")]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve, as .svg or .html.")]
 Releases = list[str]
 bounds = typer.Typer(
-    help="Calculate guarantees: give all but one of the parameters, get the missing one.", no_args_is_help=True
+    help="Calculate guarantees: give all but one parameter, get the missing one.", no_args_is_help=True
 )
 
 
 @dataclass(frozen=True)
 class SafeOptions:
-    """What `incrowd bounds safe` can be told."""
+    """The options of `incrowd bounds safe`."""
 
     k: K = None
     rate: Rate = None
@@ -40,7 +42,7 @@ class SafeOptions:
     delta: Delta = None
     replace: Replace = False
     rows_per_person: Annotated[
-        str, typer.Option(metavar="COUNT", help="Protect people with up to so many rows, each with its own coin.")
+        str, typer.Option(metavar="COUNT", help="Protect people with up to this many rows, sampled independently.")
     ] = "1"
     plot: Plot = None
     as_json: Json = False
@@ -50,8 +52,8 @@ class SafeOptions:
 def safe(options: SafeOptions) -> None:
     """Say what sampling in secret, recoding, and publishing what occurs at least k times guarantees.
 
-    Give three of k, rate, epsilon and delta; the fourth is solved by the tight curve. The δ of the published theorem
-    (Li, Qardaji & Su 2010, Theorem 1) is shown beside it.
+    Give three of k, rate, epsilon and delta; the fourth is solved by the tight bound. The published bound
+    (Li, Qardaji & Su 2010, Theorem 1) is shown, too.
     """
     from incrowd.core.unit import Adjacency
     from incrowd.workflows.bounds.safe import SafeQuestion, solve
@@ -64,39 +66,39 @@ def safe(options: SafeOptions) -> None:
         Adjacency.REPLACE if options.replace else Adjacency.ADD_REMOVE,
         whole(options.rows_per_person, "rows-per-person"),
     )
-    found = solve(question)
+    bound = solve(question)
     if options.plot:
         from incrowd.workflows.bounds.plot import draw, safe_curve
 
-        draw(safe_curve(found), options.plot)
+        draw(safe_curve(bound), options.plot)
     if options.as_json:
-        print_json(found.to_json())
+        print_json(bound.to_json())
     else:
-        _print_safe(found)
+        _print_safe(bound)
 
 
-def _print_safe(found: SafeBound) -> None:
+def _print_safe(bound: SafeBound) -> None:
     from incrowd.workflows.bounds.odds import in_words, one_in
 
-    theorem = "says nothing here" if found.delta_theorem1 is None else loss_text(found.delta_theorem1)
+    theorem = "does not apply" if bound.delta_theorem1 is None else loss_text(bound.delta_theorem1)
     rows = [
-        ("k", str(found.k), "rows of one kind, or none is published"),
-        ("rate", f"{found.rate:.9g}", "share of the rows in the secret sample"),
-        ("epsilon", loss_text(found.epsilon), ""),
-        ("delta", loss_text(found.delta), one_in(found.delta)),
-        ("delta, Theorem 1", theorem, "the published bound for the same release"),
-        ("protects", found.unit, ""),
-        ("rule", found.rule, ""),
+        ("k", str(bound.k), "minimum rows per combination"),
+        ("rate", f"{bound.rate:.9g}", "sampling rate of the secret sample"),
+        ("epsilon", loss_text(bound.epsilon), ""),
+        ("delta", loss_text(bound.delta), one_in(bound.delta)),
+        ("delta, Theorem 1", theorem, "published bound"),
+        ("protects", bound.unit, ""),
+        ("rule", bound.rule, ""),
     ]
-    if found.delta_tight < found.delta:
-        rows.insert(4, ("delta reached", loss_text(found.delta_tight), "the least one at these parameters"))
-    marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Sampled suppression", marked, in_words(found.epsilon, found.delta, found.adjacency))
+    if bound.delta_tight < bound.delta:
+        rows.insert(4, ("delta reached", loss_text(bound.delta_tight), "the minimum at these parameters"))
+    marked = [(name, value, "← solved" if name == bound.solved else note) for name, value, note in rows]
+    print_table("Sampled suppression", marked, in_words(bound.epsilon, bound.delta, bound.adjacency))
 
 
 @dataclass(frozen=True)
 class CrowdOptions:
-    """What `incrowd bounds crowd` can be told."""
+    """The options of `incrowd bounds crowd`."""
 
     k: Annotated[str | None, typer.Option("--k", metavar="COUNT", help="Number of people in a crowd.")] = None
     rate: Rate = None
@@ -106,13 +108,14 @@ class CrowdOptions:
     epsilon: Epsilon = None
     delta: Delta = None
     high_rate: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Biased sampling: no regular rate is above this.")
+        str | None, typer.Option(metavar="SHARE", help="Biased sampling: highest regular sampling rate.")
     ] = None
     irregular: Annotated[
-        str | None, typer.Option(metavar="COUNT", help="Biased sampling: so many people have any rate up to max-rate.")
+        str | None,
+        typer.Option(metavar="COUNT", help="Biased sampling: number of people with any rate up to max-rate."),
     ] = None
     max_rate: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Biased sampling: nobody's rate is above this.")
+        str | None, typer.Option(metavar="SHARE", help="Biased sampling: highest sampling rate of any person.")
     ] = None
     plot: Plot = None
     as_json: Json = False
@@ -120,7 +123,7 @@ class CrowdOptions:
 
 @takes(CrowdOptions)
 def crowd(options: CrowdOptions) -> None:
-    """Say what a (k, ε)-crowd-blending mechanism guarantees after a secret sample.
+    """Show the guarantee of a (k, ε)-crowd-blending mechanism on a secret sample.
 
     Prints δ at the ε of Gehrke et al. 2012 (Theorem 1), at --epsilon, or the ε that --delta allows. With --high-rate,
     --irregular or --max-rate the sample may be biased (Theorem 2), and --rate is the lowest regular rate.
@@ -137,40 +140,40 @@ def crowd(options: CrowdOptions) -> None:
         whole_or_none(options.irregular, "irregular"),
         options.max_rate,
     )
-    found = solve(question)
+    bound = solve(question)
     if options.plot:
         from incrowd.workflows.bounds.plot import crowd_curve, draw
 
-        draw(crowd_curve(found), options.plot)
+        draw(crowd_curve(bound), options.plot)
     if options.as_json:
-        print_json(found.to_json())
+        print_json(bound.to_json())
     else:
-        _print_crowd(found)
+        _print_crowd(bound)
 
 
-def _print_crowd(found: CrowdBound) -> None:
+def _print_crowd(bound: CrowdBound) -> None:
     from incrowd.workflows.bounds.odds import in_words, one_in
 
     rows = [
-        ("k", str(found.k), "people blend, or the one is ignored"),
-        ("rate", f"{found.rate:.9g}", "share of the people in the secret sample"),
-        ("crowd epsilon", loss_text(found.crowd_epsilon), "how well the crowd blends"),
-        ("epsilon", loss_text(found.epsilon), ""),
-        ("delta", loss_text(found.delta), one_in(found.delta)),
-        ("paper's epsilon", loss_text(found.epsilon_zk), "at which the paper states its theorem"),
-        ("closed form there", loss_text(found.delta_closed), "δ by the closed form with explicit constants"),
-        ("rule", found.rule, ""),
+        ("k", str(bound.k), "people in a crowd; others are suppressed"),
+        ("rate", f"{bound.rate:.9g}", "sampling rate of the secret sample"),
+        ("crowd epsilon", loss_text(bound.crowd_epsilon), "ε of the crowd-blending mechanism"),
+        ("epsilon", loss_text(bound.epsilon), ""),
+        ("delta", loss_text(bound.delta), one_in(bound.delta)),
+        ("paper's epsilon", loss_text(bound.epsilon_zk), "the ε of the published theorem"),
+        ("closed form there", loss_text(bound.delta_closed), "δ by the closed form with explicit constants"),
+        ("rule", bound.rule, ""),
     ]
-    if found.high_rate is not None:
-        bias = f"rates up to {found.high_rate:.9g}, {found.irregular} people up to {found.max_rate:.9g}"
+    if bound.high_rate is not None:
+        bias = f"rates up to {bound.high_rate:.9g}, {bound.irregular} people up to {bound.max_rate:.9g}"
         rows.insert(2, ("bias", bias, ""))
-    marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Crowd-blending after sampling", marked, in_words(found.epsilon, found.delta))
+    marked = [(name, value, "← solved" if name == bound.solved else note) for name, value, note in rows]
+    print_table("Crowd-blending after sampling", marked, in_words(bound.epsilon, bound.delta))
 
 
 @dataclass(frozen=True)
 class AmplifyOptions:
-    """What `incrowd bounds amplify` can be told."""
+    """The options of `incrowd bounds amplify`."""
 
     rate: Rate = None
     epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="ε of the mechanism on its sample.")] = None
@@ -188,30 +191,30 @@ class AmplifyOptions:
 
 @takes(AmplifyOptions)
 def amplify(options: AmplifyOptions) -> None:
-    """Say what a secret Poisson sample saves a differentially private mechanism.
+    """Show how a secret Poisson sample lowers the ε of a differentially private mechanism.
 
     Give two of rate, epsilon (on the sample) and sampled-epsilon (of the whole); the third is solved.
     """
     from incrowd.workflows.bounds.calculators import AmplifyQuestion, solve_amplification
     from incrowd.workflows.bounds.odds import in_words
 
-    found = solve_amplification(
+    bound = solve_amplification(
         AmplifyQuestion(options.rate, options.epsilon, options.sampled_epsilon, options.delta, options.sampled_delta)
     )
     if options.as_json:
-        return print_json(found.to_json())
+        return print_json(bound.to_json())
     rows = [
-        ("rate", f"{found.rate:.9g}", "rate"),
-        ("on the sample", f"epsilon {loss_text(found.epsilon)}, delta {loss_text(found.delta)}", "epsilon"),
+        ("rate", f"{bound.rate:.9g}", "rate"),
+        ("on the sample", f"epsilon {loss_text(bound.epsilon)}, delta {loss_text(bound.delta)}", "epsilon"),
         (
             "the whole",
-            f"epsilon {loss_text(found.sampled_epsilon)}, delta {loss_text(found.sampled_delta)}",
+            f"epsilon {loss_text(bound.sampled_epsilon)}, delta {loss_text(bound.sampled_delta)}",
             "sampled_epsilon",
         ),
-        ("rule", found.rule, ""),
+        ("rule", bound.rule, ""),
     ]
-    marked = [(name, value, "← solved" if key == found.solved else "") for name, value, key in rows]
-    print_table("Amplification by sampling", marked, in_words(found.sampled_epsilon, found.sampled_delta))
+    marked = [(name, value, "← solved" if key == bound.solved else "") for name, value, key in rows]
+    print_table("Amplification by sampling", marked, in_words(bound.sampled_epsilon, bound.sampled_delta))
     return None
 
 
@@ -222,7 +225,7 @@ def _release(metavar: str, help_text: str) -> typer.models.OptionInfo:
 
 @dataclass(frozen=True)
 class ComposeOptions:
-    """What `incrowd bounds compose` can be told."""
+    """The options of `incrowd bounds compose`."""
 
     epsilon: Epsilon = None
     delta: Delta = None
@@ -254,19 +257,19 @@ class ComposeOptions:
 
 @takes(ComposeOptions)
 def compose(options: ComposeOptions) -> None:
-    """Say what several releases about the same rows guarantee together.
+    """Show the joint guarantee of several releases about the same rows.
 
     Give delta and get epsilon, or the reverse. Every option for a release can be repeated, and takes "x8" behind it for
-    eight such releases. All releases are assumed to be fixed before the first one; a live ledger uses sums.
+    eight such releases. All releases are assumed to be fixed in advance; a ledger in use adds up ε and δ.
     """
     from incrowd.workflows.bounds.composition import solve_composition
 
     guarantees = _guarantees(options)
-    found = solve_composition(guarantees, options.epsilon, options.delta)
+    composition = solve_composition(guarantees, options.epsilon, options.delta)
     if options.as_json:
-        print_json(found.to_json())
+        print_json(composition.to_json())
     else:
-        _print_composition(found, guarantees[0].unit)
+        _print_composition(composition, guarantees[0].unit)
 
 
 def _guarantees(options: ComposeOptions) -> tuple[Guarantee, ...]:
@@ -280,22 +283,22 @@ def _guarantees(options: ComposeOptions) -> tuple[Guarantee, ...]:
     return (*stated, *map(guarantee_in, options.guarantee))
 
 
-def _print_composition(found: Composition, unit: Unit) -> None:
+def _print_composition(composition: Composition, unit: Unit) -> None:
     from incrowd.core.terms import joined
     from incrowd.workflows.bounds.odds import in_words
 
     rows = [
-        ("releases", str(found.releases), "with independent coins each"),
-        ("epsilon", loss_text(found.epsilon), ""),
-        ("delta", loss_text(found.delta), ""),
-        ("protects", found.unit, ""),
+        ("releases", str(composition.releases), "with independent randomness"),
+        ("epsilon", loss_text(composition.epsilon), ""),
+        ("delta", loss_text(composition.delta), ""),
+        ("protects", composition.unit, ""),
         *(
-            (f"by {joined(bound.rule)}", loss_text(bound.value), "the tightest" if bound is found.rules[0] else "")
-            for bound in found.rules
+            (f"by {joined(bound.rule)}", loss_text(bound.value), "tightest" if bound is composition.rules[0] else "")
+            for bound in composition.rules
         ),
     ]
-    marked = [(name, value, "← solved" if name == found.solved else note) for name, value, note in rows]
-    print_table("Composition", marked, in_words(found.epsilon, found.delta, unit.adjacency))
+    marked = [(name, value, "← solved" if name == composition.solved else note) for name, value, note in rows]
+    print_table("Composition", marked, in_words(composition.epsilon, composition.delta, unit.adjacency))
 
 
 bounds.command("safe")(safe)

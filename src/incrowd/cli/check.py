@@ -29,71 +29,70 @@ _SIGNS = {True: "✓", False: "✗", None: " "}
 
 @dataclass(frozen=True)
 class CheckOptions(ReadingOptions):
-    """What `incrowd check` can be told."""
+    """The options of `incrowd check`."""
 
     data: Annotated[
-        str | None, typer.Argument(help="The table, or the folder of a release; by default the policy's source.")
+        str | None, typer.Argument(help="The table, or the folder of a release; default: the policy's source.")
     ] = None
-    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="The policy to hold it against.")] = None
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="The policy to check against.")] = None
     quasi: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The quasi-identifiers; by default those of the policy.")
     ] = None
     sensitive: Annotated[
         list[str], typer.Option(metavar="COLUMN", help="A sensitive column; by default those of the policy.")
     ] = field(default_factory=list)
-    k: Annotated[int | None, typer.Option(metavar="COUNT", help="At least so many rows look alike.")] = None
+    k: Annotated[int | None, typer.Option(metavar="COUNT", help="Minimum size of an equivalence class (k).")] = None
     l: Annotated[  # noqa: E741 (the name that everyone knows it by)
-        int | None, typer.Option(metavar="COUNT", help="At least so many sensitive values among rows that look alike.")
+        int | None,
+        typer.Option(metavar="COUNT", help="Minimum number of sensitive values in a class (distinct l-diversity)."),
     ] = None
     entropy_l: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="The same, weighing values by how often they occur.")
+        float | None, typer.Option(metavar="NUMBER", help="Minimum entropy l-diversity of a class.")
     ] = None
     t: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="At most so far from the sensitive column as a whole.")
+        float | None,
+        typer.Option(metavar="NUMBER", help="Maximum distance of a class from the whole column (t-closeness)."),
     ] = None
     recursive: Annotated[
         str | None,
-        typer.Option(
-            metavar="C,L", help="The most frequent sensitive value is rarer than C times all but the L − 1 most."
-        ),
+        typer.Option(metavar="C,L", help="Recursive (c, l)-diversity of a class."),
     ] = None
     beta: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="No sensitive value gains more than this in a class (β-likeness)."),
+        typer.Option(metavar="NUMBER", help="Maximum relative gain of a sensitive value in a class (β-likeness)."),
     ] = None
     enhanced_beta: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The same, with less for values that are frequent everywhere.")
+        str | None, typer.Option(metavar="NUMBER", help="Enhanced β-likeness: a lower limit for frequent values.")
     ] = None
     disclosure: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="The logarithm of a ratio of shares stays below it (δ-disclosure)."),
+        typer.Option(metavar="NUMBER", help="Maximum log ratio of shares (δ-disclosure privacy)."),
     ] = None
     present_disclosure: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="The same for the values that a class shows, as ARX judges.")
+        str | None, typer.Option(metavar="NUMBER", help="δ-disclosure of values that occur in a class, as in ARX.")
     ] = None
     harmless: Annotated[
-        list[str], typer.Option(metavar="VALUE", help="A sensitive value that gives nothing away, such as healthy.")
+        list[str], typer.Option(metavar="VALUE", help="A sensitive value that discloses nothing, such as healthy.")
     ] = field(default_factory=list)
     average_risk: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="At most so likely is a row found, on average.")
+        str | None, typer.Option(metavar="SHARE", help="Maximum average re-identification risk.")
     ] = None
     unique: Annotated[
         str | None,
-        typer.Option(metavar="SHARE,PEOPLE", help="At most such a share of rows is unique among so many people."),
+        typer.Option(metavar="SHARE,PEOPLE", help="Maximum share of rows unique in a population of this size."),
     ] = None
-    population: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="One row for each person from whom the table could come.")
-    ] = None
+    population: Annotated[Path | None, typer.Option(metavar="FILE", help="Population table, one row per person.")] = (
+        None
+    )
     k_map: Annotated[
-        int | None, typer.Option(metavar="COUNT", help="At least so many people of the population look like each row.")
+        int | None,
+        typer.Option(metavar="COUNT", help="Minimum matching people in the population for each row (k-map)."),
     ] = None
     presence: Annotated[
         str | None,
-        typer.Option(metavar="LEAST,MOST", help="Between such shares of the people of a class are in the table."),
+        typer.Option(metavar="LEAST,MOST", help="Minimum and maximum δ-presence of a class."),
     ] = None
-    recoded: Annotated[
-        bool, typer.Option("--recoded", help="Recode by the policy first, instead of taking the table as it is.")
-    ] = False
+    recoded: Annotated[bool, typer.Option("--recoded", help="Generalize by the policy first.")] = False
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -102,11 +101,11 @@ class CheckOptions(ReadingOptions):
 
 @takes(CheckOptions)
 def check(options: CheckOptions) -> None:
-    """Say whether a table may leave as it is: exit code 0 if nothing speaks against it, 1 if something does.
+    """Check whether a table can be published as it is. Exit 0 if yes, 1 if not.
 
-    With nothing but a file, roles are guessed, and a verdict is given in one sentence. With a policy, what its method
-    demands must hold, or else its k over all released columns; and no other column may be there. Columns that look
-    like identifiers fail in any case. The table is taken value by value; what only --recoded would hide is not hidden.
+    Without a policy, column roles are guessed and the verdict is one sentence. With a policy, the criteria of its
+    method must hold, or else its k over all released columns, and no other column may be present. Columns that look
+    like identifiers always fail. Values are checked as they are, unless --recoded is given.
     """
     from incrowd.engines.settings import engine_of
     from incrowd.workflows.check.check import CheckedColumns
@@ -117,70 +116,70 @@ def check(options: CheckOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import open_rows, released_levels, settings_of
 
-    wanted = _criteria(options)
+    criteria = _criteria(options)
     quasi = tuple(name.strip() for name in (options.quasi or "").split(",") if name.strip())
     policy = None if options.policy is None else load_policy(options.policy)
-    asked = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
+    columns = CheckedColumns(quasi, tuple(options.sensitive), options.recoded, released_levels(options.data))
     alone = (
         policy is None
         and options.data is not None
-        and asked == CheckedColumns()
-        and wanted == CheckCriteria(k=wanted.k)
+        and columns == CheckedColumns()
+        and criteria == CheckCriteria(k=criteria.k)
     )
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
-        rows = open_rows(options.data, policy, options.told, engine)
+        rows = open_rows(options.data, policy, options.source_options, engine)
         record_look(policy, "check")
         with progress(not options.json) as tell:
             seen = watched(rows, engine, tell)
             if alone:
-                judged = verdict(seen, K if wanted.k is None else wanted.k, engine)
+                judged = verdict(seen, K if criteria.k is None else criteria.k, engine)
             else:
-                found = checked(seen, wanted, asked, policy, engine)
-    passed = _judge(judged, options, rows.notes) if alone else _report(found, options, rows.notes)
+                result = checked(seen, criteria, columns, policy, engine)
+    passed = _judge(judged, options, rows.notes) if alone else _report(result, options, rows.notes)
     if not passed:
         raise typer.Exit(_FAILED)
 
 
-def _report(found: CheckResult, options: CheckOptions, notes: Sequence[str]) -> bool:
+def _report(result: CheckResult, options: CheckOptions, notes: Sequence[str]) -> bool:
     if options.json:
-        print_json(found.to_json() | {"notes": list(notes)})
+        print_json(result.to_json() | {"notes": list(notes)})
     else:
-        _show(found)
+        _show(result)
         _tell(notes)
-    return found.passed
+    return result.passed
 
 
 def _tell(notes: Sequence[str]) -> None:
-    """Say how the table was read."""
+    """Print how the table was read."""
     for note in notes:
         print_text(f"note: {note}.")
 
 
-def _judge(found: FileVerdict, options: CheckOptions, notes: Sequence[str]) -> bool:
-    """Show what was guessed of a table that nobody has described."""
+def _judge(judged: FileVerdict, options: CheckOptions, notes: Sequence[str]) -> bool:
+    """Show what was guessed about a table without a policy."""
     data = options.data or ""
     if options.json:
-        print_json(found.to_json(data) | {"notes": list(notes)})
-        return found.passed
-    print_table(found.sentence, found.reasons() or (("no objection", "to any column"),))
-    roles = [(column.name, str(column.type), _guess(column, found)) for column in found.profile.columns]
-    print_table(f"guessed of {found.profile.rows:,} rows", roles, header=("column", "type", "role"))
+        print_json(judged.to_json(data) | {"notes": list(notes)})
+        return judged.passed
+    print_table(judged.sentence, judged.reasons() or (("no problem", "in any column"),))
+    roles = [(column.name, str(column.type), _guess(column, judged)) for column in judged.profile.columns]
+    print_table(f"guessed from {judged.profile.rows:,} rows", roles, header=("column", "type", "role"))
     _tell(notes)
     print("\nnext" if notes else "next")
-    for command, purpose in found.commands(data):
+    for command, purpose in judged.commands(data):
         print(f"\n  {command}\n    {purpose}")
-    return found.passed
+    return judged.passed
 
 
-def _guess(column: ColumnProfile, found: FileVerdict) -> str:
+def _guess(column: ColumnProfile, judged: FileVerdict) -> str:
     if column.identity is not None:
         return f"identifier: {column.identity.kind}"
-    role = "key" if column in found.keys else "quasi" if column.name in found.quasi else str(column.role)
+    role = "key" if column in judged.keys else "quasi" if column.name in judged.quasi else str(column.role)
     return f"{role}: {column.why_role}"
 
 
 def _criteria(options: CheckOptions) -> CheckCriteria:
-    """Return what is expected, from the words of the command line."""
+    """Return the criteria of the command line."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
     from incrowd.workflows.check.criteria import CheckCriteria
@@ -194,7 +193,7 @@ def _criteria(options: CheckOptions) -> CheckCriteria:
     )
     there = None if presence is None else Presence(presence[1], presence[0])
     if options.population is None and (there is not None or options.k_map is not None):
-        raise InvalidParameter("k-map and presence compare with a population: name its file with --population.")
+        raise InvalidParameter("k-map and presence need a population: give --population.")
     sensitive = Sensitive(
         recursive=None if recursive is None else Recursive(recursive[0], _whole(recursive[1], "L of --recursive")),
         beta=None if beta is None else beta[0],
@@ -216,7 +215,7 @@ def _criteria(options: CheckOptions) -> CheckCriteria:
 
 
 def _numbers(text: str | None, name: str, count: int) -> list[Fraction] | None:
-    """Return the numbers that an option was given, with commas between them; None if it was not."""
+    """Return the numbers of an option, separated by commas; None if it is missing."""
     from incrowd.core.rounding import exact
 
     if text is None:
@@ -249,10 +248,12 @@ def _show(verdict: CheckResult) -> None:
     meanings = {finding.criterion: finding.measured.meaning.means for finding in verdict.findings}
     over = {finding.criterion: finding.over for finding in verdict.findings}
     quasi = next(over[name] for name in ("k-anonymity", *over) if name in over and name not in _ABOUT_COLUMNS)
-    told = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
-    print_table(title, rows, "\n".join(told), header=header)
+    notes = [f"quasi-identifiers: {', '.join(quasi)}.", *(f"{name}: {means}." for name, means in meanings.items())]
+    print_table(title, rows, "\n".join(notes), header=header)
     if verdict.identities:
-        print_table("look like identifiers", [(name, each.sentence) for name, each in verdict.identities.items()])
+        print_table(
+            "possible identifiers", [(name, identity.sentence) for name, identity in verdict.identities.items()]
+        )
     if verdict.unexamined:
         print(f"not examined: {', '.join(verdict.unexamined)}.")
 

@@ -1,4 +1,4 @@
-"""`incrowd coarsen`: a coarser table of a release, for nothing."""
+"""`incrowd coarsen`: a coarser table from a release, at no cost."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from incrowd.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class CoarsenOptions:
-    """What `incrowd coarsen` takes."""
+    """The options of `incrowd coarsen`."""
 
     release: Annotated[Path, typer.Argument(help="The folder of a release, or its certificate.json.")]
-    policy: Annotated[Path, typer.Option("--policy", help="The policy of the release: its hierarchies are used.")]
+    policy: Annotated[Path, typer.Option("--policy", help="The policy of the release, for its hierarchies.")]
     out: Annotated[Path, typer.Option("--out", help="A new folder for the coarser table and its certificate.")]
     levels: Annotated[
         list[str] | None,
@@ -32,29 +32,28 @@ class CoarsenOptions:
 
 @takes(CoarsenOptions)
 def coarsen(options: CoarsenOptions) -> None:
-    """Make a coarser table from a released one: it reads no rows, charges nothing and keeps every guarantee.
+    """Generalize a released table further. It reads no original rows, charges nothing and keeps every guarantee.
 
-    What a second release from the rows would break, this does not: its certificate holds that of the release, and
-    `incrowd verify --parent` computes the table again.
+    The new certificate contains that of the release, and `incrowd verify --parent` recomputes the table.
     """
     from incrowd.workflows.coarsen.method import Coarser
     from incrowd.workflows.coarsen.method import coarsen as coarsened
     from incrowd.workflows.policy.policy import load_policy
 
     names = tuple(name.strip() for name in (options.columns or "").split(",") if name.strip())
-    wanted = Coarser(dict(map(_level, options.levels or ())), names)
-    found = coarsened(options.release, load_policy(options.policy), wanted, options.out)
+    coarser = Coarser(dict(map(_level, options.levels or ())), names)
+    released = coarsened(options.release, load_policy(options.policy), coarser, options.out)
     if options.json:
-        print_json({"folder": str(options.out), "certificate": found.certificate.to_json()})
+        print_json({"folder": str(options.out), "certificate": released.certificate.to_json()})
         return
     lines = [
-        ("data", str(options.out / found.certificate.outputs[0].name)),
+        ("data", str(options.out / released.certificate.outputs[0].name)),
         ("certificate", str(options.out / "certificate.json")),
         ("report", str(options.out / "report.html")),
-        ("guarantee", found.certificate.claims[0].kind),
-        ("spent", "nothing: it was computed from what was released"),
+        ("guarantee", released.certificate.claims[0].kind),
+        ("spent", "nothing: computed from the release"),
     ]
-    print_table("made coarser", lines)
+    print_table("generalized", lines)
 
 
 def _level(text: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""`incrowd collect`: take the reports of a survey over HTTP."""
+"""`incrowd collect`: collect the reports of a survey over HTTP."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter, PackageMissing
 
-collect = typer.Typer(help="Take reports of people who randomize before they send.", no_args_is_help=True)
+collect = typer.Typer(help="Collect locally randomized reports of a survey.", no_args_is_help=True)
 
 SurveyPath = Annotated[Path, typer.Option("--survey", metavar="FILE", help="The survey file.")]
 
 
 @dataclass(frozen=True)
 class CollectServeOptions:
-    """What `incrowd collect serve` can be told."""
+    """The options of `incrowd collect serve`."""
 
     survey: SurveyPath
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; this machine alone by default.")] = (
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; default: this machine only.")] = (
         "127.0.0.1"
     )
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at.")] = "8000"
@@ -36,14 +36,14 @@ class CollectServeOptions:
 
 @dataclass(frozen=True)
 class CollectTokensOptions:
-    """What `incrowd collect tokens` can be told."""
+    """The options of `incrowd collect tokens`."""
 
     survey: SurveyPath
-    count: Annotated[str, typer.Option(metavar="COUNT", help="How many tokens to make.")] = "1"
+    count: Annotated[str, typer.Option(metavar="COUNT", help="Number of tokens.")] = "1"
     people: Annotated[
         Path | None,
         typer.Option(
-            "--for", metavar="FILE", help="For people who consent to the purpose, of those named an id a line."
+            "--for", metavar="FILE", help="Only for people in this file (one id a line) who consent to the purpose."
         ),
     ] = None
     json: Json = False
@@ -52,10 +52,10 @@ class CollectTokensOptions:
 @collect.command("serve")
 @takes(CollectServeOptions)
 def serve(options: CollectServeOptions) -> None:
-    """Serve the page of a survey and take its reports until stopped; the survey is opened first, if it was not yet.
+    """Serve the page of a survey and collect its reports until stopped. A survey that is not open is opened first.
 
-    Answers are randomized in the visitor's browser. Reports of a shuffled survey wait in memory until their batch is
-    full: those of a batch that is not full are lost when the server stops.
+    Answers are randomized in the respondent's browser. Reports of a shuffled survey wait in memory until their batch is
+    full. Reports of an incomplete batch are lost when the server stops.
     """
     from importlib.util import find_spec
 
@@ -80,11 +80,11 @@ def _serve(options: CollectServeOptions) -> None:
     https = options.tls_certificate is not None
     application = collector_app(Collector.beside(opened), Settings(size=SIZE, https=https))
     address = f"{'https' if https else 'http'}://{options.host}:{options.port}"
-    told = {"address": address, "survey": opened.file.survey.id, "certificate": opened.certificate.id}
+    summary = {"address": address, "survey": opened.file.survey.id, "certificate": opened.certificate.id}
     if options.json:
-        print_json(told)
+        print_json(summary)
     else:
-        print_table("Collecting", list(told.items()), "Stop with Ctrl-C.")
+        print_table("Collecting", list(summary.items()), "Stop with Ctrl-C.")
     sys.stdout.flush()
     uvicorn.run(
         application,
@@ -102,9 +102,9 @@ def _serve(options: CollectServeOptions) -> None:
 @collect.command("tokens")
 @takes(CollectTokensOptions)
 def tokens(options: CollectTokensOptions) -> None:
-    """Make tokens, one a line: whoever has one can send one report. They are not kept.
+    """Make tokens, one a line. Each token allows one report. They are not stored.
 
-    A survey with a purpose has tokens for people who consent to it when they are made: each line is an id and a token.
+    For a survey with a purpose, tokens go to people who consent to it now: each line is an id and a token.
     """
     from incrowd.workflows.collect.collector import Collector
     from incrowd.workflows.local.invitations import invited_people, require_no_purpose
@@ -113,14 +113,14 @@ def tokens(options: CollectTokensOptions) -> None:
 
     number = whole(options.count, "count")
     if not 1 <= number <= 10_000_000:
-        raise InvalidParameter("tokens are made 1 to 10,000,000 at a time: write --count.")
+        raise InvalidParameter("--count is from 1 to 10,000,000 tokens.")
     file = load_survey(options.survey)
     if options.people is None:
         require_no_purpose(file)
     invited = None if options.people is None else invited_people(file, options.people)
     maker = Collector.beside(open_survey(file)).tokens
     if invited is not None:
-        _show_invited({each: maker.issue() for each in invited}, options)
+        _show_invited({person: maker.issue() for person in invited}, options)
         return
     made = [maker.issue() for _ in range(number)]
     if options.json:

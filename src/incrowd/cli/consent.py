@@ -1,4 +1,4 @@
-"""`incrowd consent`: what people decided about the use of their data."""
+"""`incrowd consent`: the consent registry of a policy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from incrowd.governance.consent.event import Decided
     from incrowd.workflows.policy.policy import Policy
 
-PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy with purpose: and consent:.")]
-Person = Annotated[str, typer.Argument(metavar="ID", help="The person's id, as the data has it.")]
+PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy, with purpose: and consent:.")]
+Person = Annotated[str, typer.Argument(metavar="ID", help="The person's ID in the data.")]
 Purpose = Annotated[
-    str | None, typer.Option("--purpose", metavar="PURPOSE", help="Another purpose than the policy's; may be wider.")
+    str | None, typer.Option("--purpose", metavar="PURPOSE", help="Another purpose than the policy's; it may be wider.")
 ]
 Basis = Annotated[str | None, typer.Option("--basis", metavar="TEXT", help="The legal basis; consent by default.")]
-Notice = Annotated[str | None, typer.Option("--notice", metavar="TEXT", help="The version of the notice shown.")]
+Notice = Annotated[str | None, typer.Option("--notice", metavar="TEXT", help="Version of the consent notice.")]
 _FAILED = 1
 _LISTED = 50
-consent = typer.Typer(help="What people decided about the use of their data, and what follows.", no_args_is_help=True)
+consent = typer.Typer(help="Record consent, and show its consequences for releases.", no_args_is_help=True)
 
 
 def _policy(path: Path) -> Policy:
@@ -36,12 +36,12 @@ def _policy(path: Path) -> Policy:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What `incrowd consent import` can be told."""
+    """The options of `incrowd consent import`."""
 
     policy: PolicyFile
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The decisions.")]
     form: Annotated[
-        str | None, typer.Option("--format", metavar="FORMAT", help="csv, fhir or 27560; by default as the file tells.")
+        str | None, typer.Option("--format", metavar="FORMAT", help="csv, fhir or 27560; default: detected.")
     ] = None
     as_json: Json = False
 
@@ -50,8 +50,8 @@ class ImportOptions:
 def import_(options: ImportOptions) -> None:
     """Record the decisions of a file: CSV, FHIR R4 Consent resources, or records after ISO/IEC TS 27560.
 
-    The registry is made if it is not there. Ids become pseudonyms under the key; a file with a mistake changes nothing.
-    Exit 1 if a withdrawal reaches nobody who consented: it is recorded and listed by its place in the file.
+    A missing registry is created. IDs are stored as pseudonyms under the key. A file with a mistake changes nothing.
+    Exit 1 if a withdrawal matches nobody who consented: it is recorded, and listed by its place in the file.
     """
     from incrowd.workflows.consent.decisions import FORMATS, import_records
 
@@ -71,7 +71,7 @@ def import_(options: ImportOptions) -> None:
 
 @dataclass(frozen=True)
 class StatusOptions:
-    """What `incrowd consent status` can be told."""
+    """The options of `incrowd consent status`."""
 
     policy: PolicyFile
     as_json: Json = False
@@ -79,31 +79,29 @@ class StatusOptions:
 
 @takes(StatusOptions)
 def status(options: StatusOptions) -> None:
-    """Count who consents to the policy's purpose now; the numbers are yours and must not be published."""
+    """Count who consents to the policy's purpose now. The counts are internal and must not be published."""
     from incrowd.workflows.consent.decisions import status
 
-    found = status(_policy(options.policy))
+    counts = status(_policy(options.policy))
     if options.as_json:
-        return print_json(found.to_json())
-    lines = [("purpose", found.purpose), ("as of", found.as_of), ("people who consent", f"{found.consenting:,}")]
-    lines += [("people who do not", f"{found.others:,}")]
-    lines += [(f"events: {name}", f"{count:,}") for name, count in found.events.items()]
-    print_table("Consent", lines, "How many consent is no public number: certificates never tell it.")
+        return print_json(counts.to_json())
+    lines = [("purpose", counts.purpose), ("as of", counts.as_of), ("people who consent", f"{counts.consenting:,}")]
+    lines += [("people who do not", f"{counts.others:,}")]
+    lines += [(f"events: {name}", f"{count:,}") for name, count in counts.events.items()]
+    print_table("Consent", lines, "The number of people who consent is internal: no certificate contains it.")
     return None
 
 
 @dataclass(frozen=True)
 class GiveOptions:
-    """What `incrowd consent give` can be told."""
+    """The options of `incrowd consent give`."""
 
     policy: PolicyFile
     id: Person
     purpose: Purpose = None
-    valid_from: Annotated[
-        str | None, typer.Option("--valid-from", metavar="TIME", help="From when it holds; by default now.")
-    ] = None
+    valid_from: Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="Start; default: now.")] = None
     valid_to: Annotated[
-        str | None, typer.Option("--valid-to", metavar="TIME", help="The first moment at which it no longer holds.")
+        str | None, typer.Option("--valid-to", metavar="TIME", help="End: the consent is in force before this time.")
     ] = None
     basis: Basis = None
     notice: Notice = None
@@ -112,7 +110,7 @@ class GiveOptions:
 
 @takes(GiveOptions)
 def give(options: GiveOptions) -> None:
-    """Record that somebody consents."""
+    """Record that a person consents."""
     from incrowd.governance.consent.event import Decided
 
     more = {name: getattr(options, name) for name in ("purpose", "valid_from", "valid_to", "basis", "notice")}
@@ -121,7 +119,7 @@ def give(options: GiveOptions) -> None:
 
 @dataclass(frozen=True)
 class WithdrawOptions:
-    """What `incrowd consent withdraw` can be told."""
+    """The options of `incrowd consent withdraw`."""
 
     policy: PolicyFile
     id: Person
@@ -133,10 +131,10 @@ class WithdrawOptions:
 
 @takes(WithdrawOptions)
 def withdraw(options: WithdrawOptions) -> None:
-    """Record that somebody withdraws: no release that asks for this consent uses their rows from now on.
+    """Record that a person withdraws. Releases that check this consent no longer use the person's rows.
 
-    What is out stays out, and a charge is not refunded. Exit 1 if nobody with this id consented to the purpose: the
-    withdrawal is recorded all the same. It counts for ids in another case or with other leading zeros, too.
+    Published releases cannot be recalled, and their cost is not refunded. Exit 1 if nobody with this ID consented to
+    the purpose; the withdrawal is still recorded. IDs match without regard to case and leading zeros.
     """
     from incrowd.governance.consent.event import Decided
 
@@ -149,18 +147,18 @@ def _decide(path: Path, person: str, decided: Decided, more: dict[str, str | Non
 
     decision = decide(_policy(path), person, decided, **more)
     event = decision.event
-    told = {"decision": str(event.decided), "purpose": event.purpose, "at": event.at, "valid_from": event.valid_from}
+    summary = {"decision": str(event.decided), "purpose": event.purpose, "at": event.at, "valid_from": event.valid_from}
     if as_json:
-        print_json(told | {"valid_to": event.valid_to, "matched": decision.ok, "note": decision.note})
+        print_json(summary | {"valid_to": event.valid_to, "matched": decision.ok, "note": decision.note})
     else:
-        print_table("Recorded" if decision.ok else "Recorded, not matched", list(told.items()), decision.note or "")
+        print_table("Recorded" if decision.ok else "Recorded, not matched", list(summary.items()), decision.note or "")
     if not decision.ok:
         raise typer.Exit(_FAILED)
 
 
 @dataclass(frozen=True)
 class PreviewOptions:
-    """What `incrowd consent preview` can be told."""
+    """The options of `incrowd consent preview`."""
 
     policy: PolicyFile
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
@@ -169,91 +167,88 @@ class PreviewOptions:
 
 @takes(PreviewOptions)
 def preview(options: PreviewOptions) -> None:
-    """Show what the next release loses, crowds that fall below k, and releases that would isolate somebody.
+    """Show how withdrawals change the next release: cells below k, and releases that would isolate a person.
 
-    Exit 1 if the next release would be refused for what it shows beside an earlier one. It is for your eyes only.
+    Exit 1 if the next release would be refused, compared with an earlier one. The output is internal.
     """
     from incrowd.workflows.consent.preview import preview
 
-    found = preview(_policy(options.policy), options.data)
+    changes = preview(_policy(options.policy), options.data)
     if options.as_json:
-        print_json(found.to_json())
+        print_json(changes.to_json())
     else:
         lines = [
-            ("purpose", found.purpose),
-            ("since", found.since or "no release yet"),
-            ("take part now", f"{found.consenting:,}"),
-            ("left", f"{found.leavers:,}"),
-            ("joined", f"{found.joiners:,}"),
+            ("purpose", changes.purpose),
+            ("since", changes.since or "no release yet"),
+            ("consent now", f"{changes.consenting:,}"),
+            ("left", f"{changes.leavers:,}"),
+            ("joined", f"{changes.joiners:,}"),
         ]
-        for each in found.small:
-            cell = ", ".join(f"{name} {label}" for name, label in zip(each.names, each.cell, strict=True))
-            lines.append(("below k", f"{cell}: {each.now} of {found.k}, {each.before} before"))
-        lines += [("isolates", each.sentence) for each in found.isolating]
-        print_table("The next release", lines, "For your eyes only: these numbers are about people.")
-    if found.refused:
+        for crowd in changes.small:
+            cell = ", ".join(f"{name} {label}" for name, label in zip(crowd.names, crowd.cell, strict=True))
+            lines.append(("below k", f"{cell}: {crowd.now} of {changes.k}, {crowd.before} before"))
+        lines += [("isolates", pair.sentence) for pair in changes.isolating]
+        print_table("The next release", lines, "Internal: these numbers are about individuals.")
+    if changes.refused:
         raise typer.Exit(_FAILED)
 
 
 @dataclass(frozen=True)
 class ReceiptOptions:
-    """What `incrowd consent receipt` can be told."""
+    """The options of `incrowd consent receipt`."""
 
     policy: PolicyFile
     id: Person
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write a page there, as HTML.")] = None
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page to this file.")] = None
     as_json: Json = False
 
 
 @takes(ReceiptOptions)
 def receipt(options: ReceiptOptions) -> None:
-    """Tell somebody what they decided: as JSON after ISO/IEC TS 27560, or as a page of HTML."""
+    """Write a person's consent receipt: as JSON after ISO/IEC TS 27560, or as a page."""
     from incrowd.workflows.consent.decisions import receipt
 
-    found = receipt(_policy(options.policy), options.id)
+    decisions = receipt(_policy(options.policy), options.id)
     if options.out is not None:
         if options.out.exists():
-            raise OutputUnavailable(f"{options.out} exists, and nothing is overwritten. Choose another name.")
-        options.out.write_text(found.to_html(), encoding="utf-8")
+            raise OutputUnavailable(f"{options.out} already exists. Choose another name.")
+        options.out.write_text(decisions.to_html(), encoding="utf-8")
     if options.as_json:
-        return print_json(found.to_json())
-    rows = [(str(e.event.decided), e.event.purpose, e.event.at, e.event.valid_to or "") for _, e in found.decisions]
+        return print_json(decisions.to_json())
+    rows = [(str(e.event.decided), e.event.purpose, e.event.at, e.event.valid_to or "") for _, e in decisions.decisions]
     print_table("Decisions", rows or [("none", "", "", "")], header=("decision", "purpose", "at", "until"))
     return None
 
 
 @dataclass(frozen=True)
 class SubjectOptions:
-    """What `incrowd consent subject` can be told."""
+    """The options of `incrowd consent subject`."""
 
     policy: PolicyFile
     id: Person
-    token: Annotated[
-        bool, typer.Option("--token", help="Make a token for the page /consent of a server, which works once.")
-    ] = False
+    token: Annotated[bool, typer.Option("--token", help="Make a one-time token for the page /consent of a server.")] = (
+        False
+    )
     as_json: Json = False
 
 
 @takes(SubjectOptions)
 def subject(options: SubjectOptions) -> None:
-    """Tell somebody for which releases they were eligible, under which guarantees, and at what total loss."""
+    """Show a person's releases: those the person was eligible for, their guarantees and total privacy loss."""
     from incrowd.workflows.consent.subject import subject_report
 
     if options.token:
         return _print_token(options)
-    found = subject_report(_policy(options.policy), options.id)
+    report = subject_report(_policy(options.policy), options.id)
     if options.as_json:
-        return print_json(found.to_json())
+        return print_json(report.to_json())
     lines = [
-        ("purpose", found.purpose),
-        ("consents now", "yes" if found.consents else "no"),
-        ("total loss", f"epsilon at most {found.epsilon}, delta at most {found.delta}"),
-        *(
-            (release.at, f"{release.release}: epsilon {release.epsilon}, {release.guarantee}")
-            for release in found.releases
-        ),
+        ("purpose", report.purpose),
+        ("consents now", "yes" if report.consents else "no"),
+        ("total privacy loss", report.total),
+        *((release.at, f"{release.release}: {release.cost}, {release.guarantee}") for release in report.releases),
     ]
-    print_table("What was released", lines, found.basis)
+    print_table("Releases", lines, report.basis)
     return None
 
 
@@ -266,33 +261,33 @@ def _print_token(options: SubjectOptions) -> None:
     if options.as_json:
         print_json({"token": token, "ever_consented": consented})
     else:
-        note = "Hand it over safely: it is shown this once, works once and for seven days, at the page /consent."
-        check = "" if consented else " Nobody with this id ever consented: check the id before you hand it over."
-        print_table("A token", [("token", token)], note + check)
+        note = "Pass it on safely: it is shown only once, and works once, within seven days, on the page /consent."
+        check = "" if consented else " Nobody with this ID ever consented: check the ID before you pass it on."
+        print_table("Token", [("token", token)], note + check)
 
 
 @dataclass(frozen=True)
 class ConsentCheckOptions:
-    """What `incrowd consent check` can be told."""
+    """The options of `incrowd consent check`."""
 
     policy: PolicyFile
     against: Annotated[
-        Path | None, typer.Option("--against", metavar="CERTIFICATE", help="A certificate, best the last one.")
+        Path | None, typer.Option("--against", metavar="CERTIFICATE", help="A certificate, preferably the latest.")
     ] = None
     as_json: Json = False
 
 
 @takes(ConsentCheckOptions)
 def check(options: ConsentCheckOptions) -> None:
-    """Recompute the registry; with a certificate, also find one that was restored from an old copy. Exit 1 if not."""
+    """Recompute the registry. With a certificate, also detect a restored old copy. Exit 1 if something is wrong."""
     from incrowd.workflows.consent.decisions import check_registry
 
-    found = check_registry(_policy(options.policy), options.against)
+    report = check_registry(_policy(options.policy), options.against)
     if options.as_json:
-        print_json({"ok": found.ok, "finding": found.finding, "against": found.against})
+        print_json({"ok": report.ok, "finding": report.finding, "against": report.against})
     else:
-        print_table("Registry", [("finding", found.finding or "in order")])
-    if not found.ok:
+        print_table("Registry", [("finding", report.finding or "in order")])
+    if not report.ok:
         raise typer.Exit(_FAILED)
 
 

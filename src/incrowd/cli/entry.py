@@ -29,7 +29,7 @@ def start() -> None:
 
         sys.exit(main())
     except KeyboardInterrupt:  # before a command has started, or after it has ended
-        print("incrowd: stopped before the end.", file=sys.stderr)
+        print("incrowd: interrupted.", file=sys.stderr)
         sys.exit(_INTERRUPTED)
 
 

@@ -1,4 +1,4 @@
-"""`incrowd estimate`: how often categories occurred before they were changed at random."""
+"""`incrowd estimate`: original frequencies of categories that were masked at random."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from incrowd.cli.output import print_json, print_table
 
 @dataclass(frozen=True)
 class EstimateOptions:
-    """What `incrowd estimate` takes."""
+    """The options of `incrowd estimate`."""
 
-    release: Annotated[Path, typer.Argument(help="The folder of a release whose categories were changed at random.")]
+    release: Annotated[Path, typer.Argument(help="The folder of a release with method pram.")]
     json: Json = False
 
 
 @takes(EstimateOptions)
 def estimate(options: EstimateOptions) -> None:
-    """Estimate from a released table how often each category occurred before the method pram changed it.
+    """Estimate the original frequency of each category from a table released with method pram.
 
-    Everything is computed from what was published: the counts of the table, and the probabilities in the certificate.
-    The estimates are unbiased, so a rare category can come out below zero.
+    It uses only the published counts and the probabilities in the certificate. The estimates are unbiased, so a rare
+    category can have a negative estimate.
     """
     from incrowd.workflows.estimate import estimate_frequencies
 
-    found = estimate_frequencies(options.release)
+    estimates = estimate_frequencies(options.release)
     if options.json:
-        print_json({"estimates": [each.to_json() for each in found]})
+        print_json({"estimates": [estimate.to_json() for estimate in estimates]})
         return
-    for each in found:
+    for estimated in estimates:
         rows = [
             (
                 ", ".join("missing" if value is None else value for value in line["category"].values()),
@@ -41,7 +41,7 @@ def estimate(options: EstimateOptions) -> None:
                 f"{line['estimate']:,.1f}",
                 f"{line['low']:,.1f} to {line['high']:,.1f}",
             )
-            for line in each.lines()
+            for line in estimated.lines()
         ]
-        note = "95 % intervals, by the normal approximation: what the coins alone make uncertain."
-        print_table(", ".join(each.columns), rows, note, header=("category", "published", "estimate", "interval"))
+        note = "95 % confidence intervals by the normal approximation; they cover the masking, not sampling."
+        print_table(", ".join(estimated.columns), rows, note, header=("category", "released", "estimate", "interval"))

@@ -1,4 +1,4 @@
-"""`incrowd export`: a release in a format that others read."""
+"""`incrowd export`: a release in another format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_table
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What `incrowd export` takes."""
+    """The options of `incrowd export`."""
 
     release: Annotated[Path, typer.Argument(help="The folder of a release, its certificate.json, or a model.json.")]
     to: Annotated[
@@ -26,17 +26,17 @@ class ExportOptions:
         ),
     ]
     out: Annotated[Path, typer.Option("--out", help="A new file; for ro-crate, a new folder with copies of all files.")]
-    curator: Annotated[str | None, typer.Option("--curator", help="Who publishes it.")] = None
-    license: Annotated[str | None, typer.Option("--license", help="Under which licence: its address.")] = None
-    url: Annotated[str | None, typer.Option("--url", help="Where it is published.")] = None
+    curator: Annotated[str | None, typer.Option("--curator", help="Name of the publisher.")] = None
+    license: Annotated[str | None, typer.Option("--license", help="Address of the license.")] = None
+    url: Annotated[str | None, typer.Option("--url", help="Address of the publication.")] = None
     json: Json = False
 
 
 @takes(ExportOptions)
 def export(options: ExportOptions) -> None:
-    """Write a release in a format that others read.
+    """Write a release in another format.
 
-    It costs nothing and reads neither rows nor a ledger: whatever is written follows from the release alone.
+    It costs nothing and reads neither rows nor a ledger: the output depends on the release alone.
     """
     from incrowd.workflows.export.formats import PublisherInfo
     from incrowd.workflows.export.formats import export as write
@@ -46,4 +46,4 @@ def export(options: ExportOptions) -> None:
         print_json({"file": str(options.out), "format": options.to, "notes": list(made.notes)})
         return
     lines = [("file", str(options.out)), ("format", options.to), *(("note", note) for note in made.notes)]
-    print_table("exported", lines, "It was made from the release alone, and costs nothing.")
+    print_table("exported", lines, "Made from the release alone, at no cost.")

@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from incrowd.attacks.finding import Rate
     from incrowd.measures.score import Score
 
-graph = typer.Typer(
-    help="Profile, release, assess and attack a graph: who is connected with whom.", no_args_is_help=True
-)
+graph = typer.Typer(help="Profile, release, assess and attack a graph.", no_args_is_help=True)
 
 PolicyFile = Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy, with nodes: and edges:.")]
-_INTERNAL = "Made from the original graph: keep it apart from what is published."
+_INTERNAL = "Computed from the original graph: keep it apart from the release."
 
 
 @dataclass(frozen=True)
 class GraphProfileOptions:
-    """What `incrowd graph profile` takes."""
+    """The options of `incrowd graph profile`."""
 
     policy: PolicyFile
     json: Json = False
@@ -34,23 +32,23 @@ class GraphProfileOptions:
 
 @takes(GraphProfileOptions)
 def profile(options: GraphProfileOptions) -> None:
-    """Count how many nodes of a graph are alone with what others may know of them.
+    """Count the unique nodes of a graph: by degree, by the degrees of neighbors, and within three hops.
 
-    By degree, by the degrees of neighbors, and within three hops. It is for the holder of the data.
+    The result is internal, for the data holder only.
     """
     from incrowd.workflows.graph.profile import profile_graph
 
-    found = profile_graph(options.policy)
+    profiled = profile_graph(options.policy)
     if options.json:
-        print_json(found.to_json())
+        print_json(profiled.to_json())
         return
-    sizes = [(name, f"{getattr(found, name):,}", "") for name in ("nodes", "edges", "triangles")]
-    print_table("graph", [*sizes, *map(_score, found.scores)], f"{found.verdict} {_INTERNAL}")
+    sizes = [(name, f"{getattr(profiled, name):,}", "") for name in ("nodes", "edges", "triangles")]
+    print_table("graph", [*sizes, *map(_score, profiled.scores)], f"{profiled.verdict} {_INTERNAL}")
 
 
 @dataclass(frozen=True)
 class GraphReleaseOptions:
-    """What `incrowd graph release` takes."""
+    """The options of `incrowd graph release`."""
 
     policy: PolicyFile
     out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
@@ -63,8 +61,8 @@ class GraphReleaseOptions:
 def release(options: GraphReleaseOptions) -> None:
     """Release a graph, or numbers of it, under a policy.
 
-    The guarantee is made from the policy alone and charged to the ledger before anything is drawn. Data, certificate
-    and report appear together in a new folder, or not at all.
+    incrowd computes the guarantee from the policy alone, charges the ledger, and then reads the graph. Data,
+    certificate and report appear together in a new folder, or not at all.
     """
     from incrowd.verifier.files import tables_of
     from incrowd.workflows.graph.release import release_graph
@@ -83,46 +81,50 @@ def release(options: GraphReleaseOptions) -> None:
         ("protects", str(certificate.guarantee.unit)),
         ("spent", f"epsilon {certificate.accounting.spent.epsilon}"),
     ]
-    print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
+    print_table("released", lines, "Read the report first: it says what is protected and what is not.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
 
 
 @dataclass(frozen=True)
 class GraphAssessOptions:
-    """What `incrowd graph assess` takes."""
+    """The options of `incrowd graph assess`."""
 
     release: Annotated[Path, typer.Argument(help="The folder of a release.")]
     policy: PolicyFile
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures, anywhere but beside the release.")
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts; not into the folder of the release.")
     ] = None
     json: Json = False
 
 
 @takes(GraphAssessOptions)
 def assess(options: GraphAssessOptions) -> None:
-    """Hold a released graph against its original: who stands out, and what was kept.
+    """Compare a released graph with the original: unique nodes and preserved statistics.
 
-    Degrees, clustering, path lengths, communities and spectrum, before and after. It is for the holder of the data.
+    It compares degrees, clustering, path lengths, communities and spectrum. The result is internal.
     """
     from incrowd.workflows.graph.assess import assess_graph
 
-    found = assess_graph(options.release, options.policy, options.report)
+    assessment = assess_graph(options.release, options.policy, options.report)
     if options.json:
-        print_json(found.to_json())
+        print_json(assessment.to_json())
         return
-    for title, scores in (("before", found.before), ("after", found.after), ("kept", found.preservation)):
+    for title, scores in (
+        ("before", assessment.before),
+        ("after", assessment.after),
+        ("preserved", assessment.preservation),
+    ):
         print_table(title, map(_score, scores))
     print(_INTERNAL)
 
 
 @dataclass(frozen=True)
 class GraphAttackOptions:
-    """What `incrowd graph attack` takes."""
+    """The options of `incrowd graph attack`."""
 
     release: Annotated[Path, typer.Argument(help="The folder of a release.")]
     policy: PolicyFile
-    attack: Annotated[list[str], typer.Option(metavar="NAME", help="An attack to try; by default all that apply.")] = (
+    attack: Annotated[list[str], typer.Option(metavar="NAME", help="An attack to run; default: all that apply.")] = (
         field(default_factory=list)
     )
     json: Json = False
@@ -130,10 +132,10 @@ class GraphAttackOptions:
 
 @takes(GraphAttackOptions)
 def attack(options: GraphAttackOptions) -> None:
-    """Attack a released graph as somebody would who knows it with names, nearly as it is.
+    """Attack a released graph with background knowledge of almost the whole named graph.
 
-    Every success rate is reported with a baseline and with the same attack with names exchanged at random. Confidence
-    intervals are simultaneous for all attacks of one run. An attack that fails proves nothing.
+    Each success rate is compared with a baseline and with a control: the same attack with names permuted at random. All
+    confidence intervals of one run are simultaneous. An attack that fails proves nothing.
     """
     from incrowd.workflows.graph.attack import attack_graph
 
@@ -153,7 +155,7 @@ def attack(options: GraphAttackOptions) -> None:
     ]
     print_table("attacks", rows, _INTERNAL, ("attack", "success", "baseline", "control", "verdict"))
     for name, why in lab.skipped.items():
-        print(f"not tried: {name}: {why}")
+        print(f"not run: {name}: {why}")
 
 
 def _score(score: Score) -> tuple[str, str, str]:

@@ -48,11 +48,9 @@ def guarantee_in(path: str) -> Guarantee:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidParameter(
-            f"{path} cannot be read as a certificate: it must be an existing file with JSON in it."
-        ) from error
+        raise InvalidParameter(f"{path} cannot be read as a certificate: give an existing JSON file.") from error
     if not isinstance(document, dict):
-        raise InvalidParameter(f"{path} is no certificate: a certificate is one JSON object.")
+        raise InvalidParameter(f"{path} is not a certificate: a certificate is one JSON object.")
     return guarantee_of(document)
 
 
@@ -81,9 +79,9 @@ def _fields(kind: str, text: str, required: tuple[str, ...], optional: tuple[str
 
 
 def _form(required: tuple[str, ...], optional: tuple[str, ...]) -> str:
-    given = ",".join(f"{name}=…" for name in required)
+    needed = ",".join(f"{name}=…" for name in required)
     extra = f", optionally {' and '.join(f'{name}=…' for name in optional)}" if optional else ""
-    return f"{given}{extra}, and x8 behind for eight of them"
+    return f"{needed}{extra}, then x8 for eight such releases"
 
 
 def _whole(value: Fraction, name: str) -> int:

@@ -1,4 +1,4 @@
-"""`incrowd hierarchy`: make hierarchies, and find out what is wrong with them."""
+"""`incrowd hierarchy`: draft and check hierarchies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _FAILED = 1
 _SHOWN = 50
-hierarchy = typer.Typer(help="Make hierarchies, and find out what is wrong with them.", no_args_is_help=True)
+hierarchy = typer.Typer(help="Draft and check hierarchies.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)
 class HierarchyCheckOptions(ReadingOptions):
-    """What `incrowd hierarchy check` can be told."""
+    """The options of `incrowd hierarchy check`."""
 
     files: Annotated[
         list[str], typer.Argument(help="A hierarchy in ARX's format, then the data; with --policy the data alone.")
@@ -36,20 +36,20 @@ class HierarchyCheckOptions(ReadingOptions):
     column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column the file is for; by default the file's name.")
     ] = None
-    delimiter: Annotated[str, typer.Option(metavar="CHARACTER", help="What separates the levels in the file.")] = ";"
+    delimiter: Annotated[str, typer.Option(metavar="CHARACTER", help="Delimiter of the levels in the file.")] = ";"
     json: Json = False
 
     @property
-    def told(self) -> SourceOptions:
-        """What the command line says about the data; --delimiter is about the hierarchy."""
-        return replace(super().told, delimiter=None)
+    def source_options(self) -> SourceOptions:
+        """How the data is read; --delimiter is that of the hierarchy file."""
+        return replace(super().source_options, delimiter=None)
 
 
 @takes(HierarchyCheckOptions)
 def check(options: HierarchyCheckOptions) -> None:
-    """Name every value that is missing, listed twice or in two places, with a line to paste; exit code 1 if any.
+    """List values that are missing, listed twice or in two places, each with a line to paste. Exit 1 if there are any.
 
-    What is printed holds values of the data: it is for its holder only.
+    The output contains values of the data and is internal.
     """
     report = _policy(options, options.policy) if options.policy is not None else _file(options)
     if options.json:
@@ -67,11 +67,11 @@ def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
     from incrowd.workflows.policy.rows import open_rows
 
     if len(options.files) > 1:
-        raise InvalidParameter("with --policy there is one more file to name at most: the data.")
+        raise InvalidParameter("with --policy, give at most one file: the data.")
     policy = load_policy(path)
     if not options.files and policy.source is None:
         return check_policy(policy, None)
-    rows = open_rows(options.files[0] if options.files else None, policy, options.told)
+    rows = open_rows(options.files[0] if options.files else None, policy, options.source_options)
     record_look(policy, "hierarchy check")
     return check_policy(policy, rows)
 
@@ -81,30 +81,30 @@ def _file(options: HierarchyCheckOptions) -> Report:
     from incrowd.workflows.policy.rows import open_rows
 
     if not 1 <= len(options.files) <= 2:
-        raise InvalidParameter("name a hierarchy file, and after it the data if you want; or give --policy.")
-    rows = open_rows(options.files[1], None, options.told) if len(options.files) > 1 else None
+        raise InvalidParameter("give a hierarchy file, optionally followed by the data; or give --policy.")
+    rows = open_rows(options.files[1], None, options.source_options) if len(options.files) > 1 else None
     print_notes(() if rows is None else rows.notes)
     return check_file(Path(options.files[0]), options.delimiter, rows, options.column)
 
 
 def _show_report(report: Report, delimiter: str) -> None:
     if report.passed:
-        print_text(f"Nothing is wrong with {', '.join(report.checked)}.")
+        print_text(f"No problems in {', '.join(report.checked)}.")
         return
     header = ("what", "column", "value", "rows", "fix")
-    shown = report.problems[:_SHOWN]
+    listed = report.problems[:_SHOWN]
     lines = [
-        (problem.what, problem.column or "", problem.value, _count(problem.rows), problem.fix) for problem in shown
+        (problem.what, problem.column or "", problem.value, _count(problem.rows), problem.fix) for problem in listed
     ]
-    more = len(report.problems) - len(shown)
+    more = len(report.problems) - len(listed)
     note = f"and {more} more: --json lists all." if more else ""
     title = "1 problem" if len(report.problems) == 1 else f"{len(report.problems):,} problems"
     print_table(title, lines, note, header=header)
     from incrowd.core.hierarchy.tree import ArxStyle, ArxTable
 
-    paste = [problem.paste for problem in shown if problem.paste is not None]
+    paste = [problem.paste for problem in listed if problem.paste is not None]
     if paste:
-        print_text("Rows to paste, after a look at their labels:\n")
+        print_text("Rows to paste, after you check their labels:\n")
         print(ArxTable(tuple(paste), ArxStyle(delimiter)).text(), end="")
 
 
@@ -114,12 +114,14 @@ def _count(rows: int | None) -> str:
 
 @dataclass(frozen=True)
 class BuildOptions(ReadingOptions):
-    """What `incrowd hierarchy build` can be told."""
+    """The options of `incrowd hierarchy build`."""
 
     column: Annotated[str, typer.Option(metavar="NAME", help="The column it is for.")]
     kind: Annotated[str, typer.Option(metavar="KIND", help="intervals, prefix, redaction, dates or groups.")]
     out: Annotated[Path, typer.Option(metavar="FILE", help="A new file, in ARX's format.")]
-    data: Annotated[str | None, typer.Argument(help="Rows to take the values from; the draft is then marked.")] = None
+    data: Annotated[
+        str | None, typer.Argument(help="Take the values from these rows; the draft is then marked as data-dependent.")
+    ] = None
     steps: Annotated[
         str, typer.Option(metavar="A,B,C", help="Widths, lengths, periods or sizes, from fine to coarse.")
     ] = ""
@@ -134,10 +136,10 @@ class BuildOptions(ReadingOptions):
 
 @takes(BuildOptions)
 def build(options: BuildOptions) -> None:
-    """Draft a hierarchy and print what to write into the policy.
+    """Draft a hierarchy and print the lines for the policy.
 
-    Values come from a public list, a public range, or the rows. What was taken from rows is marked in the policy, since
-    the file has no place for a mark: no guarantee rests on it until its owner names a public source that says the same.
+    Values come from a public list, a public range, or the rows. Values from rows are marked derived: rows in the
+    policy. No guarantee depends on them until the owner names a public source for them.
     """
     from incrowd.workflows.hierarchies.build import HierarchyRequest
 
@@ -146,8 +148,8 @@ def build(options: BuildOptions) -> None:
     _write(built.table.text(), options.out)
     snippet = _snippet(built, options.out)
     if options.json:
-        found = {"file": str(options.out), "values": len(built.table.rows), "levels": built.column.hierarchy.height}
-        print_json(found | {"derived": "rows" if built.derived else None, "policy": snippet})
+        summary = {"file": str(options.out), "values": len(built.table.rows), "levels": built.column.hierarchy.height}
+        print_json(summary | {"derived": "rows" if built.derived else None, "policy": snippet})
     else:
         _show_built(built, options.out, snippet)
 
@@ -156,9 +158,9 @@ def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
     from incrowd.workflows.hierarchies.build import from_range, from_rows, from_values
     from incrowd.workflows.policy.rows import open_rows
 
-    given = [each for each in (options.data, options.values, options.range) if each is not None]
-    if len(given) != 1:
-        raise InvalidParameter("take the values from one place: DATA, --values or --range.")
+    sources = [source for source in (options.data, options.values, options.range) if source is not None]
+    if len(sources) != 1:
+        raise InvalidParameter("give one source of values: DATA, --values or --range.")
     if options.values is not None:
         return from_values(wish, _lines(options.values))
     if options.range is not None:
@@ -166,7 +168,7 @@ def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
         if not comma:
             raise InvalidParameter("a range is written LOW,HIGH, such as 0,99.")
         return from_range(wish, low.strip(), high.strip())
-    rows = open_rows(options.data, None, options.told)
+    rows = open_rows(options.data, None, options.source_options)
     print_notes(rows.notes)
     return from_rows(wish, rows)
 
@@ -183,14 +185,14 @@ def _write(text: str, target: Path) -> None:
         with target.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
     except FileExistsError:
-        raise OutputUnavailable(f"{target} exists, and nothing is overwritten. Choose another name.") from None
+        raise OutputUnavailable(f"{target} already exists. Choose another name.") from None
     except OSError as error:
         raise OutputUnavailable(f"{target} could not be written: {error.strerror}.") from None
 
 
 def _snippet(built: Built, out: Path) -> str:
-    mark = ", derived: rows" if built.derived else ""
-    return f"{built.column.name}: {{type: {built.column.type}, hierarchy: {{file: {out.name}{mark}}}}}"
+    derived = ", derived: rows" if built.derived else ""
+    return f"{built.column.name}: {{type: {built.column.type}, hierarchy: {{file: {out.name}{derived}}}}}"
 
 
 def _show_built(built: Built, out: Path, snippet: str) -> None:
@@ -198,8 +200,9 @@ def _show_built(built: Built, out: Path, snippet: str) -> None:
     print(f"\nIn the policy, with the role you decide on:\n\n  {snippet}\n")
     if built.derived:
         print_text(
-            "It was drafted from rows: it lists values that occur there, so keep it internal. It voids every guarantee "
-            'but k-anonymity until you add public: "source", where a public source says the same.'
+            "This draft comes from rows and lists their values: keep it internal. It voids every guarantee but "
+            "k-anonymity "
+            'until you add public: "source", the public source of the same values.'
         )
 
 

@@ -1,4 +1,4 @@
-"""Layout: text and tables within so many columns, and no word is ever split."""
+"""Layout: text and tables that fit a width, without splitting words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import groupby, zip_longest
 Row = Sequence[str]
 _MARGIN, _GAP = " ", 3
 _LABEL = 30
-"""Labels take so many hundredths of the width at most, unless one word is longer."""
+"""Labels take at most this percentage of the width, unless one word is longer."""
 _ITEM = "· "
 _TOGETHER = re.compile(
     r"(?<=\d) (?=%)|(?<=±) |(?<=\b[εδρ]) (?=\d)|(?<=\bepsilon) (?=\d)|(?<=\bdelta) (?=\d)|(?<=\b\w) (?== )|(?<= =) "
@@ -25,8 +25,8 @@ def width_of(text: str) -> int:
     >>> width_of("épée"), width_of("東京")
     (4, 4)
     """
-    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
-    return len(text) + wide - sum(unicodedata.combining(each) > 0 for each in text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def lines_of(text: str, width: int) -> list[str]:
@@ -37,17 +37,17 @@ def lines_of(text: str, width: int) -> list[str]:
     >>> lines_of("· an item whose second line hangs", 20)
     ['· an item whose', '  second line hangs']
     """
-    found: list[str] = []
+    lines: list[str] = []
     for paragraph in text.split("\n"):
         line, start = "", "  " if paragraph.startswith(_ITEM) else ""
         for word, space in _words(paragraph):
             longer = f"{line}{space}{word}" if line else word
             if line and width_of(longer) > width:
-                found.append(line)
+                lines.append(line)
                 longer = start + word
             line = longer
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def block(rows: Sequence[Row], width: int, header: Row = ()) -> Iterator[tuple[str, str]]:
@@ -128,12 +128,12 @@ def _labels(rows: Sequence[Row], width: int) -> Iterator[tuple[str, str]]:
 
 def _grouped(rows: Sequence[Row]) -> list[Row]:
     """Return rows of which several that follow each other have one label: it is said once, and each is an item."""
-    found: list[Row] = []
+    grouped: list[Row] = []
     for label, group in groupby(rows, key=lambda row: row[0]):
         texts = [text for _, text in group]
         items = [_ITEM + text for text in texts] if label and len(texts) > 1 else texts
-        found += [(label if at == 0 else "", text) for at, text in enumerate(items)]
-    return found
+        grouped += [(label if at == 0 else "", text) for at, text in enumerate(items)]
+    return grouped
 
 
 def _records(rows: Sequence[Row], header: Row, width: int) -> Iterator[tuple[str, str]]:

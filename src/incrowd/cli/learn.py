@@ -16,13 +16,13 @@ from incrowd.cli.progress import progress
 
 @dataclass(frozen=True)
 class LearnOptions(ReadingOptions):
-    """What `incrowd learn` takes."""
+    """The options of `incrowd learn`."""
 
-    policy: Annotated[Path, typer.Option("--policy", help="The policy file; its method is one that learns.")]
+    policy: Annotated[Path, typer.Option("--policy", help="The policy file, with a learning method.")]
     out: Annotated[Path, typer.Option("--out", help="A new folder for the model, its certificate and its report.")]
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="What is predicted, as the policy must say.")
+        str | None, typer.Option("--target", metavar="COLUMN", help="The column to predict; it must match the policy.")
     ] = None
     engine: EngineName = None
     master: Master = None
@@ -34,8 +34,8 @@ class LearnOptions(ReadingOptions):
 def learn(options: LearnOptions) -> None:
     """Learn a model under a policy.
 
-    The guarantee is made from the policy alone, charged to the ledger, and only then are the rows read. The model is a
-    file of plain JSON, which `incrowd predict` uses as often as you like.
+    incrowd computes the guarantee from the policy alone, charges the ledger, and then reads the rows. The model is a
+    plain JSON file. `incrowd predict` uses it at no further cost.
     """
     from dataclasses import replace
 
@@ -45,7 +45,7 @@ def learn(options: LearnOptions) -> None:
     from incrowd.workflows.policy.rows import read_as
     from incrowd.workflows.release.learn import learn_to
 
-    policy = read_as(load_policy(options.policy), options.told)
+    policy = read_as(load_policy(options.policy), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
         made = learn_to(options.data, policy, options.out, options.target, tell)
@@ -60,10 +60,10 @@ def learn(options: LearnOptions) -> None:
         ("model", str(made.folder / "model.json")),
         ("certificate", str(made.folder / "certificate.json")),
         ("report", str(made.folder / "report.html")),
-        ("kept apart", shown_path(made.internal)),
+        ("internal", shown_path(made.internal)),
         ("guarantee", certificate.claims[0].kind),
         ("spent", f"epsilon {short_up(Decimal(spent.epsilon), 6)}, delta {short_up(Decimal(spent.delta), 6)}"),
         *(("note", note) for note in made.notes),
     ]
-    print_table("learned", lines, "Whatever is predicted with the model costs nothing more.")
+    print_table("learned", lines, "Predictions with this model cost nothing more.")
     print(f"next\n\n  incrowd predict {shlex.quote(str(made.folder))} DATA --out predictions.csv")

@@ -27,24 +27,22 @@ if TYPE_CHECKING:
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="The dataset's name.")]
 Why = Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the ledger.")]
 _FAILED = 1
-ledger = typer.Typer(
-    help="Budgets and entries: what was guaranteed about whom, and what is left.", no_args_is_help=True
-)
+ledger = typer.Typer(help="Privacy budgets and ledger entries.", no_args_is_help=True)
 
 
 def make_folder(address: str) -> None:
-    """Make the folder of a ledger that is about to be made in a file."""
+    """Create the folder of a new ledger file."""
     if address.startswith("sqlite:///"):
         folder = Path(address.removeprefix("sqlite:///")).parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InvalidParameter("the folder of the ledger cannot be made: choose another --ledger.") from error
+            raise InvalidParameter("the folder of the ledger cannot be created: choose another --ledger.") from error
 
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """What `incrowd ledger show` can be told."""
+    """The options of `incrowd ledger show`."""
 
     ledger: Address = None
     entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False
@@ -53,22 +51,22 @@ class ShowOptions:
 
 @takes(ShowOptions)
 def show(options: ShowOptions) -> None:
-    """Show budgets, what is spent and what is left, and the charges of which nothing came."""
+    """Show budgets, spent and remaining amounts, and charges without a release."""
     from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(ledger_place(options.ledger))
     overview, lost = ledger.show(), ledger.unfinished()
     entries = tuple(ledger.entries()) if options.entries else ()
     if options.as_json:
-        listed: dict[str, Any] = {"nothing_came": [each.to_json() for each in lost]}
+        listed: dict[str, Any] = {"nothing_came": [charge.to_json() for charge in lost]}
         if options.entries:
             listed["entries"] = [_entry_json(entry) for entry in entries]
         return print_json(overview.to_json() | listed)
     _print(overview, entries)
     if lost:
-        charges = [(each, each.charge) for each in lost]
-        lines = [(str(at.sequence), _time(at.at), _about(at), _paid(each), each.state) for each, at in charges]
-        print_table("Charges of which nothing came", lines, header=("entry", "at", "about", "spent", "state"))
+        charges = [(charge, charge.charge) for charge in lost]
+        lines = [(str(at.sequence), _time(at.at), _about(at), _paid(charge), charge.state) for charge, at in charges]
+        print_table("Charges without a release", lines, header=("entry", "at", "about", "spent", "state"))
     return None
 
 
@@ -77,25 +75,25 @@ def _paid(lost: ChargeWithoutRelease) -> str:
     from incrowd.core.words import short_up
 
     parts = []
-    for each in lost.charge.charged:
-        if each.rho is not None:
-            parts.append(f"ρ {short_up(each.rho, 6)} of {each.account}")
+    for cost in lost.charge.charged:
+        if cost.rho is not None:
+            parts.append(f"ρ {short_up(cost.rho, 6)} of {cost.account}")
         else:
-            parts.append(_up(Amount(each.epsilon, each.delta)) if each.epsilon.is_finite() else "no ε")
+            parts.append(_up(Amount(cost.epsilon, cost.delta)) if cost.epsilon.is_finite() else "no ε")
     return "; ".join(parts)
 
 
 def print_standing(standing: BudgetStatus, as_json: bool) -> None:
-    """Print how one dataset stands."""
+    """Print the budget status of a dataset."""
     if as_json:
         print_json(standing.to_json())
     else:
-        names = ("dataset", "protects", "budget", "spent", "left", "state")
+        names = ("dataset", "protects", "budget", "spent", "remaining", "state")
         print_table("Budget", list(zip(names, _standing(standing), strict=True)))
 
 
 def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
-    header = ("dataset", "protects", "budget", "spent", "left", "state")
+    header = ("dataset", "protects", "budget", "spent", "remaining", "state")
     rows = [_standing(standing) for standing in overview.datasets] or [("none yet", "", "", "", "", "")]
     print_table(f"Ledger {overview.head.chain[:12]}, {overview.head.sequence} entries", rows, header=header)
     if overview.shares:
@@ -103,7 +101,7 @@ def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
         print_table("Analysts", shares, header=("dataset", "analyst", "spent", "allowance"))
     if overview.accounts:
         accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
-        print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "left"))
+        print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "remaining"))
     if entries:
         lines = [(str(entry.sequence), _time(entry.at), entry.kind, _about(entry)) for entry in entries]
         print_table("Entries", lines, header=("entry", "at", "kind", "about"))
@@ -111,12 +109,12 @@ def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
 
 def _standing(standing: BudgetStatus) -> tuple[str, ...]:
     budget, left = standing.terms.budget, standing.left
-    state = standing.terms.closed or ("has releases without an ε" if standing.totals.unbounded else "open")
+    state = standing.terms.closed or ("has releases without ε" if standing.totals.unbounded else "open")
     return (
         standing.dataset,
         str(standing.terms.unit),
         _down(budget.limit) if budget else "set by the first release",
-        "infinite" if standing.totals.unbounded else _up(standing.totals.spent),
+        "no bound" if standing.totals.unbounded else _up(standing.totals.spent),
         _down(left) if left else "",
         state,
     )
@@ -124,7 +122,7 @@ def _standing(standing: BudgetStatus) -> tuple[str, ...]:
 
 def _allowance_text(share: AnalystShare) -> str:
     if share.allowance is None:
-        return "none: the dataset's budget holds"
+        return "none: the dataset's budget applies"
     return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")
 
 
@@ -150,10 +148,10 @@ def _time(at: str) -> str:
 
 
 def _about(entry: Entry) -> str:
-    asked = entry.body.get("request", entry.body)
-    named = asked.get("dataset") or ", ".join(part["dataset"] for part in asked.get("parts", ()))
+    request = entry.body.get("request", entry.body)
+    named = request.get("dataset") or ", ".join(part["dataset"] for part in request.get("parts", ()))
     refused = f" ({entry.body['error']})" if entry.kind == "refused" else ""
-    return ": ".join(filter(None, (named, asked.get("release")))) + refused
+    return ": ".join(filter(None, (named, request.get("release")))) + refused
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
@@ -168,27 +166,27 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LedgerGrantOptions:
-    """What `incrowd ledger grant` can be told."""
+    """The options of `incrowd ledger grant`."""
 
     dataset: Dataset
     why: Why
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="ε to add; for an analyst, the ε allowed.")] = "0"
     delta: Annotated[str, typer.Option(metavar="NUMBER", help="δ to add; for an analyst, the δ allowed.")] = "0"
     unbounded: Annotated[
-        str | None, typer.Option(metavar="REASON", help="Let releases without an ε pass from now on, for this reason.")
+        str | None, typer.Option(metavar="REASON", help="Allow releases without ε from now on, for this reason.")
     ] = None
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
     policy: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Take the ledger, and a dataset it does not know, from this policy."),
+        typer.Option(metavar="FILE", help="Take the ledger, and a new dataset, from this policy."),
     ] = None
-    new: Annotated[bool, typer.Option("--new", help="Make a new dataset, and the ledger if it is not there.")] = False
+    new: Annotated[bool, typer.Option("--new", help="Create a new dataset, and the ledger if it is missing.")] = False
     person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, known by this column.")
+        str | None, typer.Option(metavar="COLUMN", help="With --new: protect people, identified by this column.")
     ] = None
-    max_rows: Annotated[str, typer.Option(metavar="COUNT", help="With --person: rows that one person may have.")] = "1"
-    replace: Annotated[bool, typer.Option("--replace", help="With --new: protect what a unit says.")] = False
+    max_rows: Annotated[str, typer.Option(metavar="COUNT", help="With --person: maximum rows per person.")] = "1"
+    replace: Annotated[bool, typer.Option("--replace", help="With --new: replace-one adjacency.")] = False
     who: Who = None
     ledger: Address = None
     as_json: Json = False
@@ -196,9 +194,9 @@ class LedgerGrantOptions:
 
 @takes(LedgerGrantOptions)
 def grant(options: LedgerGrantOptions) -> None:
-    """Add to the budget of a dataset, for good, or set an analyst's allowance.
+    """Add to the privacy budget of a dataset, permanently, or set an analyst's allowance.
 
-    This is the only way to change a budget. With --new the dataset, and if need be the ledger, is made first.
+    This is the only way to change a budget. With --new, the dataset and, if missing, the ledger are created first.
     """
     from incrowd.accounting.ledger.ledger import Ledger
 
@@ -228,13 +226,13 @@ def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], 
 
 
 def _as_declared(dataset: str, file: str) -> Ledger:
-    """Return the ledger of a policy, which knows its dataset from now on if it did not: as the policy declares it."""
+    """Return the ledger of a policy, with its dataset registered as the policy declares it."""
     from incrowd.workflows.policy.ledger import declaration_of, open_book
     from incrowd.workflows.policy.policy import load_policy
 
     policy = load_policy(file)
     if policy.name != dataset:
-        raise InvalidParameter(f"this policy is about {policy.name}, not about {dataset}: name one of them.")
+        raise InvalidParameter(f"this policy declares {policy.name}, not {dataset}: give the same name.")
     ledger = open_book(policy)
     if not ledger.knows(dataset):
         ledger.register(declaration_of(policy))
@@ -251,9 +249,7 @@ def _with_new_dataset(options: LedgerGrantOptions) -> Ledger:
     ledger = Ledger.create(place)
     overview = ledger.show()
     if options.dataset in {*overview.shared, *(standing.dataset for standing in overview.datasets)}:
-        raise InvalidParameter(
-            f"the ledger already knows dataset {options.dataset}: leave out --new to add to its budget."
-        )
+        raise InvalidParameter(f"dataset {options.dataset} exists already: leave out --new to add to its budget.")
     ledger.register(declaration)
     return ledger
 
@@ -269,23 +265,21 @@ def _unit(options: LedgerGrantOptions) -> Unit:
 
 def _check(options: LedgerGrantOptions) -> None:
     if options.policy is not None and (options.new or options.ledger is not None):
-        raise InvalidParameter("a policy names its ledger and its dataset: leave out --new and --ledger.")
+        raise InvalidParameter("the policy names ledger and dataset: leave out --new and --ledger.")
     if options.new and options.analyst is not None:
         raise InvalidParameter(
-            "make the dataset known first (--new), then allow an analyst a part of it (--analyst), or name its policy."
+            "create the dataset first (--new), then set the allowance (--analyst), or give its policy."
         )
     if not options.new and (options.person is not None or options.replace or options.max_rows != "1"):
         raise InvalidParameter("the unit of privacy is declared once, with --new; it cannot be changed later.")
     if options.until is not None and options.analyst is None:
-        raise InvalidParameter("a budget is for good; --until belongs to an analyst's allowance (--analyst).")
+        raise InvalidParameter("a budget never expires; --until belongs to an analyst's allowance (--analyst).")
     if options.unbounded is not None and options.analyst is not None:
-        raise InvalidParameter(
-            "releases without an ε are a matter of the dataset's budget, not of an analyst's allowance."
-        )
+        raise InvalidParameter("--unbounded belongs to the dataset's budget, not to an analyst's allowance.")
     if not options.why.strip():
-        raise InvalidParameter("write why, for those who will read the ledger.")
+        raise InvalidParameter("give a reason with --why, for readers of the ledger.")
     if options.analyst is None and options.unbounded is None and options.epsilon == options.delta == "0":
-        raise InvalidParameter("nothing is granted: give --epsilon, --delta or --unbounded.")
+        raise InvalidParameter("nothing to grant: give --epsilon, --delta or --unbounded.")
 
 
 def _day(text: str | None) -> date | None:
@@ -299,22 +293,22 @@ def _day(text: str | None) -> date | None:
 
 @dataclass(frozen=True)
 class CarveOptions:
-    """What `incrowd ledger carve` can be told."""
+    """The options of `incrowd ledger carve`."""
 
     dataset: Dataset
-    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="What the account is called.")]
-    rho: Annotated[str, typer.Option(metavar="NUMBER", help="How much ρ the account holds.")]
-    delta: Annotated[str, typer.Option(metavar="NUMBER", help="The δ at which its ε is charged, now and for all.")]
+    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account.")]
+    rho: Annotated[str, typer.Option(metavar="NUMBER", help="ρ of the account.")]
+    delta: Annotated[str, typer.Option(metavar="NUMBER", help="δ at which its ε is charged.")]
     ledger: Address = None
     as_json: Json = False
 
 
 @takes(CarveOptions)
 def carve(options: CarveOptions) -> None:
-    """Set a zero-concentrated account aside: its whole ε and δ are charged at once, then only ρ is counted.
+    """Create a zero-concentrated account. Its whole ε and δ are charged at once; after that only ρ is counted.
 
-    Questions that pay by `incrowd query --account ACCOUNT --rho NUMBER` get Gaussian noise. For many of them this is
-    worth more than paying each with ε.
+    `incrowd query --account ACCOUNT --rho NUMBER` charges the account and adds Gaussian noise. For many queries this
+    costs less than ε for each of them.
     """
     from incrowd.accounting.ledger.ledger import Ledger
 
@@ -325,7 +319,7 @@ def carve(options: CarveOptions) -> None:
 
 @dataclass(frozen=True)
 class CloseOptions:
-    """What `incrowd ledger close` can be told."""
+    """The options of `incrowd ledger close`."""
 
     dataset: Dataset
     why: Why
@@ -337,7 +331,7 @@ class CloseOptions:
 
 @takes(CloseOptions)
 def close(options: CloseOptions) -> None:
-    """Close a dataset for good; with --retire, record that its data was destroyed."""
+    """Close a dataset permanently. With --retire, record that its data was destroyed."""
     from incrowd.accounting.ledger.ledger import Ledger
 
     ledger = Ledger.open(ledger_place(options.ledger))
@@ -348,7 +342,7 @@ def close(options: CloseOptions) -> None:
 
 @dataclass(frozen=True)
 class LedgerCheckOptions:
-    """What `incrowd ledger check` can be told."""
+    """The options of `incrowd ledger check`."""
 
     against: Annotated[
         list[str], typer.Option(metavar="CERTIFICATE", help="A certificate that names an entry; can be repeated.")
@@ -359,20 +353,20 @@ class LedgerCheckOptions:
 
 @takes(LedgerCheckOptions)
 def check(options: LedgerCheckOptions) -> None:
-    """Recompute the whole chain; exit 1 and name the first entry that is wrong.
+    """Recompute the whole chain. Exit 1 and name the first wrong entry.
 
-    A changed or deleted entry is always found. A cut-off tail or a restored old copy is found only --against a
-    certificate.
+    A changed or deleted entry is always detected. A missing end or a restored old copy is detected only by comparison
+    with a certificate (--against).
     """
     from incrowd.accounting.ledger.ledger import Ledger
 
     anchors = [_anchor(path) for path in options.against]
     report = Ledger.open(ledger_place(options.ledger)).check(*anchors)
     if options.as_json:
-        found = {"ok": report.ok, "entries": report.entries, "bad": report.bad, "finding": report.finding}
-        print_json(found | {"head": report.head.to_json(), "against": len(anchors)})
+        plain = {"ok": report.ok, "entries": report.entries, "bad": report.bad, "finding": report.finding}
+        print_json(plain | {"head": report.head.to_json(), "against": len(anchors)})
     else:
-        compared = f"and {len(anchors)} certificates agree" if anchors else "not compared with any certificate"
+        compared = f"and {len(anchors)} certificates agree" if anchors else "not compared with a certificate"
         rows = [("entries in order", str(report.entries)), ("finding", report.finding or f"none, {compared}")]
         print_table("The ledger is in order" if report.ok else "The ledger is NOT in order", rows)
     if not report.ok:
@@ -387,9 +381,9 @@ def _anchor(path: str) -> Anchor:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidParameter(f"{path} cannot be read as a certificate: it must be a file with JSON in it.") from error
+        raise InvalidParameter(f"{path} cannot be read as a certificate: give a JSON file.") from error
     if not isinstance(document, dict):
-        raise InvalidParameter(f"{path} is no certificate: a certificate is one JSON object.")
+        raise InvalidParameter(f"{path} is not a certificate: a certificate is one JSON object.")
     return Anchor.from_json(encode(certificate_of(document).ledger) if "certificate" in document else document)
 
 

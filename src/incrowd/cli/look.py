@@ -1,4 +1,4 @@
-"""`incrowd plan --look`: a private look, paid from the budget, at what other levels, k and rates would keep."""
+"""`incrowd plan --look`: a private preview, charged to the budget, of what other levels, k and rates would keep."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _HEADER = ("", "kept", "interval", "draw", "detail", "k", "rate", "levels")
 _NOTE = (
-    "All intervals hold together with a chance of 95 %. Kept: rows expected over the coins of a release; draw: one "
-    "release strays from that by so many besides, at most; detail: what a kept row keeps. All that is shown is "
-    "differentially private. Useless: an interval too wide to say anything."
+    "Simultaneous 95 % confidence intervals. kept: expected number of released rows; draw: two standard deviations of "
+    "one release, at most; detail: average detail of a released row. All of this is differentially private. useless: "
+    "the interval is too wide."
 )
 
 
 def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: Path | None) -> PreviewResult:
-    """Pay for a look, and write the policy of the best choice beside the old one if that is wanted."""
+    """Charge a private preview, and write the policy of the best choice beside the old one if requested."""
     from incrowd.workflows.plan.preview.chosen_policy import ChosenPolicy
     from incrowd.workflows.plan.preview.preview import look
 
@@ -35,14 +35,14 @@ def look_at(data: str | None, policy: Policy, file: Path, epsilon: str, write: P
 
 
 def show_look(looked: PreviewResult, write: Path | None, *, json: bool) -> None:
-    """Print what each choice would keep, and which is best."""
+    """Print what each choice is expected to keep, and the best one."""
     if json:
         print_json(looked.to_json() | {"written": None if write is None else str(write)})
         return
     best, entry, names = looked.result.place, looked.chosen.entry, ", ".join(looked.result.names)
-    rows = [(_mark(place, best, each), *_cells(each)) for place, each in enumerate(looked.result.estimates)]
+    rows = [(_mark(place, best, estimate), *_cells(estimate)) for place, estimate in enumerate(looked.result.estimates)]
     print_table(
-        f"look: epsilon {looked.chosen.epsilon} charged by entry {entry}",
+        f"private preview: epsilon {looked.chosen.epsilon} charged (entry {entry})",
         rows,
         f"Levels: of {names}. {_NOTE}",
         header=_HEADER,
@@ -50,17 +50,17 @@ def show_look(looked: PreviewResult, write: Path | None, *, json: bool) -> None:
     print_text(looked.sentence[0].upper() + looked.sentence[1:] + ("" if looked.sentence.endswith(".") else "."))
     if write is not None:
         print_text(
-            f"Written to {write}, as chosen by entry {entry}: crowd-blending and zero-knowledge are not claimed then."
+            f"Written to {write}, chosen by entry {entry}. Crowd-blending and zero-knowledge are not claimed then."
         )
 
 
-def _mark(place: int, best: int, each: KeptEstimate) -> str:
-    marks = (("yours", place == 0), ("best", place == best), ("useless", each.useless))
+def _mark(place: int, best: int, estimate: KeptEstimate) -> str:
+    marks = (("yours", place == 0), ("best", place == best), ("useless", estimate.useless))
     return " ".join(word for word, meant in marks if meant)
 
 
-def _cells(each: KeptEstimate) -> tuple[str, ...]:
-    levels = " ".join(map(str, each.levels.values()))
-    interval = f"{each.low:,.0f} to {each.high:,.0f}"
-    shares = (f"± {each.draw:,.0f}", f"{100 * each.detail:.0f} %")
-    return (f"{each.kept:,.0f}", interval, *shares, str(each.k), str(each.rate), levels)
+def _cells(estimate: KeptEstimate) -> tuple[str, ...]:
+    levels = " ".join(map(str, estimate.levels.values()))
+    interval = f"{estimate.low:,.0f} to {estimate.high:,.0f}"
+    shares = (f"± {estimate.draw:,.0f}", f"{100 * estimate.detail:.0f} %")
+    return (f"{estimate.expected:,.0f}", interval, *shares, str(estimate.k), str(estimate.rate), levels)

@@ -64,22 +64,22 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
     app = typer.Typer(
         help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
         epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error, "
-        "130 stopped.",
+        "130 interrupted.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
     app.callback()(_start)
     for verb in words[:1] if words and words[0] in VERBS else VERBS:
-        found = getattr(import_module(f"incrowd.cli.{verb}"), verb)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=verb)
+        command = getattr(import_module(f"incrowd.cli.{verb}"), verb)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=verb)
         else:
-            app.command(verb)(found)
+            app.command(verb)(command)
     return app
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"incrowd {__version__}")
         raise typer.Exit
 
@@ -101,12 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     incrowd ...
     0
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
     try:
         with _stoppable():
-            command = typer.main.get_command(application(given))
-            code = command.main(args=given, prog_name="incrowd", standalone_mode=False)
+            command = typer.main.get_command(application(words))
+            code = command.main(args=words, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
     except IncrowdError as error:
         return _fail(str(error), type(error).__name__, error.exit_code, as_json)
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
         return _usage_error(error, as_json) or _unexpected(error, as_json)
     if code == _INTERRUPTED:  # Typer turns Ctrl-C into this code without a word
-        return _fail("stopped before the end.", "Interrupted", _INTERRUPTED, as_json)
+        return _fail("interrupted.", "Interrupted", _INTERRUPTED, as_json)
     return code if isinstance(code, int) else 0
 
 
@@ -132,13 +132,13 @@ def _stoppable() -> Iterator[None]:
         yield
         return
     before = {end: signal.getsignal(end) for end in _ENDS if signal.getsignal(end) is signal.SIG_DFL}
-    for each in before:
-        signal.signal(each, _ENDS[each])
+    for number in before:
+        signal.signal(number, _ENDS[number])
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
 
 
 def _usage_error(error: Exception, as_json: bool) -> int | None:
@@ -159,10 +159,10 @@ def _unexpected(error: Exception, as_json: bool) -> int:
 
         traceback.print_exception(error)
     cause = (
-        "the memory is full: give the command more of it."
+        "out of memory: give the command more memory."
         if isinstance(error, MemoryError)
-        else f"an unexpected error stopped this command ({type(error).__name__}); this is a fault of incrowd. "
-        f"Set {_SHOW_TRACEBACK}=1 to see where; read the trace before sharing it, it may hold data."
+        else f"an unexpected error stopped this command ({type(error).__name__}). This is a bug in incrowd. "
+        f"Set {_SHOW_TRACEBACK}=1 to see the trace. It may contain data: read it before you share it."
     )
     # the charge that is not refunded is a note of the error, see `performing`; other notes may hold data
     spent = [note for note in getattr(error, "__notes__", ()) if isinstance(note, NotRefunded)]
@@ -173,6 +173,6 @@ def _fail(message: str, kind: str, code: int, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"error": message, "kind": kind}, ensure_ascii=False), file=sys.stderr)
     else:
-        told = f"incrowd: {message}"
-        print("\n".join(wrapped(told)) if sys.stderr.isatty() else told, file=sys.stderr)
+        text = f"incrowd: {message}"
+        print("\n".join(wrapped(text)) if sys.stderr.isatty() else text, file=sys.stderr)
     return code

@@ -20,7 +20,7 @@ from incrowd.workflows.policy.limits import limit_of
 Options = TypeVar("Options")
 
 EngineName = Annotated[
-    str | None, typer.Option("--engine", metavar="NAME", help="local or spark; by default as the policy says.")
+    str | None, typer.Option("--engine", metavar="NAME", help="local or spark; default: the policy's.")
 ]
 Master = Annotated[
     str | None,
@@ -35,11 +35,11 @@ Address = Annotated[
     typer.Option(
         "--ledger",
         metavar="ADDRESS",
-        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; by default what INCROWD_LEDGER says, or else "
+        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: INCROWD_LEDGER, or else "
         "sqlite:///.incrowd/ledger.sqlite.",
     ),
 ]
-Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; the user of this machine if not given.")]
+Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; default: your user name.")]
 _MOST = 10**9
 _KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows", "header-row": "header_row"}
 """Options that a policy writes under another key."""
@@ -55,31 +55,29 @@ def _reads(help_: str, metavar: str, name: str | None = None) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How a text file or a workbook is read: what is told here goes before what the policy says."""
+    """How a text file or a workbook is read; these options override the policy."""
 
     encoding: Annotated[str | None, _reads("Such as cp1252, latin-1 or utf-16.", "NAME")] = None
-    delimiter: Annotated[str | None, _reads("What parts the columns of a text file; tab for a tab.", "MARK")] = None
-    decimal: Annotated[str | None, _reads("The decimal mark of numbers: . or ,", "MARK")] = None
-    thousands: Annotated[str | None, _reads("What parts groups of three digits: . , ' or space.", "MARK")] = None
-    dates: Annotated[list[str], _reads("How days are written, such as %d.%m.%Y; can be repeated.", "FORMAT")] = (
+    delimiter: Annotated[str | None, _reads("Column delimiter of a text file; tab for a tab.", "CHARACTER")] = None
+    decimal: Annotated[str | None, _reads("Decimal separator: . or ,", "CHARACTER")] = None
+    thousands: Annotated[str | None, _reads("Thousands separator: . , ' or space.", "CHARACTER")] = None
+    dates: Annotated[list[str], _reads("Date format, such as %d.%m.%Y; can be repeated.", "FORMAT")] = (
         dataclasses.field(default_factory=list)
     )
-    nulls: Annotated[list[str], _reads("How a missing value is spelled, such as NA; can be repeated.", "TEXT")] = (
+    nulls: Annotated[list[str], _reads("Text of a missing value, such as NA; can be repeated.", "TEXT")] = (
         dataclasses.field(default_factory=list)
     )
-    sheet: Annotated[str | None, _reads("The sheet of a workbook, by name or number.", "SHEET")] = None
-    header_row: Annotated[
-        str | None, _reads("The line or row that names the columns, where titles stand above it.", "NUMBER")
-    ] = None
+    sheet: Annotated[str | None, _reads("Sheet of a workbook, by name or number.", "SHEET")] = None
+    header_row: Annotated[str | None, _reads("Number of the line with the column names.", "NUMBER")] = None
 
     @property
-    def told(self) -> SourceOptions:
-        """What the command line says about the source."""
+    def source_options(self) -> SourceOptions:
+        """How the source is read, by the command line."""
         return SourceOptions(
             encoding=self.encoding,
-            delimiter=_NAMED_MARKS.get(self.delimiter or "", self.delimiter),
+            delimiter=_NAMED_CHARACTERS.get(self.delimiter or "", self.delimiter),
             decimal=self.decimal,
-            thousands=_NAMED_MARKS.get(self.thousands or "", self.thousands),
+            thousands=_NAMED_CHARACTERS.get(self.thousands or "", self.thousands),
             dates=tuple(self.dates),
             nulls=("", *self.nulls),
             sheet=self.sheet,
@@ -87,7 +85,7 @@ class ReadingOptions:
         )
 
 
-_NAMED_MARKS = {"tab": "\t", "\\t": "\t", "space": " "}
+_NAMED_CHARACTERS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -113,7 +111,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
                     raise
                 # Click would turn it into an exit code without a word, and a charge must not be lost without one.
                 spent = [note for note in getattr(error, "__notes__", ()) if isinstance(note, NotRefunded)]
-                raise Interrupted(" ".join(["stopped before the end.", *spent])) from None
+                raise Interrupted(" ".join(["interrupted.", *spent])) from None
 
         hints = {name: _completed(name, hint) for name, hint in get_type_hints(options, include_extras=True).items()}
         parameters = [
@@ -136,7 +134,7 @@ def _ordered(options: type) -> list[dataclasses.Field[Any]]:
 
 
 def policy_files(incomplete: str) -> list[str]:
-    """Return the policies in the folder that somebody has typed so far, for the completion of a shell.
+    """Return the policies below a partly typed path, for shell completion.
 
     >>> policy_files("no-such-folder/")
     []
@@ -144,12 +142,12 @@ def policy_files(incomplete: str) -> list[str]:
     from incrowd.workflows.policy.document import is_policy
 
     folder, _, start = incomplete.rpartition("/")
-    found = sorted(Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").glob(f"{_escaped(start)}*"))
-    return [f"{incomplete[: len(incomplete) - len(start)]}{file.name}" for file in found if is_policy(file)]
+    files = sorted(Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").glob(f"{_escaped(start)}*"))
+    return [f"{incomplete[: len(incomplete) - len(start)]}{file.name}" for file in files if is_policy(file)]
 
 
-def _words(*known: str) -> Callable[[str], list[str]]:
-    return lambda incomplete: [word for word in known if word.startswith(incomplete)]
+def _words(*choices: str) -> Callable[[str], list[str]]:
+    return lambda incomplete: [word for word in choices if word.startswith(incomplete)]
 
 
 _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
@@ -163,9 +161,9 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
 
 def _completed(name: str, hint: Any) -> Any:
     """Return the type of an option, whose values a shell can complete if it is known which there are."""
-    for told in getattr(hint, "__metadata__", ()):
-        if isinstance(told, typer.models.OptionInfo) and name in _COMPLETIONS:
-            told.autocompletion = _COMPLETIONS[name]
+    for option in getattr(hint, "__metadata__", ()):
+        if isinstance(option, typer.models.OptionInfo) and name in _COMPLETIONS:
+            option.autocompletion = _COMPLETIONS[name]
     return hint
 
 
@@ -191,7 +189,7 @@ def whole_or_none(text: str | None, name: str) -> int | None:
 
 
 def person(who: str | None) -> str:
-    """Return who acts: the name given, or the user of this machine.
+    """Return the acting person: the given name, or the user name.
 
     >>> person("data protection officer")
     'data protection officer'
@@ -203,7 +201,7 @@ def person(who: str | None) -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:
-        raise InvalidParameter("this machine does not know who you are: give --who.") from error
+        raise InvalidParameter("your user name is unknown: give --who.") from error
 
 
 def _reflowed(text: str) -> str:

@@ -85,10 +85,10 @@ def loss_text(number: float, digits: int = 6) -> str:
     """Return a loss for people, rounded up to so many significant digits; a relative 10⁻¹² is a float's noise.
 
     >>> loss_text(2.631783466e-11), loss_text(0.5), loss_text(0.1 * 3), loss_text(0.0), loss_text(math.inf)
-    ('2.63179e-11', '0.5', '0.3', '0', 'infinite')
+    ('2.63179e-11', '0.5', '0.3', '0', 'no bound')
     """
     if math.isinf(number):
-        return "infinite"
+        return "no bound"
     if number == 0.0:
         return "0"
     text = f"{number:.{digits}g}"

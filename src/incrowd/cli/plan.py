@@ -30,41 +30,42 @@ if TYPE_CHECKING:
     from incrowd.workflows.plan.outside import OutsideValues
     from incrowd.workflows.policy.policy import Policy
 
-_INTERNAL = "Made from the original rows: keep it apart from what is published. The ledger counts such looks."
-_HEADER = ("loss", "left out", "smallest", "levels above the finest")
+_INTERNAL = "Computed from the original rows: keep it apart from the release. The ledger records this access."
+_HEADER = ("loss", "suppressed", "smallest", "levels above the finest")
 _SHOWN = 20
 
 
 @dataclass(frozen=True)
 class PlanOptions(ReadingOptions):
-    """What `incrowd plan` takes."""
+    """The options of `incrowd plan`."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
-    data: Annotated[str | None, typer.Argument(help="The table, which is then checked as a release checks it.")] = None
+    data: Annotated[str | None, typer.Argument(help="The table; it is checked as in a release.")] = None
     minimal: Annotated[
-        bool, typer.Option("--minimal", help="Read the rows and list all minimal levels; the ledger records the look.")
+        bool,
+        typer.Option("--minimal", help="Read the rows and list all minimal levels; the ledger records the access."),
     ] = False
     frontier: Annotated[
         bool,
         typer.Option(
-            "--frontier", help="Read the rows and say what other k and suppression limits cost; recorded too."
+            "--frontier", help="Read the rows and show the loss at other k and suppression limits; recorded, too."
         ),
     ] = False
     look: Annotated[
         str | None,
-        typer.Option("--look", metavar="EPSILON", help="Pay so much and show what other levels, k and rates keep."),
+        typer.Option("--look", metavar="EPSILON", help="Spend this ε to estimate what other levels, k and rates keep."),
     ] = None
     write: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="With --look: the policy of the best choice.")
+        Path | None, typer.Option("--write", metavar="FILE", help="With --look: write the policy of the best choice.")
     ] = None
     compare: Annotated[
         bool,
         typer.Option(
-            "--compare", help="Other methods at the same (epsilon, delta), from public numbers; with --look, measured."
+            "--compare", help="Compare methods at the same (ε, δ) by public numbers; with --look, by measurement."
         ),
     ] = False
-    until: Annotated[
-        int | None, typer.Option("--until", metavar="STEP", help="Only the first so many steps of a list of masks.")
+    last_step: Annotated[
+        int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
     engine: EngineName = None
     master: Master = None
@@ -74,13 +75,17 @@ class PlanOptions(ReadingOptions):
 
 @takes(PlanOptions)
 def plan(options: PlanOptions) -> None:
-    """Say what a release would guarantee, cost and leave; nothing is spent.
+    """Show a release's guarantee, cost and expected output. Spends nothing. Exit 1 if a release would be refused.
 
-    Where the rows are named, all that a release checks before its charge is checked: they are read, and nothing of them
-    is shown but how many values lie outside what is declared, to the holder of the data.  With --minimal or --frontier
-    what is shown is internal: it was made from them.  With --look EPSILON that much is paid, and how many rows several
-    choices of levels, k and rate would keep is shown, with intervals; with --compare besides, what that means for the
-    route by method safe.  Exit code 1 if a release would be refused.
+    With rows (DATA, or a source in the policy): run all checks of a release before its charge. The output tells only
+    how many values lie outside their declared domain.
+
+    --minimal, --frontier: search the levels of a table. The output is computed from the rows and is internal.
+
+    --compare: compare methods at the same (ε, δ), by public numbers alone.
+
+    --look EPSILON: spend this ε on a private preview. It estimates how many rows other levels, k and rates would keep,
+    with confidence intervals. With --compare, it measures the error of method safe.
     """
     from dataclasses import replace
 
@@ -90,11 +95,11 @@ def plan(options: PlanOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
 
-    policy = read_as(load_policy(options.policy, options.until), options.told)
+    policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     if options.compare:
         if options.write is not None:
-            raise InvalidParameter("--write writes the policy that a look chose by itself: leave --compare out.")
+            raise InvalidParameter("--write needs a private preview without --compare: leave --compare out.")
         _show_routes(policy, options.data, options.look, json=options.json)
         return
     if options.look is not None:
@@ -102,56 +107,56 @@ def plan(options: PlanOptions) -> None:
         show_look(looked, options.write, json=options.json)
         return
     if options.write is not None:
-        raise InvalidParameter("--write writes the policy that a private look chose: give --look EPSILON with it.")
+        raise InvalidParameter("--write writes the policy chosen by a private preview: add --look EPSILON.")
     checked = _rows_checked(options, policy)
-    explored, found = checked.explored, planned(policy, checked.refusal)
+    explored, forecast = checked.explored, planned(policy, checked.refusal)
     if options.json:
-        outside = {"outside": [each.to_json() for each in checked.outside]} if checked.outside else {}
-        print_json(_as_json(found) | outside | ({} if explored is None else {"explored": explored.to_json()}))
+        outside = {"outside": [column.to_json() for column in checked.outside]} if checked.outside else {}
+        print_json(_as_json(forecast) | outside | ({} if explored is None else {"explored": explored.to_json()}))
     else:
-        _show(found)
-        for each in checked.outside:
-            print_text(f"note: {each.sentence}")
-        if found.allowed:
+        _show(forecast)
+        for column in checked.outside:
+            print_text(f"note: {column.sentence}")
+        if forecast.allowed:
             verb = "release" if policy.graph is None else "graph release"
             print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.policy))} --out out\n")
         if explored is not None:
             show_explored(explored)
-    if not found.allowed:
+    if not forecast.allowed:
         raise typer.Exit(1)
 
 
 def _show_routes(policy: Policy, data: str | None, epsilon: str | None, *, json: bool) -> None:
-    """Print routes from public numbers alone, or after a private look that is paid."""
+    """Print a comparison of methods by public numbers, or by a private preview."""
     from incrowd.workflows.plan.compare import compare
     from incrowd.workflows.plan.refine import refine
 
     refined = None if epsilon is None else refine(data, policy, epsilon)
-    found = compare(policy) if refined is None else refined.comparison
+    comparison = compare(policy) if refined is None else refined.comparison
     if json:
-        print_json(found.to_json() if refined is None else refined.to_json())
+        print_json(comparison.to_json() if refined is None else refined.to_json())
         return
-    spent, measured = "no row is read, nothing is spent", ""
+    spent, measured = "no row read, nothing spent", ""
     if refined is not None:
         chosen = refined.looked.chosen
-        spent = f"epsilon {chosen.epsilon} charged by entry {chosen.entry} for a look"
+        spent = f"epsilon {chosen.epsilon} charged for a private preview (entry {chosen.entry})"
         measured = (
-            " That of safe was measured with noise, of the declared number of rows; its interval holds with a chance "
-            f"of 95 %. The look's {refined.looked.sentence}"
+            " That of safe was measured with noise, relative to the declared number of rows; its 95 % confidence "
+            f"interval is shown. Private preview: {refined.looked.sentence}"
         )
     print_table(
-        f"routes for about {found.rows:,} rows: {spent}",
-        map(_route, found.routes),
-        "error: mean total variation of pairs of columns by noise, or by rows left out, alone. What a model cannot "
-        f"express comes on top; tree and marginals measure it privately when they are released.{measured}",
-        header=("method", "error", "epsilon, delta", "claim, and what it cannot do"),
+        f"methods for about {comparison.rows:,} rows: {spent}",
+        map(_route, comparison.routes),
+        "error: mean total variation over pairs of columns, due to noise or suppression alone. Model error comes on "
+        f"top; tree and marginals measure it privately at release.{measured}",
+        header=("method", "error", "epsilon, delta", "claim and limitation"),
     )
 
 
 def _route(route: Route) -> tuple[str, ...]:
     if route.refusal is not None:
         return (route.method, "-", "-", route.refusal)
-    error = "not known" if route.error is None else f"{route.error:.2g}"
+    error = "unknown" if route.error is None else f"{route.error:.2g}"
     if route.low is not None and route.high is not None:
         error = f"{error} ({route.low:.2g} to {route.high:.2g})"
     price = ", ".join(loss_text(float(amount or 0)) for amount in (route.epsilon, route.delta))
@@ -160,7 +165,7 @@ def _route(route: Route) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """Why a release of rows would be refused, what was found in them, and what lies outside the declaration."""
+    """Why a release of rows would be refused, what a search found, and values outside their domain."""
 
     refusal: str | None = None
     explored: Explored | None = None
@@ -168,7 +173,7 @@ class CheckedRows:
 
 
 def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
-    """Return what the rows that are named tell the holder of the data; nothing where none are."""
+    """Return what the rows tell the data holder; empty without rows."""
     from incrowd.engines.settings import engine_of
     from incrowd.workflows.plan.outside import outside_of
     from incrowd.workflows.policy.ledger import record_look
@@ -176,9 +181,7 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
 
     if options.data is None and policy.source is None:
         if options.minimal or options.frontier:
-            raise InvalidParameter(
-                "minimal levels and a frontier are made from rows: name a table, or a source in the policy."
-            )
+            raise InvalidParameter("--minimal and --frontier read rows: give a table, or a source in the policy.")
         return CheckedRows()
     with engine_of(policy.engine) as engine:
         refusal = None
@@ -187,102 +190,103 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
         except Refused as error:
             rows, refusal = open_data(options.data, policy, engine), str(error)
         if options.minimal or options.frontier:
-            found = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
-            return CheckedRows(refusal, found)
+            explored = explored_levels(policy, rows, engine, minimal=options.minimal, frontier=options.frontier)
+            return CheckedRows(refusal, explored)
         record_look(policy, "plan")
         return CheckedRows(refusal, None, () if refusal else outside_of(policy, rows, engine))
 
 
-def _as_json(found: Forecast) -> dict[str, object]:
+def _as_json(forecast: Forecast) -> dict[str, object]:
     from incrowd.workflows.plan.forecast import undeclared
 
-    left = found.standing.left if found.standing else None
-    consent: dict[str, object] = {} if found.policy.gate is None else {"consent": found.policy.gate.sentence}
+    left = forecast.standing.left if forecast.standing else None
+    consent: dict[str, object] = {} if forecast.policy.gate is None else {"consent": forecast.policy.gate.sentence}
     return consent | {
-        "dataset": found.policy.name,
-        "method": found.policy.method.name,
-        "parameters": {name: str(value) for name, value in found.parameters.items()},
-        "epsilon": str(found.epsilon) if found.epsilon.is_finite() else None,
-        "delta": str(found.delta),
-        "rule": found.rule,
-        "unit": str(found.guarantee.unit),
-        "because": joined(found.guarantee.because),
-        "assumes": list(map(str, sorted(found.guarantee.assumes))),
+        "dataset": forecast.policy.name,
+        "method": forecast.policy.method.name,
+        "parameters": {name: str(value) for name, value in forecast.parameters.items()},
+        "epsilon": str(forecast.epsilon) if forecast.epsilon.is_finite() else None,
+        "delta": str(forecast.delta),
+        "rule": forecast.rule,
+        "unit": str(forecast.guarantee.unit),
+        "because": joined(forecast.guarantee.because),
+        "assumes": list(map(str, sorted(forecast.guarantee.assumes))),
         "left": None if left is None else left.to_json(),
-        "allowed": found.allowed,
-        "refusal": found.refusal,
-        "warnings": list(found.warnings),
-        "drafted": _drafted(found),
-        "defaults": _defaults(found),
-        "expectation": None if found.expectation is None else found.expectation.to_json(),
-        "rehearsed": None if found.rehearsed is None else found.rehearsed.to_json(),
-        "undeclared": undeclared(found.policy),
-        "nearest": [{name: str(value) for name, value in asdict(each).items()} for each in found.nearest],
+        "allowed": forecast.allowed,
+        "refusal": forecast.refusal,
+        "warnings": list(forecast.warnings),
+        "drafted": _drafted(forecast),
+        "defaults": _defaults(forecast),
+        "expectation": None if forecast.expectation is None else forecast.expectation.to_json(),
+        "rehearsed": None if forecast.rehearsed is None else forecast.rehearsed.to_json(),
+        "undeclared": undeclared(forecast.policy),
+        "nearest": [{name: str(value) for name, value in asdict(nearest).items()} for nearest in forecast.nearest],
         "biased": [
             {"ratio": str(row.ratio), "irregular": row.irregular, "epsilon": row.epsilon and str(row.epsilon)}
-            for row in found.biased
+            for row in forecast.biased
         ],
     }
 
 
-def _show(found: Forecast) -> None:
-    parameters = found.parameters
+def _show(forecast: Forecast) -> None:
+    parameters = forecast.parameters
     lines = [
-        ("dataset", found.policy.name),
-        ("protects", str(found.guarantee.unit)),
-        ("method", found.policy.method.name),
+        ("dataset", forecast.policy.name),
+        ("protects", str(forecast.guarantee.unit)),
+        ("method", forecast.policy.method.name),
         *[
             (name, str(value) + (" (solved)" if parameters.get("solved") == name else ""))
             for name, value in parameters.items()
             if name not in {"solved", "epsilon", "delta"} and value is not None
         ],
-        ("epsilon", loss_text(float(found.epsilon))),
-        ("delta", loss_text(float(found.delta))),
-        ("because", joined(found.guarantee.because)),
-        *[("assumes", str(term)) for term in sorted(found.guarantee.assumes)],
-        *([] if found.policy.gate is None else [("consent", found.policy.gate.sentence)]),
-        *_one_line(_defaults(found)),
-        *[("nearest", _nearest(each)) for each in found.nearest],
-        *[("note", text) for text in found.warnings],
-        *[("drafted", text) for text in _drafted(found)],
-        *_expected(found),
-        ("verdict", "would be released" if found.allowed else f"would be refused: {found.refusal}"),
+        ("epsilon", loss_text(float(forecast.epsilon))),
+        ("delta", loss_text(float(forecast.delta))),
+        ("because", joined(forecast.guarantee.because)),
+        *[("assumes", str(term)) for term in sorted(forecast.guarantee.assumes)],
+        *([] if forecast.policy.gate is None else [("consent", forecast.policy.gate.sentence)]),
+        *_one_line(_defaults(forecast)),
+        *[("nearest", _nearest(nearest)) for nearest in forecast.nearest],
+        *[("note", text) for text in forecast.warnings],
+        *[("data-dependent", text) for text in _drafted(forecast)],
+        *_expected(forecast),
+        ("verdict", "would be released" if forecast.allowed else f"would be refused: {forecast.refusal}"),
     ]
-    print_table("plan: nothing is spent", lines)
-    if found.biased:
-        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {loss_text(float(found.delta))}")
+    print_table("Plan (nothing spent)", lines)
+    if forecast.biased:
+        header = ("highest rate / lowest", "irregular people", f"epsilon at delta {loss_text(float(forecast.delta))}")
         rows = [
             (str(row.ratio), str(row.irregular), "none" if row.epsilon is None else loss_text(float(row.epsilon)))
-            for row in found.biased
+            for row in forecast.biased
         ]
-        print_table("if the sample were more biased", rows, header=header)
+        print_table("with a more biased sample", rows, header=header)
 
 
-def _drafted(found: Forecast) -> list[str]:
-    """Return the lines that were read off the rows, and what the guarantee becomes when they are vouched for."""
+def _drafted(forecast: Forecast) -> list[str]:
+    """Return the data-dependent lines, and the guarantee with public sources for them."""
     from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
 
-    words = vouched_words(found.policy)
-    return [*drafted_lines(found.policy), *([] if words is None else [words])]
+    words = vouched_words(forecast.policy)
+    return [*drafted_lines(forecast.policy), *([] if words is None else [words])]
 
 
-def _expected(found: Forecast) -> list[tuple[str, str]]:
-    """Return in words and as a bar what will probably come out, or which line of the policy would tell."""
+def _expected(forecast: Forecast) -> list[tuple[str, str]]:
+    """Return the expected output as lines and as a bar, or which line of the policy would tell it."""
     from incrowd.workflows.plan.forecast import undeclared
 
-    expectation, line = found.expectation, undeclared(found.policy)
+    expectation, line = forecast.expectation, undeclared(forecast.policy)
     unsaid = [] if line is None else [("expect", line)]
-    if found.rehearsed is not None:
-        return [("expect", found.rehearsed.sentence)]
+    if forecast.rehearsed is not None:
+        return [("expect", forecast.rehearsed.sentence)]
     if expectation is None:
         return unsaid
     guessed = ", ".join(expectation.guessed)
-    note = f" (each character of {guessed} taken for one of ten)" if guessed else ""
-    return [("expect", f"{expectation.sentence}{note}"), ("", f"0 % {expectation.bar} 100 %"), *unsaid]
+    note = [("", f"each character of {guessed} counts as one of ten")] if guessed else []
+    lines = [("expect", text) for text in expectation.lines]
+    return [("cells", expectation.spread), *lines, ("", f"0 % {expectation.bar} 100 %"), *note, *unsaid]
 
 
 def _one_line(defaults: dict[str, str]) -> list[tuple[str, str]]:
-    """Return in one line what the policy left out; columns that are alike are counted, `--json` names them.
+    """Return the defaults of the policy in one line; columns with equal defaults are counted, `--json` names them.
 
     >>> _one_line({"ledger": "sqlite:///l", "age.missing": "a class of its own", "sex.missing": "a class of its own"})
     [('default', 'ledger: sqlite:///l; missing in 2 columns: a class of its own')]
@@ -290,74 +294,76 @@ def _one_line(defaults: dict[str, str]) -> list[tuple[str, str]]:
     alike: dict[tuple[str, str], list[str]] = {}
     for name, value in defaults.items():
         alike.setdefault((name.rpartition(".")[2], value), []).append(name)
-    told = [
+    lines = [
         f"{names[0] if len(names) == 1 else f'{key} in {len(names)} columns'}: {value}"
         for (key, value), names in alike.items()
     ]
-    return [("default", "; ".join(told))] if told else []
+    return [("default", "; ".join(lines))] if lines else []
 
 
-def _nearest(each: Nearest) -> str:
-    """Return in words what a release with a secret sample in front would guarantee instead."""
-    told = f"method safe with k = {each.k} on a secret sample of {each.rate}"
-    return f"{told}: epsilon {loss_text(float(each.epsilon))} at delta {loss_text(float(each.delta))}"
+def _nearest(nearest: Nearest) -> str:
+    """Return the guarantee of a release with a secret sample, in words."""
+    method = f"method safe with k = {nearest.k} on a secret sample of {nearest.rate}"
+    return f"{method}: epsilon {loss_text(float(nearest.epsilon))} at delta {loss_text(float(nearest.delta))}"
 
 
-def _defaults(found: Forecast) -> dict[str, str]:
-    """Return what the policy left out, and what stands there instead."""
-    section, levels = found.policy.section, getattr(found.policy.method, "levels", None)
+def _defaults(forecast: Forecast) -> dict[str, str]:
+    """Return the defaults that the policy relies on."""
+    section, levels = forecast.policy.section, getattr(forecast.policy.method, "levels", None)
     filled = {}
     if "unit" not in section.dataset.model_fields_set:
-        filled["unit"] = str(found.policy.schema.unit)
+        filled["unit"] = str(forecast.policy.schema.unit)
     if "ledger" not in section.model_fields_set:
         from incrowd.workflows.policy.ledger_place import public_address
 
-        place, policy = found.policy.ledger_address, found.policy
+        place, policy = forecast.policy.ledger_address, forecast.policy
         filled["ledger"] = section.ledger if place == policy.own_ledger else public_address(place)
     if section.budget is None:
-        filled["budget"] = "what this release costs"
+        filled["budget"] = "the cost of this release"
     for name, column in section.columns.items():
         if "missing" not in column.model_fields_set and column.role not in ("identifier", "household"):
-            rows = found.policy.plan.smallest_class is not None
+            rows = forecast.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
-            filled[f"{name}.missing"] = own if rows or levels is not None else "its row is left out"
-    if levels is not None and not isinstance(found.guarantee.loss, Syntactic):
-        names = getattr(found.policy.method, "columns", ()) or [column.name for column in found.policy.schema.released]
+            filled[f"{name}.missing"] = own if rows or levels is not None else "its row is suppressed"
+    if levels is not None and not isinstance(forecast.guarantee.loss, Syntactic):
+        names = getattr(forecast.policy.method, "columns", ()) or [
+            column.name for column in forecast.policy.schema.released
+        ]
         filled |= {f"{name}.level": "0" for name in names if name not in levels}
     return filled
 
 
 def explored_levels(policy: Policy, rows: Rows, engine: Engine, *, minimal: bool, frontier: bool) -> Explored:
-    """Search the levels of a table; Ctrl-C ends a search with the best so far, a second one ends the command."""
+    """Search the levels of a table. Ctrl-C ends the search with the best so far; a second one ends the command."""
     from incrowd.workflows.plan.explore import SearchRequest, explore_rows
 
-    with _watched() as told:
-        return explore_rows(rows, policy, SearchRequest(minimal, frontier, told), engine)
+    with _watched() as watch:
+        return explore_rows(rows, policy, SearchRequest(minimal, frontier, watch), engine)
 
 
-def show_explored(found: Explored) -> None:
-    """Print the minimal levels that lose least, and the two frontiers."""
-    if found.minimal or not found.by_k:
-        finest = sorted(found.minimal, key=lambda each: each.loss)[:_SHOWN]
-        first = "" if len(finest) == len(found.minimal) else f"; the {_SHOWN} that lose least, --json has all"
+def show_explored(explored: Explored) -> None:
+    """Print the minimal levels with the least loss, and the two frontiers."""
+    if explored.minimal or not explored.by_k:
+        finest = sorted(explored.minimal, key=lambda choice: choice.loss)[:_SHOWN]
+        first = "" if len(finest) == len(explored.minimal) else f"; the {_SHOWN} with least loss, --json has all"
         print_table(
-            f"minimal levels: {len(found.minimal):,} of {found.combinations:,} combinations, none finer will do{first}",
-            [_cells(each) for each in finest] or [("none meets the demands",)],
+            f"minimal levels: {len(explored.minimal):,} of {explored.combinations:,} combinations{first}",
+            [_cells(choice) for choice in finest] or [("none meets the criteria",)],
             header=_HEADER if finest else (),
         )
-    if found.by_k:
-        rows = [(str(each.k), *_offer(each)) for each in found.by_k]
-        print_table("what a larger k would lose", rows, header=("k", *_HEADER, "gap at most"))
-    if found.by_suppression:
-        rows = [(f"{float(each.suppression):.3g}", *_offer(each)) for each in found.by_suppression]
-        print_table("what leaving out more rows would save", rows, _INTERNAL, header=("share", *_HEADER, "gap at most"))
+    if explored.by_k:
+        rows = [(str(offer.k), *_offer(offer)) for offer in explored.by_k]
+        print_table("information loss at larger k", rows, header=("k", *_HEADER, "gap"))
+    if explored.by_suppression:
+        rows = [(f"{float(offer.suppression):.3g}", *_offer(offer)) for offer in explored.by_suppression]
+        print_table("information loss with more suppression", rows, _INTERNAL, header=("share", *_HEADER, "gap"))
     else:
         print_text(_INTERNAL)
 
 
 def _offer(offer: Offer) -> tuple[str, ...]:
     if offer.choice is None:
-        return ("-", "-", "-", "none meets the demands", "-")
+        return ("-", "-", "-", "none meets the criteria", "-")
     return (*_cells(offer.choice), f"{offer.gap:.3g}")
 
 
@@ -372,7 +378,7 @@ def _watched() -> Iterator[Callable[[Progress], bool]]:
     """Give a function that shows progress on a terminal, and says when Ctrl-C was pressed."""
     stopped = threading.Event()
 
-    def told(progress: Progress) -> bool:
+    def watch(progress: Progress) -> bool:
         if sys.stderr.isatty():
             best = "none yet" if progress.best is None else f"{progress.best.score:.6g}"
             print(
@@ -381,7 +387,7 @@ def _watched() -> Iterator[Callable[[Progress], bool]]:
         return stopped.is_set()
 
     with _interrupted(stopped):
-        yield told
+        yield watch
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""`incrowd policy`: the format of policies, and whether one can be read."""
+"""`incrowd policy`: the format of policy files, and a check."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from incrowd.core.terms import joined
 if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy
 
-policy = typer.Typer(help="The format of policy files, and whether one can be read.", no_args_is_help=True)
+policy = typer.Typer(help="Check policy files, and print their JSON Schema.", no_args_is_help=True)
 
 
 @dataclass(frozen=True)
 class SchemaOptions:
-    """What `incrowd policy schema` can be told."""
+    """The options of `incrowd policy schema`."""
 
-    json: Annotated[bool, typer.Option("--json", help="One line, for programs.")] = False
+    json: Annotated[bool, typer.Option("--json", help="Print it on one line.")] = False
 
 
 @dataclass(frozen=True)
 class PolicyCheckOptions:
-    """What `incrowd policy check` can be told."""
+    """The options of `incrowd policy check`."""
 
     file: Annotated[Path, typer.Argument(help="The policy file.")]
     json: Json = False
@@ -36,7 +36,7 @@ class PolicyCheckOptions:
 @policy.command("schema")
 @takes(SchemaOptions)
 def schema(options: SchemaOptions) -> None:
-    """Print the JSON Schema of policy files: editors complete and check with it."""
+    """Print the JSON Schema of policy files, for editors."""
     import json
 
     from incrowd.workflows.policy.file import json_schema
@@ -50,16 +50,16 @@ def schema(options: SchemaOptions) -> None:
 @policy.command("check")
 @takes(PolicyCheckOptions)
 def check(options: PolicyCheckOptions) -> None:
-    """Read a policy and say how it was understood; no data is opened."""
+    """Read a policy and show its meaning. No data is opened."""
     from incrowd.workflows.policy.policy import load_policy
 
     loaded = load_policy(options.file)
     guarantee = loaded.plan.guarantee
     if options.json:
-        found = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
+        plain = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
         columns = [_column(loaded, name) for name in loaded.schema.names]
         unsound = list(loaded.schema.drafted)
-        print_json(found | {"guarantee": guarantee.to_json(), "columns": columns, "drafted": unsound})
+        print_json(plain | {"guarantee": guarantee.to_json(), "columns": columns, "drafted": unsound})
     else:
         _show(loaded, joined(guarantee.because))
 
@@ -82,9 +82,9 @@ def _show(loaded: Policy, because: str) -> None:
     for name in loaded.schema.names:
         column = _column(loaded, name)
         dropped = column["role"] in ("identifier", "household")
-        level = "never released" if dropped else f"level {column['level']} of {column['of']}"
+        level = "not released" if dropped else f"level {column['level']} of {column['of']}"
         rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
     note = f"guarantee: {because}."
     if loaded.schema.drafted:
-        note += f"\ndrafted from rows: {', '.join(loaded.schema.drafted)}; no guarantee rests on a draft."
+        note += f"\ndata-dependent: {', '.join(loaded.schema.drafted)}; no guarantee depends on a draft."
     print_table(f"{loaded.name}: method {loaded.method.name}", rows, note)

@@ -1,4 +1,4 @@
-"""`incrowd predict`: what a model says of the rows of a table."""
+"""`incrowd predict`: predictions of a model for the rows of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_table
 
 @dataclass(frozen=True)
 class PredictOptions(ReadingOptions):
-    """What `incrowd predict` takes."""
+    """The options of `incrowd predict`."""
 
     model: Annotated[Path, typer.Argument(help="The folder of a learned model, or its model.json.")]
     data: Annotated[str, typer.Argument(help="The table; it needs the columns that the model reads.")]
@@ -24,17 +24,17 @@ class PredictOptions(ReadingOptions):
 
 @takes(PredictOptions)
 def predict(options: PredictOptions) -> None:
-    """Write what a model says of each row: `prediction`, and `p_CLASS` for every class.
+    """Write the prediction of a model for each row: `prediction`, and `p_CLASS` for every class.
 
-    It costs nothing and reads no ledger. Predictions about rows that are private are private too.
+    It costs nothing and reads no ledger. Predictions about private rows are private, too.
     """
     from incrowd.methods.learning.models import LearnedModel
     from incrowd.workflows.release.learn import PRIVATE, predict_to
 
     types = {column.name: column.type for column in LearnedModel.load(options.model).columns}
-    rows = predict_to(options.model, options.data, options.out, replace(options.told, types=types))
+    rows = predict_to(options.model, options.data, options.out, replace(options.source_options, types=types))
     if options.json:
         print_json({"file": str(options.out), "rows": rows, "notes": [PRIVATE]})
         return
-    lines = [("file", str(options.out)), ("rows", f"{rows:,}"), ("spent", "nothing: the model was paid for")]
+    lines = [("file", str(options.out)), ("rows", f"{rows:,}"), ("spent", "nothing: the model was charged before")]
     print_table("predicted", lines, f"{PRIVATE[0].upper()}{PRIVATE[1:]}.")

@@ -1,4 +1,4 @@
-"""Progress: on a terminal, rows and time left of whatever takes more than a second; nothing elsewhere."""
+"""Progress: rows and remaining time on a terminal, for work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def progress(wanted: bool) -> Iterator[Progress | None]:
+def progress(enabled: bool) -> Iterator[Progress | None]:
     """Show a bar on a terminal once the work has taken a second, and wipe it away in the end.
 
     What is yielded is told how many rows are done, of how many; fewer than before is another pass over them.
@@ -24,7 +24,7 @@ def progress(wanted: bool) -> Iterator[Progress | None]:
     ...     print(tell)
     None
     """
-    if not wanted or not sys.stderr.isatty():
+    if not enabled or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`incrowd query`: one private answer, or its price."""
+"""`incrowd query`: one private answer, or its cost estimate."""
 
 from __future__ import annotations
 
@@ -26,37 +26,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryOptions(ReadingOptions):
-    """What `incrowd query` takes."""
+    """The options of `incrowd query`."""
 
-    policy: Annotated[Path, typer.Option("--policy", help="The policy file; it has queries: and a budget:.")]
-    sql: Annotated[str | None, typer.Argument(help="The question: one SELECT.")] = None
+    policy: Annotated[Path, typer.Option("--policy", help="The policy file, with queries: and budget:.")]
+    sql: Annotated[str | None, typer.Argument(help="The query: one SELECT.")] = None
     data: Annotated[str | None, typer.Option("--data", help="The main table; by default the policy's source.")] = None
-    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="What the answer may cost.")] = None
-    delta: Annotated[str, typer.Option("--delta", metavar="NUMBER", help="Needed where groups are not declared.")] = "0"
+    epsilon: Annotated[str | None, typer.Option("--epsilon", metavar="NUMBER", help="ε of the answer.")] = None
+    delta: Annotated[
+        str, typer.Option("--delta", metavar="NUMBER", help="δ of the answer; needed if groups are not declared.")
+    ] = "0"
     error: Annotated[
         str | None,
-        typer.Option(
-            "--error", metavar="NUMBER", help="Instead of epsilon: how far off 95 % of counts and sums may be."
-        ),
+        typer.Option("--error", metavar="NUMBER", help="Instead of epsilon: 95 % error bound of counts and sums."),
     ] = None
-    rate: Annotated[str | None, typer.Option("--rate", metavar="SHARE", help="Ask a fresh secret sample.")] = None
-    analyst: Annotated[str | None, typer.Option("--analyst", help="Who asks; by default the answer is for all.")] = None
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="SHARE", help="Sampling rate of a fresh secret sample.")
+    ] = None
+    analyst: Annotated[
+        str | None,
+        typer.Option("--analyst", help="Charge this analyst's allowance; default: the answer is for everyone."),
+    ] = None
     account: Annotated[
-        str | None, typer.Option("--account", help="Pay with rho from this account, see incrowd ledger carve.")
+        str | None, typer.Option("--account", help="Charge rho to this account, see incrowd ledger carve.")
     ] = None
-    rho: Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="What to pay from the account.")] = None
-    price: Annotated[bool, typer.Option("--price", help="Say what it costs and how far off it would be, no more.")] = (
-        False
-    )
+    rho: Annotated[str | None, typer.Option("--rho", metavar="NUMBER", help="ρ to charge to the account.")] = None
+    price: Annotated[bool, typer.Option("--price", help="Show only the cost estimate and expected error.")] = False
     batch: Annotated[
-        Path | None, typer.Option("--batch", help="A file of questions, separated by semicolons, charged as one.")
+        Path | None, typer.Option("--batch", help="A file of queries, separated by semicolons, with one charge.")
     ] = None
-    out: Annotated[
-        Path | None, typer.Option("--out", help="A new folder for answer, certificate and report, to be passed on.")
-    ] = None
+    out: Annotated[Path | None, typer.Option("--out", help="A new folder for answer, certificate and report.")] = None
     form: Annotated[str, typer.Option("--format", help="csv, tsv or parquet, in the folder.")] = "csv"
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="List groups of other and missing values that may be empty, too.")
+        bool, typer.Option("--verbose", help="Also list groups of other and missing values, which may be empty.")
     ] = False
     classical: Annotated[
         str | None,
@@ -74,12 +75,13 @@ class QueryOptions(ReadingOptions):
 
 @takes(QueryOptions)
 def query(options: QueryOptions) -> None:
-    """Answer one SQL question privately, within the policy's budget.
+    """Answer one SQL query privately, within the policy's budget.
 
-    The answer carries noise. Counts, sums, means and variances have a 95 % interval; medians, other quantiles and modes
-    have none, nor have variances and some sums under --rate, and beside each of these it is said what is known instead.
-    What is asked is charged before a row is read; the same question again gets the same answer and costs the dataset
-    nothing.
+    The answer contains noise. Counts, sums, means and variances have a 95 % confidence interval. Quantiles and modes
+    have none, and neither have variances and some sums under --rate; a note says what is known instead.
+
+    The cost is charged before a row is read. The same query again gets the same answer at no further cost to the
+    dataset.
     """
     from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
@@ -88,7 +90,7 @@ def query(options: QueryOptions) -> None:
     from incrowd.workflows.release.deliver import Destination
 
     if (options.sql is None) == (options.batch is None):
-        raise InvalidParameter("ask one question, or a file of them by --batch.")
+        raise InvalidParameter("give one query, or a file of queries with --batch.")
     if options.classical is not None:
         return _answer_classically(options, options.classical)
     if options.batch is not None:
@@ -99,71 +101,69 @@ def query(options: QueryOptions) -> None:
     asking = QueryRequest(sql, terms_of(options), options.analyst, options.account)
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
         if options.price or only_price:
-            found: CostEstimate | QueryAnswer = service.price(asking)
+            reply: CostEstimate | QueryAnswer = service.price(asking)
         else:
             _check_folder(options)
-            found = service.ask(asking)
-    if options.out is not None and isinstance(found, QueryAnswer):
-        publish_answer(found, service.budgets.ledger, Destination(options.out, options.form))
+            reply = service.ask(asking)
+    if options.out is not None and isinstance(reply, QueryAnswer):
+        publish_answer(reply, service.budgets.ledger, Destination(options.out, options.form))
     if options.json:
-        return print_json(found.to_json())
-    return show_price(found) if isinstance(found, CostEstimate) else show_answer(found, options)
+        return print_json(reply.to_json())
+    return show_price(reply) if isinstance(reply, CostEstimate) else show_answer(reply, options)
 
 
 def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
-    """Answer SHOW TABLES and the like, and say whether it was one; they cost nothing."""
+    """Answer SHOW TABLES and the like at no cost; return whether the query was one."""
     from incrowd.queries.declarations import declaration_answer
 
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
-        found = declaration_answer(sql, service.schema())
-    if found is not None and options.json:
-        print_json(found.to_json())
-    elif found is not None:
-        rows = [tuple("" if value is None else str(value) for value in row) for row in found.rows]
-        print_table("as declared", rows, "No row was read, and nothing was spent.", found.names)
-    return found is not None
+        answer = declaration_answer(sql, service.schema())
+    if answer is not None and options.json:
+        print_json(answer.to_json())
+    elif answer is not None:
+        rows = [tuple("" if value is None else str(value) for value in row) for row in answer.rows]
+        print_table("as declared", rows, "No row was read, and nothing was spent.", answer.names)
+    return answer is not None
 
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
-    """Answer the questions of a file, which are separated by semicolons, for one charge."""
+    """Answer the queries of a file, separated by semicolons, for one charge."""
     from incrowd.queries.language.reading import split_questions
     from incrowd.workflows.query.request import REPEATED, BatchAnswer, BatchRequest, CostEstimate
     from incrowd.workflows.query.service import publish_answer
     from incrowd.workflows.release.deliver import Destination
 
     if options.account is not None:
-        raise InvalidParameter("a batch is paid by epsilon: leave --account out.")
+        raise InvalidParameter("a batch is charged in epsilon: leave out --account.")
     _check_folder(options)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(f"{file} cannot be read as UTF-8 text: name a file of questions.") from None
+        raise InvalidParameter(f"{file} cannot be read as UTF-8 text: give a file of queries.") from None
     asking = BatchRequest(split_questions(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
-        found: CostEstimate | BatchAnswer = service.price(asking) if options.price else service.ask(asking)
-    if options.out is not None and isinstance(found, BatchAnswer):
-        publish_answer(found, service.budgets.ledger, Destination(options.out, options.form))
+        reply: CostEstimate | BatchAnswer = service.price(asking) if options.price else service.ask(asking)
+    if options.out is not None and isinstance(reply, BatchAnswer):
+        publish_answer(reply, service.budgets.ledger, Destination(options.out, options.form))
     if options.json:
-        return print_json(found.to_json())
-    if isinstance(found, CostEstimate):
-        return show_price(found)
-    for number, answer in enumerate(found.answers, start=1):
+        return print_json(reply.to_json())
+    if isinstance(reply, CostEstimate):
+        return show_price(reply)
+    for number, answer in enumerate(reply.answers, start=1):
         _print_answer(f"answer {number}", answer, verbose=options.verbose)
-    certificate = found.certificate.id if options.out is None else str(options.out / "certificate.json")
-    return print_table("cost of all", [*found.costs, ("certificate", certificate)], REPEATED if found.repeated else "")
+    certificate = reply.certificate.id if options.out is None else str(options.out / "certificate.json")
+    return print_table("total cost", [*reply.costs, ("certificate", certificate)], REPEATED if reply.repeated else "")
 
 
 def _answer_classically(options: QueryOptions, how: str) -> None:
-    """Answer one question in a way that was tried before differential privacy, and say what breaks it."""
+    """Answer one query by a classical protection, and name the attack that breaks it."""
     from incrowd.drawing.answer import number
     from incrowd.queries.classical_answers import protection_of
     from incrowd.workflows.query.classical import ask_classical
 
     paying = (options.epsilon, options.error, options.rate, options.rho, options.account, options.analyst, options.out)
-    if options.sql is None or options.price or any(each is not None for each in paying):
-        raise InvalidParameter(
-            "a classical answer has no price, no analyst and no certificate: give its question alone."
-        )
+    if options.sql is None or options.price or any(option is not None for option in paying):
+        raise InvalidParameter("a classical answer has no cost, analyst or certificate: give the query only.")
     protection = protection_of(how)
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
         answer = ask_classical(service, options.sql, protection)
@@ -171,7 +171,7 @@ def _answer_classically(options: QueryOptions, how: str) -> None:
         return print_json(answer.to_json())
     lines = [("answer", "–" if answer.value is None else number(answer.value)), ("protection", how)]
     lines += [("after", answer.source), ("broken by", answer.broken_by)]
-    return print_table("classical answer", lines, "It guarantees nothing: for teaching and comparison only.")
+    return print_table("classical answer", lines, "No guarantee: for teaching and comparison only.")
 
 
 def _open_queries(options: QueryOptions, tell: Progress | None) -> AbstractContextManager[QueryService]:
@@ -180,13 +180,13 @@ def _open_queries(options: QueryOptions, tell: Progress | None) -> AbstractConte
     from incrowd.workflows.policy.rows import read_as
     from incrowd.workflows.query.service import open_queries
 
-    policy = read_as(load_policy(options.policy), options.told)
+    policy = read_as(load_policy(options.policy), options.source_options)
     settings = override(policy.engine, options.engine, options.master, options.remote)
     return open_queries([policy], options.data, settings=settings, progress=tell)
 
 
 def terms_of(options: QueryOptions) -> QueryTerms:
-    """Return what the asker pays, as exact numbers."""
+    """Return the offered cost as exact numbers."""
     from incrowd.core.rounding import exact
     from incrowd.queries.question import QueryTerms
 
@@ -203,17 +203,17 @@ def terms_of(options: QueryOptions) -> QueryTerms:
 
 
 def show_price(priced: CostEstimate) -> None:
-    """Print what a question costs, how far off its numbers would be, and how it is read."""
+    """Print the cost estimate of a query and its expected error."""
     from incrowd.workflows.query.request import UNASKED
 
-    print_table("price", [("question", priced.question), *priced.costs])
-    expected = [(each.output, each.words) for each in priced.expected]
+    print_table("cost estimate", [("query", priced.question), *priced.costs])
+    expected = [(estimate.output, estimate.words) for estimate in priced.expected]
     note = " ".join((*priced.notes, UNASKED))
-    print_table("expected, for 95 % of the answers", expected or [("nothing", "")], note)
+    print_table("expected error, for 95 % of answers", expected or [("nothing", "")], note)
 
 
 def show_answer(answered: QueryAnswer, options: QueryOptions) -> None:
-    """Print the answer with its intervals, then what it cost."""
+    """Print the answer with its intervals, then its cost."""
     from incrowd.workflows.query.request import REPEATED, coverage
 
     _print_answer("answer", answered.answer, verbose=options.verbose)
@@ -223,7 +223,7 @@ def show_answer(answered: QueryAnswer, options: QueryOptions) -> None:
 
 
 def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
-    """Print the rows of an answer, and below them what is to be known about columns and about all numbers."""
+    """Print the rows of an answer, and notes below them."""
     from dataclasses import replace
 
     from incrowd.drawing.answer import UNDECLARED
@@ -235,6 +235,6 @@ def _print_answer(title: str, answer: Answer, *, verbose: bool) -> None:
 
 def _check_folder(options: QueryOptions) -> None:
     if options.out is not None and options.out.exists():
-        raise InvalidParameter(f"{options.out} is there already: name a new folder.")
+        raise InvalidParameter(f"{options.out} already exists: give a new folder.")
     if options.form not in ("csv", "tsv", "parquet"):
         raise InvalidParameter(f"answers are written as csv, tsv or parquet, not {options.form!r}.")

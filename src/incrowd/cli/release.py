@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseOptions(ReadingOptions):
-    """What `incrowd release` takes."""
+    """The options of `incrowd release`."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
     out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
@@ -32,21 +32,21 @@ class ReleaseOptions(ReadingOptions):
     ] = "parquet"
     spreadsheet: Annotated[
         bool,
-        typer.Option("--spreadsheet", help="With csv or tsv: an apostrophe before text that looks like a formula."),
+        typer.Option("--spreadsheet", help="With csv or tsv: put an apostrophe before text that looks like a formula."),
     ] = False
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
     table: Annotated[
         str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
     ] = None
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also if probably empty, or an earlier release is missing.")
+    force: Annotated[
+        bool, typer.Option("--force", help="Release even if probably empty, or if an earlier release is missing.")
     ] = False
     hold_out: Annotated[
         str | None,
-        typer.Option("--hold-out", metavar="SHARE", help="Leave each person out with this chance, such as 10%."),
+        typer.Option("--hold-out", metavar="SHARE", help="Sampling rate of the holdout group, such as 10%."),
     ] = None
-    until: Annotated[
-        int | None, typer.Option("--until", metavar="STEP", help="Only the first so many steps of a list of masks.")
+    last_step: Annotated[
+        int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
     engine: EngineName = None
     master: Master = None
@@ -58,8 +58,8 @@ class ReleaseOptions(ReadingOptions):
 def release(options: ReleaseOptions) -> None:
     """Release a table under a policy.
 
-    The guarantee is made from the policy alone, charged to the ledger, and only then are the rows read. Data,
-    certificate and report appear together in a new folder, or not at all.
+    incrowd computes the guarantee from the policy alone, charges the ledger, and then reads the rows. Data, certificate
+    and report appear together in a new folder, or not at all.
     """
     from dataclasses import replace
 
@@ -69,11 +69,11 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 
-    policy = read_as(load_policy(options.policy, options.until), options.told)
+    policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
-        terms = ReleaseTerms(share_of(options.hold_out), options.anyway)
+        terms = ReleaseTerms(share_of(options.hold_out), options.force)
         published = release_to(options.data, policy, destination, tell, terms)
     if options.json:
         certificate = published.release.certificate.to_json()
@@ -89,7 +89,7 @@ def _form(options: ReleaseOptions) -> str:
     if not options.spreadsheet:
         return options.form
     if options.form == "parquet":
-        raise InvalidParameter("--spreadsheet is about text files: give --format csv or --format tsv with it.")
+        raise InvalidParameter("--spreadsheet needs a text format: give --format csv or --format tsv.")
     return f"{MARK}.{options.form}"
 
 
@@ -105,14 +105,16 @@ def _show(published: PublishedRelease, table: str | None) -> None:
         *([] if table is None else [("table", table)]),
         ("certificate", str(published.folder / "certificate.json")),
         ("report", str(published.folder / "report.html")),
-        ("kept apart", shown_path(published.internal)),
+        ("internal", shown_path(published.internal)),
         ("guarantee", certificate.claims[0].kind),
         ("spent", f"epsilon {_amount(spent.epsilon, short_up)}, delta {_amount(spent.delta, short_up)}"),
     ]
     if left is not None:
-        lines.append(("left", f"epsilon {_amount(left.epsilon, short_down)}, delta {_amount(left.delta, short_down)}"))
+        lines.append(
+            ("remaining", f"epsilon {_amount(left.epsilon, short_down)}, delta {_amount(left.delta, short_down)}")
+        )
     lines += [("note", note) for note in published.notes]
-    print_table("released", lines, "Open the report first: it says who could learn what, and what is not protected.")
+    print_table("released", lines, "Read the report first: it says what is protected and what is not.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
 
 
@@ -120,10 +122,10 @@ def _rows(published: PublishedRelease, tables: int) -> str:
     """Return how many rows were published, where one table holds them all."""
     rows = len(published.release.result)
     if not rows:
-        return "  (no row: all suppressed)"
+        return "  (no rows: all suppressed)"
     return f"  ({rows:,} {'row' if rows == 1 else 'rows'})" if tables == 1 else ""
 
 
 def _amount(text: str, rounded: Callable[[Decimal, int], str]) -> str:
     amount = Decimal(text)
-    return rounded(amount, 6) if amount.is_finite() else "infinite"
+    return rounded(amount, 6) if amount.is_finite() else "no bound"

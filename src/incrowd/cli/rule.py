@@ -23,14 +23,15 @@ def _option(name: str, metavar: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """What `incrowd rule` takes."""
+    """The options of `incrowd rule`."""
 
     hide_below: Annotated[str | None, _option("--hide-below", "COUNT", "Counts below this number are hidden.")] = None
     hide_up_to: Annotated[
         str | None, _option("--hide-up-to", "COUNT", "Counts up to this number are hidden: 4 is --hide-below 5.")
     ] = None
     small_counts: Annotated[
-        str, _option("--small-counts", "LOOK", "What stands for them: hidden (a blank, a symbol), zero, or label (<5).")
+        str,
+        _option("--small-counts", "LOOK", "How small counts appear: hidden (blank or symbol), zero, or label (<5)."),
     ] = "hidden"
     zeros: Annotated[
         str | None, _option("--zeros", "LOOK", "Empty cells: shown as 0, or hidden like small counts.")
@@ -47,7 +48,7 @@ class RuleOptions:
     round_first: Annotated[
         bool, typer.Option("--round-first", help="Rounded counts are compared with the number of --hide-below.")
     ] = False
-    tables: Annotated[str, _option("--tables", "NUMBER", "So many tables of the same people are published.")] = "1"
+    tables: Annotated[str, _option("--tables", "NUMBER", "Number of published tables of the same people.")] = "1"
     rate: Annotated[str | None, _option("--rate", "SHARE", "Sampling rate of a secret sample of the rows.")] = None
     delta: Annotated[str, _option("--delta", "NUMBER", "The δ at which ε is stated.")] = "1e-6"
     policy_only: Annotated[bool, typer.Option("--policy", help="Print the nearest policy, alone.")] = False
@@ -56,9 +57,9 @@ class RuleOptions:
 
 @takes(RuleOptions)
 def rule(options: RuleOptions) -> None:
-    """Say whether a suppression rule for tables of counts protects each person, by which theorem, and why not.
+    """Say whether a suppression rule for tables of counts protects each person: by which theorem, or why not.
 
-    No data is read. A terminal asks for what is missing; elsewhere a missing option is an error.
+    No data is read. On a terminal, missing options are prompted for; elsewhere a missing option is an error.
     """
     from incrowd.workflows.rules.explain import explain
 
@@ -93,7 +94,7 @@ def _rule(options: RuleOptions) -> Rule:
 def _threshold(options: RuleOptions) -> int:
     """Return the number below which counts are hidden; 1 for a rule that only rounds."""
     if options.hide_below is not None and options.hide_up_to is not None:
-        raise InvalidParameter("--hide-below and --hide-up-to say the same twice: give one of them.")
+        raise InvalidParameter("--hide-below and --hide-up-to are the same option: give one of them.")
     if options.hide_below is None and options.hide_up_to is None:
         return 1
     up_to = options.hide_up_to

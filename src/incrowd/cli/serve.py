@@ -1,4 +1,4 @@
-"""`incrowd serve`: answer questions over HTTP."""
+"""`incrowd serve`: answer queries over HTTP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What `incrowd serve` can be told."""
+    """The options of `incrowd serve`."""
 
     policy: Annotated[
         list[str], typer.Option("--policy", metavar="FILE", help="The policy to serve; repeat it for several datasets.")
@@ -32,62 +32,62 @@ class ServeOptions:
         "127.0.0.1"
     )
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at.")] = "8000"
-    workers: Annotated[str, typer.Option(metavar="COUNT", help="How many processes answer.")] = "1"
-    pace: Annotated[
+    workers: Annotated[str, typer.Option(metavar="COUNT", help="Number of processes.")] = "1"
+    reply_interval: Annotated[
         str,
-        typer.Option(
-            metavar="SECONDS", help="What every reply to a question takes; what can be more work twice that, and so on."
-        ),
+        typer.Option(metavar="SECONDS", help="Replies are sent after this time, or 2, 4, 8, … times this time."),
     ] = "0.5"
-    longest: Annotated[str, typer.Option(metavar="SECONDS", help="How long somebody waits for an answer.")] = "64"
-    speed: Annotated[
-        str, typer.Option(metavar="STEPS", help="How many steps of a question's work a worker surely does in a second.")
+    query_timeout: Annotated[str, typer.Option(metavar="SECONDS", help="Query timeout.")] = "64"
+    steps_per_second: Annotated[
+        str, typer.Option(metavar="STEPS", help="Steps of a query that a worker is sure to finish in a second.")
     ] = "500000000"
-    rate: Annotated[str, typer.Option(metavar="COUNT", help="Requests a minute of one holder at one worker.")] = "120"
-    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many questions a worker works on at once.")] = "16"
-    each: Annotated[
-        str, typer.Option(metavar="COUNT", help="Questions that one holder has in hand at once at one worker.")
+    requests_per_minute: Annotated[str, typer.Option(metavar="COUNT", help="Rate limit of one user at one worker.")] = (
+        "120"
+    )
+    threads: Annotated[str, typer.Option(metavar="COUNT", help="How many queries one worker runs at once.")] = "16"
+    queries_per_user: Annotated[
+        str, typer.Option(metavar="COUNT", help="Concurrency limit of one user at one worker.")
     ] = "8"
     queue: Annotated[
-        str, typer.Option(metavar="COUNT", help="Questions that all holders have in hand at once at one worker.")
+        str, typer.Option(metavar="COUNT", help="Concurrency limit of all users together at one worker.")
     ] = "64"
     tls_certificate: Annotated[
         str | None, typer.Option(metavar="FILE", help="Serve HTTPS with this certificate chain (PEM).")
     ] = None
     tls_key: Annotated[str | None, typer.Option(metavar="FILE", help="The certificate's key.")] = None
     https: Annotated[
-        bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy in front; cookies are held to it.")
+        bool, typer.Option("--https", help="A proxy in front serves HTTPS; cookies are sent over HTTPS only.")
     ] = False
     show_questions: Annotated[
-        bool, typer.Option("--show-questions", help="Write the text of questions into the audit log, not a mark of it.")
+        bool, typer.Option("--show-questions", help="Write the text of queries into the audit log, not a fingerprint.")
     ] = False
     reload: Annotated[
-        bool, typer.Option("--reload", help="Take new rows when a policy declares a new version of its data.")
+        bool, typer.Option("--reload", help="Reload the rows when a policy declares a new data version.")
     ] = False
     as_json: Json = False
 
 
 @takes(ServeOptions)
 def serve(options: ServeOptions) -> None:
-    """Answer questions over HTTP until stopped; what was charged is answered before the server stops.
+    """Answer queries over HTTP until stopped. In-flight queries that were charged are answered first.
 
-    Tokens come from `incrowd access grant`, with the ledger of the policy. All workers share the ledger, the answers,
-    the tokens and the audit log; logs are JSON on standard error.
+    Make tokens with `incrowd access grant`, for the ledger of the policy. All workers share ledger, answers, access
+    list and audit log. Logs are JSON on standard error.
     """
     order = _order(options)
-    told = _summary(options, order)
+    summary = _summary(options, order)
     running = _running(options, order)
     if options.as_json:
-        print_json(told)
+        print_json(summary)
     else:
-        print_table("Serving", [(name, str(value)) for name, value in told.items()], "Stop with Ctrl-C.")
+        print_table("Serving", [(name, str(value)) for name, value in summary.items()], "Stop with Ctrl-C.")
     sys.stdout.flush()
     running()
 
 
 def _order(options: ServeOptions) -> ServeOrder:
     if not options.policy:
-        raise InvalidParameter("say what is served: --policy FILE.")
+        raise InvalidParameter("no policy to serve: give --policy FILE.")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidParameter("HTTPS needs both --tls-certificate and --tls-key.")
     _check_packages()
@@ -95,12 +95,12 @@ def _order(options: ServeOptions) -> ServeOrder:
     from incrowd.web.settings import Settings
 
     settings = Settings(
-        pace=_seconds(options.pace),
-        longest=_seconds(options.longest),
-        speed=whole(options.speed, "speed"),
-        rate=whole(options.rate, "rate"),
+        pace=_seconds(options.reply_interval),
+        longest=_seconds(options.query_timeout),
+        speed=whole(options.steps_per_second, "steps-per-second"),
+        rate=whole(options.requests_per_minute, "requests-per-minute"),
         threads=whole(options.threads, "threads"),
-        per_user=whole(options.each, "each"),
+        per_user=whole(options.queries_per_user, "queries-per-user"),
         queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
         show_questions=options.show_questions,
@@ -117,7 +117,7 @@ def _check_packages() -> None:
 
 
 def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
-    """Return a call that serves until it is stopped; whatever is wrong with policies or tables shows before it."""
+    """Return a call that serves until it is stopped; mistakes in policies or tables are raised before it."""
     import uvicorn
 
     from incrowd.web.app import VARIABLE, open_server
@@ -138,7 +138,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "http": StrictProtocol,
         "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
         "log_config": LOGGING,
-        "timeout_worker_healthcheck": 60,  # a busy worker is no dead worker
+        "timeout_worker_healthcheck": 60,  # a busy worker is not a dead one
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,
     }
     application = open_server(order)

@@ -1,4 +1,4 @@
-"""`incrowd studio`: the whole road in a browser, on this machine."""
+"""`incrowd studio`: all steps of a release in a browser, on this machine."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _DEMO = ("policy.yaml", "histogram.yaml", "discharges.csv", "diagnosis.csv")
 
 @dataclass(frozen=True)
 class StudioOptions:
-    """What `incrowd studio` can be told."""
+    """The options of `incrowd studio`."""
 
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="The folder whose files are opened; by default this one.")
-    ] = None
+    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="The folder to open; default: this one.")] = (
+        None
+    )
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Copy the hospital example into FOLDER, incrowd-demo by default, and open it."),
+        typer.Option("--demo", help="Copy the hospital example into FOLDER (default: incrowd-demo) and open it."),
     ] = False
     no_open: Annotated[
-        bool, typer.Option("--no-open", help="Print the address with its token, and open no browser.")
+        bool, typer.Option("--no-open", help="Print the address with its token, without opening a browser.")
     ] = False
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at; by default a free one.")] = "0"
     as_json: Json = False
@@ -45,10 +45,10 @@ class StudioOptions:
 
 @takes(StudioOptions)
 def studio(options: StudioOptions) -> None:
-    """Open a folder in the browser: from a table to a signed release and its proof, without a network.
+    """Open a folder in the browser: from a table to a signed, verified release, without a network.
 
-    It listens on this machine alone, under a name that nobody else knows. A browser comes in once; pages edit the very
-    policy files that the other commands run, and nothing is spent without a typed confirmation that says how much.
+    The studio listens on this machine only, under a random host name. Its address works once. Pages edit the same
+    policy files that the other commands use. Nothing is spent without a typed confirmation of the amount.
     """
     from importlib.util import find_spec
 
@@ -86,7 +86,7 @@ def _announce(folder: Path, address: str, options: StudioOptions) -> None:
             if options.no_open
             else "It opens in your browser."
         )
-        safari = " Safari does not find it: use Firefox, Chrome or Edge." if sys.platform == "darwin" else ""
+        safari = " Safari cannot open it: use Firefox, Chrome or Edge." if sys.platform == "darwin" else ""
         print_table("Studio", [("folder", str(folder)), ("address", address)], f"{opens}{safari} Stop with Ctrl-C.")
     sys.stdout.flush()
 
@@ -94,7 +94,7 @@ def _announce(folder: Path, address: str, options: StudioOptions) -> None:
 def _open(file: LaunchFile, keys: Keys) -> None:
     """Open the browser; where there is none, print the address with its token."""
     if not webbrowser.open(file.address) and not keys.used:
-        text = f"no browser was started. Open this address in one, once: {keys.address}"
+        text = f"no browser was started. Open this address, which works once: {keys.address}"
         print(f"incrowd: {text}", file=sys.stderr, flush=True)
 
 
@@ -103,7 +103,7 @@ def _folder(options: StudioOptions) -> Path:
     folder = options.folder or Path("incrowd-demo" if options.demo else ".")
     if not options.demo:
         if not folder.is_dir():
-            raise InvalidParameter(f"there is no folder {folder} to open.")
+            raise InvalidParameter(f"the folder {folder} does not exist.")
         return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`incrowd verify`: derive every claim again."""
+"""`incrowd verify`: recompute every claim of a certificate."""
 
 from __future__ import annotations
 
@@ -21,43 +21,44 @@ _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
 @dataclass(frozen=True)
 class VerifyOptions:
-    """What `incrowd verify` takes."""
+    """The options of `incrowd verify`."""
 
     certificate: Annotated[Path, typer.Argument(help="certificate.json, or the folder of a release.")]
     data: Annotated[
-        Path | None, typer.Argument(help="The released file, or the folder of several; by default beside it.")
+        Path | None,
+        typer.Argument(help="The released file, or the folder of several; default: beside the certificate."),
     ] = None
     ledger: Annotated[
         str | None,
         typer.Option(
             "--ledger",
-            help="Look the charge up in this ledger; by default in that of INCROWD_LEDGER, if it is the one.",
+            help="Check the charge in this ledger; default: INCROWD_LEDGER, if the certificate names it.",
         ),
     ] = None
     public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
     parent: Annotated[
-        Path | None, typer.Option("--parent", help="Of a coarser table: the folder of the release it was made from.")
+        Path | None, typer.Option("--parent", help="For a coarser table: the folder of its parent release.")
     ] = None
     policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="FILE", help="Make the whole plan again from this policy.")
+        Path | None, typer.Option("--policy", metavar="FILE", help="Recompute the plan from this policy.")
     ] = None
     distribution: Annotated[
         str | None,
         typer.Option(
             "--distribution",
             metavar="NAME",
-            help="Trust and run the method of this installed distribution, if the certificate names it.",
+            help="Trust and run the method of this installed distribution.",
         ),
     ] = None
-    verbose: Annotated[bool, typer.Option("--verbose", help="List what passed, too.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also list passed checks.")] = False
     json: Json = False
 
 
 @takes(VerifyOptions)
 def verify(options: VerifyOptions) -> None:
-    """Check a certificate: its files, every claim by a second route, the charge, the signature.
+    """Check a certificate: its files, every claim, recomputed independently, the charge and the signature.
 
-    What failed comes first, then what cannot be known here. Exit code 1 if anything failed.
+    Failures come first, then what cannot be checked here. Exit 1 if anything failed.
     """
     from incrowd.workflows.distributions import admit
     from incrowd.workflows.policy.policy import load_policy
@@ -68,22 +69,30 @@ def verify(options: VerifyOptions) -> None:
     if options.distribution is not None:
         admit(options.distribution)
     held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
-    found = verified(options.certificate, options.data, **held)
+    verification = verified(options.certificate, options.data, **held)
     if options.json:
         listed = [
-            {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+            {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why}
+            for finding in verification.findings
         ]
-        print_json({"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed})
+        print_json(
+            {
+                "passed": verification.passed,
+                "complete": verification.complete,
+                "verdict": verification.verdict,
+                "findings": listed,
+            }
+        )
     else:
-        _show(found, verbose=options.verbose)
-    if not found.passed:
+        _show(verification, verbose=options.verbose)
+    if not verification.passed:
         raise typer.Exit(1)
 
 
 def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
-    """Return the ledger of the option, or that of the environment where it is the one that the certificate names.
+    """Return the ledger of the option, or that of the environment if the certificate names it.
 
-    A release of somebody else was charged to another ledger, which says nothing against it.
+    A release of another data holder was charged to another ledger; that is not an error.
     """
     import os
 
@@ -99,11 +108,11 @@ def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
     return ledger if charged else None
 
 
-def _show(found: Verification, *, verbose: bool) -> None:
-    """Print the verdict, what failed, what is open, and how much passed, or all of it."""
+def _show(verification: Verification, *, verbose: bool) -> None:
+    """Print the verdict, failures and open checks, and the number of passed checks."""
     if verbose:
-        rows = [(_SIGNS[str(finding.verdict)], finding.about, finding.why) for finding in found.findings]
-        print_table(found.verdict, rows, "✓ passed   ✗ failed   ? cannot be known here")
+        rows = [(_SIGNS[str(finding.verdict)], finding.about, finding.why) for finding in verification.findings]
+        print_table(verification.verdict, rows, "✓ passed   ✗ failed   ? cannot be checked here")
         return
-    *lines, (label, passed) = found.summary
-    print_table(found.verdict, [*lines, (label, f"{passed}; --verbose lists them")])
+    *lines, (label, passed) = verification.summary
+    print_table(verification.verdict, [*lines, (label, f"{passed}; --verbose lists them")])

@@ -68,8 +68,8 @@ class Client:
     ) -> dict[str, Any]:
         """Say what a question would cost and how exact its answer would be; nothing is charged."""
         body = _body(sql, epsilon, delta, more) | _parameters(parameters)
-        found: dict[str, Any] = self._transport.post("/v1/price", body)
-        return found
+        priced: dict[str, Any] = self._transport.post("/v1/price", body)
+        return priced
 
     def query_batch(
         self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
@@ -85,22 +85,22 @@ class Client:
         self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
     ) -> dict[str, Any]:
         """Say what several questions would cost together, and how exact each answer would be; nothing is charged."""
-        found: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
-        return found
+        priced: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
+        return priced
 
     def history(self, limit: int = 50, before: int | None = None, *, others: bool = False) -> QueryHistory:
         """Return what you asked, the latest first, with texts, costs and what is left.
 
         With `others` it also tells what others asked, as far as you may read it.
         """
-        wanted = {"limit": limit, "before": before, "others": str(others).lower()}
-        given = {name: value for name, value in wanted.items() if value is not None}
-        return QueryHistory.of(self._transport.get(f"/v1/history?{urlencode(given)}"))
+        query = {"limit": limit, "before": before, "others": str(others).lower()}
+        present = {name: value for name, value in query.items() if value is not None}
+        return QueryHistory.of(self._transport.get(f"/v1/history?{urlencode(present)}"))
 
     def answer(self, number: str) -> Reply | Replies:
         """Return an answer that you were given before, by its id; it costs nothing."""
-        found = self._transport.get(f"/v1/answers/{quote(number, safe='')}")
-        return Replies.of(found) if "answers" in found else Reply.of(found)
+        reply = self._transport.get(f"/v1/answers/{quote(number, safe='')}")
+        return Replies.of(reply) if "answers" in reply else Reply.of(reply)
 
     def schema(self) -> dict[str, Any]:
         """Return the tables that may be asked about, as they are declared."""
@@ -125,18 +125,18 @@ class Client:
 
 def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str, Any]) -> dict[str, Any]:
     """Return what is sent: numbers as text, so that they arrive as they were written."""
-    given = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
-    return {name: None if value is None else str(value) for name, value in given.items()}
+    fields = {"sql": sql, "epsilon": epsilon, "delta": delta, **more}
+    return {name: None if value is None else str(value) for name, value in fields.items()}
 
 
 def _batch(questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None) -> dict[str, Any]:
     if isinstance(questions, str):
-        raise InvalidParameter("several questions are a list of texts, or of pairs of a text and its parameters.")
-    asked = []
+        raise InvalidParameter("a batch is a list of queries, or of pairs of a query and its parameters.")
+    statements = []
     for question in questions:
         sql, parameters = (question, ()) if isinstance(question, str) else question
-        asked.append({"sql": sql} | _parameters(parameters))
-    return {"questions": asked, "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
+        statements.append({"sql": sql} | _parameters(parameters))
+    return {"questions": statements, "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
 
 
 def _parameters(parameters: Sequence[Any]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Transport:
 
     >>> Transport("http://example.org", "ic_…")
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: this address would send the token in the clear: use https://, ...
+    incrowd.errors.InvalidParameter: this address would send the token unencrypted: use https://, ...
     """
 
     address: str
@@ -172,7 +172,7 @@ class Transport:
             raise InvalidParameter("the address of a server is written like https://host:8000.")
         if parts.scheme == "http" and parts.hostname not in _HERE and not self.insecure:
             raise InvalidParameter(
-                "this address would send the token in the clear: use https://, or insecure=True on a way that is safe."
+                "this address would send the token unencrypted: use https://, or insecure=True on a safe connection."
             )
         if not self.token.isascii() or not self.token.isprintable() or not self.token:
             raise InvalidParameter("a token is printable text: copy it as `incrowd access grant` showed it.")
@@ -202,8 +202,8 @@ class Transport:
                 raise error_of(problem.code, problem.read(_LARGEST)) from None
         except (URLError, OSError, HTTPException, ValueError) as problem:
             raise ServerUnavailable(
-                f"the server at {self.address} does not answer as it should ({type(problem).__name__}): check the "
-                "address, and look at the budget before asking again."
+                f"the server at {self.address} does not answer correctly ({type(problem).__name__}): check the "
+                "address, and the budget before you repeat the query."
             ) from None
 
 
@@ -213,14 +213,14 @@ def error_of(status: int, body: bytes) -> IncrowdError:
     >>> error_of(422, b'{"error": "0.4 of the budget of 1 remains.", "kind": "BudgetExceeded"}')
     BudgetExceeded('0.4 of the budget of 1 remains.')
     >>> error_of(502, b"<html>")
-    ServerUnavailable('the server replied with status 502 and without a reason.')
+    ServerUnavailable('the server replied with status 502 without a reason.')
     """
     try:
-        told = json.loads(body)
-        text, kind = str(told["error"]), str(told["kind"])
+        reply = json.loads(body)
+        text, kind = str(reply["error"]), str(reply["kind"])
     except (ValueError, KeyError, TypeError):
-        return ServerUnavailable(f"the server replied with status {status} and without a reason.")
-    found = getattr(errors, kind, None)
-    if isinstance(found, type) and issubclass(found, IncrowdError):
-        return found(text)
+        return ServerUnavailable(f"the server replied with status {status} without a reason.")
+    cls = getattr(errors, kind, None)
+    if isinstance(cls, type) and issubclass(cls, IncrowdError):
+        return cls(text)
     return ServerUnavailable(text)

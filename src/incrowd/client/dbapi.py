@@ -74,7 +74,7 @@ def connect(
 
     >>> connect("http://localhost:8000", "ic_token", epsilon=0.1).cursor().fetchall()
     Traceback (most recent call last):
-    incrowd.client.dbapi.InterfaceError: nothing was asked yet: execute a question first.
+    incrowd.client.dbapi.InterfaceError: no query was executed yet: call execute first.
     """
     client = Client(address, token, insecure=wishes.get("insecure", False))
     return Connection(client, epsilon, delta, wishes.get("intervals", False))
@@ -135,7 +135,7 @@ class Connection:
 
     def _check(self) -> None:
         if self._closed:
-            raise InterfaceError("this connection is closed: open another.")
+            raise InterfaceError("this connection is closed: open another one.")
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +176,7 @@ class Cursor:
 
     def executemany(self, *_arguments: object) -> NoReturn:
         """Refuse: several questions would be charged, and only one answer be seen."""
-        raise NotSupportedError("ask one question at a time, or several for one charge by Client.query_batch.")
+        raise NotSupportedError("execute one query at a time, or use Client.query_batch for one charge.")
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row, or None after the last one."""
@@ -186,8 +186,8 @@ class Cursor:
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """Return the next rows."""
         self._check_asked()
-        wanted = self.arraysize if size is None else size
-        return [row for _, row in zip(range(wanted), self._rows, strict=False)]
+        count = self.arraysize if size is None else size
+        return [row for _, row in zip(range(count), self._rows, strict=False)]
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows that are left."""
@@ -211,7 +211,7 @@ class Cursor:
     def _check_asked(self) -> None:
         self._check()
         if self._columns is None:
-            raise InterfaceError("nothing was asked yet: execute a question first.")
+            raise InterfaceError("no query was executed yet: call execute first.")
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         self._check_asked()

@@ -32,7 +32,7 @@ _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
 def _none(*_arguments: Any, **_more: Any) -> list[Any]:
-    """Return that there are none, or none is known."""
+    """Return an empty list."""
     return []
 
 
@@ -60,10 +60,10 @@ class IncrowdDialect(DefaultDialect):
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
         """Read the address of the server, the token and the price of every statement from a URL."""
-        told = {name: value for name, value in url.query.items() if isinstance(value, str)}
+        options = {name: value for name, value in url.query.items() if isinstance(value, str)}
         unknown = set(url.query) - {"epsilon", "delta", "intervals", "insecure"}
         token = url.password or url.username
-        if unknown or len(told) < len(url.query) or url.host is None or token is None or "epsilon" not in told:
+        if unknown or len(options) < len(url.query) or url.host is None or token is None or "epsilon" not in options:
             raise ArgumentError(
                 "an address looks like incrowd+https://:TOKEN@host:8000/?epsilon=0.1, with delta, intervals and "
                 "insecure if need be, each once."
@@ -71,8 +71,8 @@ class IncrowdDialect(DefaultDialect):
         host = f"[{url.host}]" if ":" in url.host else url.host
         place = host if url.port is None else f"{host}:{url.port}"
         address = urlunsplit((self.scheme, place, url.database or "", "", ""))
-        flags = {name: _flag(told.get(name, "false")) for name in ("intervals", "insecure")}
-        return [address, token, told["epsilon"], told.get("delta")], flags
+        flags = {name: _flag(options.get(name, "false")) for name in ("intervals", "insecure")}
+        return [address, token, options["epsilon"], options.get("delta")], flags
 
     def initialize(self, connection: Any) -> None:
         """Ask nothing: a server has one schema and no transactions."""
@@ -83,11 +83,9 @@ class IncrowdDialect(DefaultDialect):
         return True
 
     def get_isolation_level_values(self, dbapi_conn: Any) -> list[IsolationLevel]:
-        """Return that every statement stands alone."""
         return ["AUTOCOMMIT"]
 
     def get_isolation_level(self, dbapi_connection: Any) -> IsolationLevel:
-        """Return that every statement stands alone."""
         return "AUTOCOMMIT"
 
     def set_isolation_level(self, dbapi_connection: Any, level: str) -> None:
@@ -106,10 +104,10 @@ class IncrowdDialect(DefaultDialect):
         return table_name in self.get_table_names(connection, schema)
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
-        """Return the columns of a table, as declared; those that only tell people apart are not among them."""
+        """Return the columns of a table, as declared; person ID columns are not among them."""
         for table in _tables(connection, schema):
             if table["name"] == table_name:
-                return [_column(each) for each in table["columns"]]
+                return [_column(column) for column in table["columns"]]
         raise NoSuchTableError(table_name)
 
     def get_table_comment(
@@ -125,7 +123,6 @@ class IncrowdDialect(DefaultDialect):
     def get_pk_constraint(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> ReflectedPrimaryKeyConstraint:
-        """Return that no key is known."""
         return {"constrained_columns": [], "name": None}
 
     get_view_names: Any = _none

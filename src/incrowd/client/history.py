@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FIRST = 3
 """How many questions that were paid for as one a card shows."""
-_HEAD = ("when", "questions", "cost", "spent after it", "id")
+_HEAD = ("when", "queries", "cost", "spent after it", "id")
 
 
 class BudgetCard(dict[str, Any]):
@@ -29,13 +29,15 @@ class BudgetCard(dict[str, Any]):
     @property
     def lines(self) -> list[tuple[str, str]]:
         """What is left, of the dataset and of the caller's allowance, in words."""
-        found = []
-        for name, told in self.items():
-            found.append((f"left of {name}", amount(told["left"]) if told.get("left") is not None else "none is set"))
-            if told.get("spent") is not None:
-                found.append((f"you spent of {name}", amount(told["spent"])))
-                found.append((f"left of your allowance for {name}", _left(told.get("allowance"), told["spent"])))
-        return found
+        lines = []
+        for name, status in self.items():
+            lines.append(
+                (f"left of {name}", amount(status["left"]) if status.get("left") is not None else "none is set")
+            )
+            if status.get("spent") is not None:
+                lines.append((f"you spent of {name}", amount(status["spent"])))
+                lines.append((f"left of your allowance for {name}", _left(status.get("allowance"), status["spent"])))
+        return lines
 
     def _repr_html_(self) -> str:
         return card("budget", facts(self.lines))
@@ -68,8 +70,8 @@ class PastQuery:
     def short(self) -> str:
         """The first questions, and how many more there are."""
         more = len(self.questions) - _FIRST
-        told = "; ".join(self.questions[:_FIRST]) or self.state
-        return f"{told}; and {more:,} more" if more > 0 else told
+        text = "; ".join(self.questions[:_FIRST]) or self.state
+        return f"{text}; and {more:,} more" if more > 0 else text
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -145,4 +147,4 @@ def _until(allowance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _amounts(amounts: Mapping[str, Mapping[str, str]]) -> str:
-    return "; ".join(f"{name}: {amount(each)}" for name, each in amounts.items())
+    return "; ".join(f"{name}: {amount(parts)}" for name, parts in amounts.items())

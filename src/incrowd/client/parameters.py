@@ -29,10 +29,10 @@ def _plain(value: Any) -> Any:
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind is None or getattr(value, "shape", None) != ():
         return value
-    found = value.astype("datetime64[us]").item() if kind == "M" else value.item()
-    if found is None:
+    plain = value.astype("datetime64[us]").item() if kind == "M" else value.item()
+    if plain is None:
         raise InvalidParameter(_WORDS)
-    return found
+    return plain
 
 
 def _written(value: Any) -> Any:
@@ -64,5 +64,5 @@ def _finite(value: float) -> str:
 def _day(moment: datetime) -> date:
     """Return the day of a moment at its beginning: pandas has no other way to write a day."""
     if moment != moment or moment.tzinfo is not None or moment.time() != time():  # noqa: PLR0124 (pandas.NaT)
-        raise InvalidParameter("a moment cannot be a parameter: give a date, or a Timestamp at midnight.")
+        raise InvalidParameter("a parameter cannot have a time: give a date, or a Timestamp at midnight.")
     return moment.date()

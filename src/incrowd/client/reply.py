@@ -66,20 +66,20 @@ class Reply:
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
         columns = tuple(map(ReplyColumn.of, answer["columns"]))
-        told = (str(answer.get("note", "")), tuple(answer.get("undeclared", ())))
-        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"], *told)
+        notes = (str(answer.get("note", "")), tuple(answer.get("undeclared", ())))
+        return cls(columns, plain["cost"], plain["left"], plain["certificate"], plain["repeated"], *notes)
 
     def parts(self) -> list[tuple[str, str, tuple[Any, ...]]]:
         """Return name, type and values of each column, followed by `…_low` and `…_high` where it has intervals."""
-        found: list[tuple[str, str, tuple[Any, ...]]] = []
+        parts: list[tuple[str, str, tuple[Any, ...]]] = []
         for column in self.columns:
-            found.append((column.name, column.type, column.values))
+            parts.append((column.name, column.type, column.values))
             if column.low is not None and column.high is not None:
-                found += [
+                parts += [
                     (f"{column.name}_low", "decimal", column.low),
                     (f"{column.name}_high", "decimal", column.high),
                 ]
-        return found
+        return parts
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping of names to values for each row."""
@@ -88,13 +88,13 @@ class Reply:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _repr_html_(self) -> str:
-        shown = [RenderedColumn(each.name, each.values, each.low, each.high) for each in self.columns]
+        columns = [RenderedColumn(column.name, column.values, column.low, column.high) for column in self.columns]
         notes = [f"{column.name}: {column.note}." for column in self.columns if column.note]
         lines = costs(self.cost, self.left) if self.cost else []
         lines.append(("certificate", str(self.certificate.get("id", "none"))))
         again = [_AGAIN] if self.repeated else []
-        told = (*notes, *filter(None, [self.note]), *again)
-        return answer_card("answer", render_answer(shown, self.undeclared), told, lines)
+        texts = (*notes, *filter(None, [self.note]), *again)
+        return answer_card("answer", render_answer(columns, self.undeclared), texts, lines)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the rows to any library that speaks Arrow."""
@@ -149,8 +149,8 @@ class Replies(Sequence[Reply]):
         """Read a server's reply to several questions."""
         certificate, repeated = plain["certificate"], plain["repeated"]
         shared = {"cost": {}, "left": {}, "certificate": certificate, "repeated": repeated}
-        each = tuple(Reply.of({"answer": answer, **shared}) for answer in plain["answers"])
-        return cls(each, plain["cost"], plain["left"], certificate, repeated)
+        replies = tuple(Reply.of({"answer": answer, **shared}) for answer in plain["answers"])
+        return cls(replies, plain["cost"], plain["left"], certificate, repeated)
 
     @overload
     def __getitem__(self, at: int) -> Reply: ...
@@ -165,17 +165,17 @@ class Replies(Sequence[Reply]):
         return len(self.replies)
 
     def _repr_html_(self) -> str:
-        shown = "".join(reply._repr_html_() for reply in self.replies[:FIRST_ROWS])
+        cards = "".join(reply._repr_html_() for reply in self.replies[:FIRST_ROWS])
         more = [f"The first {FIRST_ROWS} of {len(self):,} answers."] if len(self) > FIRST_ROWS else []
         note = " ".join([*more, *([_AGAIN] if self.repeated else [])])
-        return shown + card("cost of all", facts(costs(self.cost, self.left)), note=note)
+        return cards + card("cost of all", facts(costs(self.cost, self.left)), note=note)
 
 
 def costs(cost: Mapping[str, str], left: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what something cost and what is left, in words."""
-    return [("costs", amount(cost)), *((f"left of {name}", amount(each)) for name, each in left.items())]
+    return [("costs", amount(cost)), *((f"left of {name}", amount(rest)) for name, rest in left.items())]
 
 
-def amount(told: Mapping[str, Any] | None) -> str:
+def amount(numbers: Mapping[str, Any] | None) -> str:
     """Return an ε and a δ, or a ρ of an account, in words."""
-    return "not enough" if told is None else ", ".join(f"{name} {value}" for name, value in told.items())
+    return "not enough" if numbers is None else ", ".join(f"{name} {value}" for name, value in numbers.items())

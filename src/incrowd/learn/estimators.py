@@ -69,8 +69,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             table = table.append_column(target, _target(y))
         if target is not None:
             _check_kind(policy.schema[target], table.schema.field(target).type)
-        found = learn_model(table, policy)
-        self.model_, self.certificate_ = found.model, found.certificate
+        learned = learn_model(table, policy)
+        self.model_, self.certificate_ = learned.model, learned.certificate
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         return self
@@ -124,8 +124,8 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> NDArray[Any]:  # noqa: N803 - the name that scikit-learn gives it
         """Return the likeliest class of each row; it costs nothing."""
         check_is_fitted(self, "model_")
-        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
 
 
 class Regressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -155,7 +155,7 @@ class KMeans(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self.model_.nearest(rows)
 
-    def fit_predict(self, X: object, y: object = None, **_: object) -> NDArray[np.int64]:  # noqa: ARG002, N803
+    def fit_predict(self, X: object, y: object = None, **_: object) -> NDArray[np.int64]:  # noqa: N803
         """Refuse: labels of the rows that were learned from are not part of the release."""
         raise InvalidParameter("labels of private rows are no part of a model: use fit, then predict on other rows.")
 
@@ -217,11 +217,11 @@ def _inputs(policy: Policy) -> list[str]:
     """Return the columns that a policy's model reads, in order."""
     target = getattr(policy.method, "target_column", None)
     sets = getattr(policy.method, "column_sets", {}).values()
-    chosen = getattr(policy.method, "columns", ()) or dict.fromkeys(name for each in sets for name in each)
-    return list(chosen) or [each.name for each in policy.schema.released if each.name != target]
+    chosen = getattr(policy.method, "columns", ()) or dict.fromkeys(name for names in sets for name in names)
+    return list(chosen) or [column.name for column in policy.schema.released if column.name != target]
 
 
-def _table(rows: object, names: list[str], whose: str) -> pa.Table:
+def _table(rows: object, names: list[str], estimator: str) -> pa.Table:
     """Return a frame as it is, and an array with the columns that the policy declares, in that order."""
     if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "to_arrow"):
         return _whole(open_source(rows))
@@ -233,11 +233,11 @@ def _table(rows: object, names: list[str], whose: str) -> pa.Table:
     if array.ndim != 2:
         raise InvalidParameter("Expected 2D array. Reshape your data: a line for each row, a column for each declared.")
     if array.shape[1] != len(names):
-        found = f"X has {array.shape[1]} features, but {whose} is expecting {len(names)} features as input"
+        mismatch = f"X has {array.shape[1]} features, but {estimator} is expecting {len(names)} features as input"
         empty = "" if array.shape[1] else f" (0 feature(s) (shape={array.shape}) while a minimum of 1 is required)"
         raise InvalidParameter(
-            f"{found}{empty}: those that the policy declares, {', '.join(names)}. Give a frame with named columns, or "
-            "such an array."
+            f"{mismatch}{empty}: those that the policy declares, {', '.join(names)}. Give a frame with named "
+            "columns, or such an array."
         )
     return pa.table({name: _column(array[:, place]) for place, name in enumerate(names)})
 
@@ -265,7 +265,7 @@ def _column(values: object) -> pa.Array:
     if array.dtype.kind in "biuf":
         return pa.array(array)
     plain = array.tolist()
-    kinds = {type(each) for each in plain if each is not None}
+    kinds = {type(value) for value in plain if value is not None}
     if kinds and (kinds <= {int, float} or kinds == {bool}):  # numbers that numpy holds as objects
         return pa.array(plain)
-    return pa.array([None if each is None else str(each) for each in plain], pa.string())
+    return pa.array([None if value is None else str(value) for value in plain], pa.string())

@@ -130,7 +130,7 @@ class Check:
         """The classes of steps that a certificate of this method may hold."""
         return tuple(dict.fromkeys((*(step for place in self.order for step in place.classes), *self.nested)))
 
-    def contradiction(self, statement: Statement) -> Problem | None:  # noqa: ARG002 - nothing to compare by default
+    def contradiction(self, statement: Statement) -> Problem | None:
         """Return where steps, claims and columns contradict each other beyond what the fold finds, or None."""
         return None
 
@@ -146,11 +146,11 @@ class Check:
         """Read what was published, as anyone can."""
         raise NotImplementedError
 
-    def recompute(self, claim: Claim, basis: ClaimBasis) -> Problem | None:  # noqa: ARG002 - no numbers of its own
+    def recompute(self, claim: Claim, basis: ClaimBasis) -> Problem | None:
         """Compute the numbers of a claim of the method's own again, slowly; claims of privacy are not asked here."""
-        return Problem("nothing here derives its numbers again", undecided=True)
+        return Problem("its numbers are not recomputed here", undecided=True)
 
-    def undecidable(self, claim: Claim) -> Problem | None:  # noqa: ARG002 - files show everything by default
+    def undecidable(self, claim: Claim) -> Problem | None:
         """Return what of a claim without such numbers no published file can show, or None."""
         return None
 

@@ -1,4 +1,4 @@
-"""Claims: the numbers that an accountant computed, held against the slow accountant's."""
+"""Claims: the numbers of an accountant, compared with those of the slow accountant."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from incrowd.verifier.slow_accountant.laws import TOLERANCE
 
 DERIVED = (privacy.Private, privacy.SampledCrowd, privacy.Surveyed, privacy.Concentrated)
 """Claims whose numbers follow from the loss of the guarantee; those of other claims a method's own check derives."""
-_NOT_DERIVED = Problem("nothing here derives its numbers again", undecided=True)
-_TOO_MANY = Problem("the crowds are too many to try one by one; the claim was not derived again", undecided=True)
-_REPLACED = Problem(
-    "no pair of crowds that was tried breaks it; that none can is proved, and was not derived again", undecided=True
-)
+_NOT_DERIVED = Problem("its numbers are not recomputed here", undecided=True)
+_TOO_MANY = Problem("there are too many crowds to try each one; the claim was not recomputed", undecided=True)
+_REPLACED = Problem("no tried pair of crowds breaks it; the proof that none can was not recomputed", undecided=True)
 
 
 def check_numbers(claim: Claim, basis: ClaimBasis) -> Problem | None:
@@ -53,7 +51,7 @@ def _below(epsilon: Decimal | Fraction, delta: Fraction, basis: ClaimBasis) -> P
     if derived.delta > float(delta) * TOLERANCE:
         least = "" if derived.whole else "at least "
         return Problem(
-            f"at epsilon {float(epsilon):.6g} its delta is {least}{derived.delta:.6g}, and the claim says "
+            f"at epsilon {float(epsilon):.6g} its delta is {least}{derived.delta:.6g}, but the claim says "
             f"{float(delta):.6g}"
         )
     if derived.whole:
@@ -80,7 +78,7 @@ def _published(claim: privacy.PublishedTheorem) -> Problem | None:
 def _robust(claim: privacy.RobustTheorem, basis: ClaimBasis) -> Problem | None:
     loss = basis.guarantee.loss
     if not isinstance(loss, RobustlySampled):
-        return Problem("its theorem speaks of a biased sample, and the guarantee of none")
+        return Problem("its theorem assumes a biased sample, but the guarantee has none")
     epsilon, delta = theorem2(loss)
     return _unlike(claim.epsilon, epsilon, "epsilon") or _unlike(claim.delta, delta, "delta")
 
@@ -88,4 +86,4 @@ def _robust(claim: privacy.RobustTheorem, basis: ClaimBasis) -> Problem | None:
 def _unlike(claimed: float, derived: float, name: str) -> Problem | None:
     """Return that a number is not the formula's, from above or from below."""
     near = derived <= claimed * TOLERANCE and claimed <= derived * TOLERANCE
-    return None if near else Problem(f"its {name} is {derived:.6g} by the formula, and the claim says {claimed:.6g}")
+    return None if near else Problem(f"its {name} is {derived:.6g} by the formula, but the claim says {claimed:.6g}")

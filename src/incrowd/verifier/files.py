@@ -1,4 +1,4 @@
-"""Files: how published tables are named, where they lie, and what can be read off them without an engine."""
+"""Files: names and places of published tables, and their contents without an engine."""
 
 from __future__ import annotations
 
@@ -71,18 +71,20 @@ def check_files(certificate: Certificate, folder: Path, data: Path | None) -> It
     for file in certificate.outputs:
         yield _hashed(file, paths.get(file, folder / file.name))
     if not certificate.outputs and data is not None:
-        yield failed("files", "the certificate names no files: this one was not certified")
+        yield failed("files", "the certificate names no files: this file is not certified")
     elif not certificate.outputs:
-        yield undecided("files", "the certificate names no files: the release stayed in memory")
+        yield undecided("files", "the certificate names no files: the release was not written")
 
 
-def check_folder(certificate: Certificate, folder: Path, known: Collection[str]) -> CheckOutcome:
-    """Look at what else lies in the folder of a release; `known` are names that the caller gave."""
-    beside = {CERTIFICATE, *known, *(file.name for file in certificate.outputs)}
-    strange = sorted(each.name for each in folder.iterdir() if each.name not in beside)
-    names = ", ".join(map(repr, strange))
-    problem = Problem(f"the certificate does not speak of {names}: do not pass that on with it") if strange else None
-    return CheckOutcome("folder", problem, "nothing lies in it that the certificate does not name")
+def check_folder(certificate: Certificate, folder: Path, named: Collection[str]) -> CheckOutcome:
+    """Look at what else lies in the folder of a release; `named` are names that the caller gave."""
+    beside = {CERTIFICATE, *named, *(file.name for file in certificate.outputs)}
+    unknown_names = sorted(path.name for path in folder.iterdir() if path.name not in beside)
+    names = ", ".join(map(repr, unknown_names))
+    problem = (
+        Problem(f"the certificate does not name {names}: do not pass these files on with it") if unknown_names else None
+    )
+    return CheckOutcome("folder", problem, "the certificate names all its files")
 
 
 def columns_of(file: Path) -> tuple[str, ...]:
@@ -119,21 +121,21 @@ def _misnamed(certificate: Certificate) -> Problem | None:
     """Return that a certificate names other files than its tables, documents and report."""
     names = tuple(file.name for file in certificate.outputs)
     count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
-    known = [(*names_of(count, form), *documents_of(certificate), REPORT) for form in FORMATS]
-    if not names or names in known:
+    possible = [(*names_of(count, form), *documents_of(certificate), REPORT) for form in FORMATS]
+    if not names or names in possible:
         return None
-    shown = " or ".join(", ".join(each) for each in known[:3])
-    return Problem(f"such a release is {shown}, and the certificate names other files")
+    examples = " or ".join(", ".join(names) for names in possible[:3])
+    return Problem(f"such a release has the files {examples}, but the certificate names others")
 
 
 def _hashed(file: File, path: Path) -> CheckOutcome:
     about = f"file {file.name}"
     if not path.is_file():
-        return failed(about, "the file is not there: name it as DATA, or put it beside the certificate")
-    found = file_of(path)
-    if (found.sha256, found.bytes) == (file.sha256, file.bytes):
-        return passed(about, "its SHA-256 is the certified one")
-    why = "its SHA-256 or its size differs: this is not the file that was certified"
+        return failed(about, "the file is missing: give it as DATA, or put it beside the certificate")
+    actual = file_of(path)
+    if (actual.sha256, actual.bytes) == (file.sha256, file.bytes):
+        return passed(about, "its SHA-256 matches the certificate")
+    why = "its SHA-256 or size differs: this is not the certified file"
     return failed(about, why)
 
 

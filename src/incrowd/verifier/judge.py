@@ -41,32 +41,28 @@ def numbers_of(claims: tuple[Claim, ...]) -> dict[str, object]:
 
 
 def judge(certificate: Certificate, check: Check) -> Iterator[CheckOutcome]:
-    """Make guarantee and claims again from the steps and compare them whole; then derive each number a second time."""
+    """Recompute guarantee and claims from the steps and compare them; then recompute each number independently."""
     statement = statement_of(certificate)
-    named = "it is the one that these claims and steps have"
-    wrong = (
-        None if certificate.names_itself() else Problem("claims, steps, guarantee or policy are not those of this id")
-    )
+    named = "it matches claims, steps, guarantee and policy"
+    wrong = None if certificate.names_itself() else Problem("claims, steps, guarantee or policy do not match this ID")
     yield CheckOutcome("id", wrong, named)
-    yield CheckOutcome(
-        "glossary", _meaning(certificate), "its kinds, keys and fields mean here what they meant to its maker"
-    )
+    yield CheckOutcome("glossary", _meaning(certificate), "its kinds, keys and fields have the same meaning here")
     whole = replace(statement, basis=_basis(certificate))
-    yield CheckOutcome("steps", check_steps(whole, check), "they are those of the guarantee")
-    yield CheckOutcome("guarantee", _guarantee(certificate), "folded again from the steps, it is the same")
-    yield CheckOutcome("claims", _claims(certificate), "made again from the steps, they are the same")
+    yield CheckOutcome("steps", check_steps(whole, check), "they give the guarantee")
+    yield CheckOutcome("guarantee", _guarantee(certificate), "recomputed from the steps: identical")
+    yield CheckOutcome("claims", _claims(certificate), "recomputed from the steps: identical")
     for claim in certificate.claims:
-        derived = f"derived again from its parameters ({claim.source})"
+        derived = f"recomputed from its parameters ({claim.source})"
         yield CheckOutcome(f"claim: {claim.kind}", _numbers(claim, statement.basis, check), derived)
     yield CheckOutcome(
-        "accounting", _accounting(certificate), "the charge is what the claim costs; the total covers it"
+        "accounting", _accounting(certificate), "the charge is the cost of the claim; the total covers it"
     )
 
 
 def _meaning(certificate: Certificate) -> Problem | None:
     """Return that some word of a certificate means something else here, or None."""
     same = certificate.glossary == meaning_digest(certificate.guarantee, certificate.claims, certificate.steps)
-    return None if same else Problem("some kind, key or field is not known here, or means something else")
+    return None if same else Problem("some kind, key or field is unknown here, or has another meaning")
 
 
 def check_steps(statement: Statement, check: Check) -> Problem | None:
@@ -74,18 +70,18 @@ def check_steps(statement: Statement, check: Check) -> Problem | None:
     unit = statement.basis.unit
     compared = any(isinstance(step, Compare) for step in steps_around(statement.steps))
     if compared and _cost(statement.claims).is_finite():
-        return Problem("a release with an epsilon is never held back for what earlier ones show")
+        return Problem("a release with an epsilon is never refused because of earlier ones")
     gate = gate_of(statement.steps)
     if gate is not None and not gate.settled:
-        return Problem("its consent gate names no run and no snapshot of the registry")
+        return Problem("its consent gate has no run and no registry snapshot")
     own = replace(statement.basis, steps=own_steps(statement.steps))
     statement = replace(statement, basis=own)
     try:
         if not in_order(statement.steps, check.order):
-            return Problem("these steps do not follow each other in such a release")
+            return Problem("such a release does not have these steps in this order")
         keeps = any(issubclass(step, KeepRows) for step in check.steps)
         if keeps and not keeps_rows_of(statement.basis.find(KeepRows), unit):
-            return Problem("the rows kept of each person are not those of the guarantee's unit")
+            return Problem("the rows per person do not match the guarantee's unit")
         return check.contradiction(statement)
     except _UNREADABLE:
         return Problem("the steps cannot be read")
@@ -99,7 +95,7 @@ def _guarantee(certificate: Certificate) -> Problem | None:
         return Problem("these steps give no guarantee")
     for part in ("loss", "because", "assumes", "delta"):
         if getattr(folded, part) != getattr(stated, part):
-            return Problem(f"these steps do not give such a guarantee: its {part} is another")
+            return Problem(f"these steps give another guarantee: its {part} differs")
     return None
 
 
@@ -112,7 +108,7 @@ def _claims(certificate: Certificate) -> Problem | None:
     extra = [claim.kind for claim in certificate.claims if claim not in made]
     if missing or extra:
         return Problem(f"the claim {(extra or missing)[0]!r} is not what the steps give")
-    return None if made == certificate.claims else Problem("they are not in their order")
+    return None if made == certificate.claims else Problem("they are in the wrong order")
 
 
 def _numbers(claim: Claim, basis: ClaimBasis, check: Check) -> Problem | None:
@@ -126,22 +122,22 @@ def _numbers(claim: Claim, basis: ClaimBasis, check: Check) -> Problem | None:
 
 def _accounting(certificate: Certificate) -> Problem | None:
     """Return why the amounts cannot be what this release cost, or None."""
-    told = certificate.accounting
+    accounting = certificate.accounting
     try:
-        spent = (Decimal(told.spent.epsilon), Decimal(told.spent.delta))
-        total = (Decimal(told.total.epsilon), Decimal(told.total.delta))
+        spent = (Decimal(accounting.spent.epsilon), Decimal(accounting.spent.delta))
+        total = (Decimal(accounting.total.epsilon), Decimal(accounting.total.delta))
         claimed = _cost(certificate.claims)
-        if any(each.is_nan() for each in (*spent, *total, claimed)):
+        if any(amount.is_nan() for amount in (*spent, *total, claimed)):
             return Problem("an amount is not a number")
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     private = any(isinstance(claim, Private) for claim in certificate.claims)
     if spent[0] != claimed or (private and spent[1] < certificate.guarantee.delta):
-        return Problem("what was charged is not what the claim costs")
+        return Problem("the charge is not the cost of the claim")
     if any(whole < part for whole, part in zip(total, spent, strict=True)):
-        return Problem("the total is smaller than what this release spent")
-    if told.releases < 1 or (told.releases == 1 and total != spent):
-        return Problem("the total is not that of the releases counted")
+        return Problem("the total is smaller than the cost of this release")
+    if accounting.releases < 1 or (accounting.releases == 1 and total != spent):
+        return Problem("the total does not match the number of releases")
     return None
 
 

@@ -87,7 +87,7 @@ def require_admitted(name: str, steps: object) -> None:
         if isinstance(step, dict) and step.get("step") == OutsideCode.kind and admitted(name) is None:
             source = str(step.get("distribution"))
             raise Refused(
-                f"the guarantee of this certificate rests on the code of the distribution {source!r}, which incrowd "
+                f"the guarantee of this certificate depends on the code of the distribution {source!r}, which incrowd "
                 f"did not check, and a certificate alone does not make it run. If you trust it, install it and add "
                 f"--distribution {source}."
             )

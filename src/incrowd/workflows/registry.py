@@ -129,9 +129,11 @@ def reasons(guarantee: Guarantee) -> str:
 
 def whole_glossary() -> dict[str, Any]:
     """Return what every kind, field and key means that any method known here can put into a certificate."""
-    known = [vocabulary(name) for name in names()]
+    vocabularies = [vocabulary(name) for name in names()]
     terms = [term for kind in (Theorem, Condition, Exposure) for term in kind.declared.values()]
-    claims, steps = ([each for one in known for each in getattr(one, part)] for part in ("claims", "steps"))
+    claims, steps = (
+        [part_class for one in vocabularies for part_class in getattr(one, part)] for part in ("claims", "steps")
+    )
     keys = [key for kind in KeyedText.__subclasses__() for key in kind]
     return glossary(terms, claims, steps, keys)
 

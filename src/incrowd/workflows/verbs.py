@@ -63,7 +63,7 @@ class QuestionOffer(TypedDict, total=False):
 
 
 class Held(TypedDict, total=False):
-    """What a certificate is held against besides its own files."""
+    """What a certificate is compared with besides its own files."""
 
     ledger: Ledger | str
     public_key: str | Path
@@ -87,7 +87,7 @@ def profile(data: object = None, policy: PolicyLike | None = None, nulls: Sequen
         return profiled(rows, engine)
 
 
-def check(data: object = None, policy: PolicyLike | None = None, **wanted: Unpack[Criteria]) -> CheckResult:
+def check(data: object = None, policy: PolicyLike | None = None, **criteria: Unpack[Criteria]) -> CheckResult:
     """Say whether a table already meets what is asked, or what its policy demands.
 
     >>> import pyarrow as pa
@@ -98,22 +98,22 @@ def check(data: object = None, policy: PolicyLike | None = None, **wanted: Unpac
     from incrowd.workflows.check.check import check as checked
 
     read, file = None if policy is None else load_policy(policy), _path(data)
-    asked = CheckedColumns(
-        tuple(wanted.get("quasi", ())),
-        tuple(wanted.get("sensitive", ())),
-        wanted.get("recoded", False),
+    columns = CheckedColumns(
+        tuple(criteria.get("quasi", ())),
+        tuple(criteria.get("sensitive", ())),
+        criteria.get("recoded", False),
         released_levels(file),
     )
     with engine_of(_settings(read, data), data) as engine:
         rows = _opened(data, read, engine)
         record_look(read, "check")
-        return checked(rows, _wanted(wanted), asked, read, engine)
+        return checked(rows, _criteria(criteria), columns, read, engine)
 
 
 def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> QueryAnswer:
-    """Answer one SQL question privately; what is asked is charged before a row is read.
+    """Answer one SQL query privately; its cost is charged before a row is read.
 
-    The same question again gets the same answer and costs the dataset nothing.
+    The same query again gets the same answer at no further cost to the dataset.
     """
     from incrowd.workflows.query.request import QueryRequest
     from incrowd.workflows.query.service import open_queries
@@ -123,7 +123,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
 
 
 def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> CostEstimate:
-    """Say what a question would cost and how far off its answer would be; nothing is asked and nothing is spent."""
+    """Return the cost estimate of a query and its expected error; nothing is spent."""
     from incrowd.workflows.query.request import QueryRequest
     from incrowd.workflows.query.service import open_queries
 
@@ -150,7 +150,7 @@ def assess(
 
 
 def verify(certificate: str | Path, data: str | Path | None = None, **held: Unpack[Held]) -> Verification:
-    """Check a certificate, or the folder of a release: its files, and every claim by a second route."""
+    """Check a certificate, or the folder of a release: its files, and every claim, recomputed independently."""
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
@@ -187,37 +187,37 @@ def _opened(data: object, policy: Policy | None, engine: Engine, nulls: tuple[st
 def _terms(offer: QuestionOffer) -> QueryTerms:
     from incrowd.queries.question import QueryTerms
 
-    given = {name: value for name, value in offer.items() if name not in ("account", "analyst") and value is not None}
-    return QueryTerms(**{name: exact(cast(Number, value), name) for name, value in given.items()})
+    amounts = {name: value for name, value in offer.items() if name not in ("account", "analyst") and value is not None}
+    return QueryTerms(**{name: exact(cast(Number, value), name) for name, value in amounts.items()})
 
 
-def _wanted(told: Criteria) -> CheckCriteria:
+def _criteria(criteria: Criteria) -> CheckCriteria:
     """Return what is expected of a table, from plain numbers."""
     from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
     from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
     from incrowd.workflows.check.criteria import CheckCriteria
 
     def number(name: str) -> Fraction | None:
-        value = cast(Number | None, told.get(name))
+        value = cast(Number | None, criteria.get(name))
         return None if value is None else exact(value, name)
 
-    recursive, unique, presence = told.get("recursive"), told.get("unique"), told.get("presence")
+    recursive, unique, presence = criteria.get("recursive"), criteria.get("unique"), criteria.get("presence")
     there = None if presence is None else Presence(exact(presence[1], "presence"), exact(presence[0], "presence"))
-    file, k_map = told.get("population"), told.get("k_map")
+    file, k_map = criteria.get("population"), criteria.get("k_map")
     if file is None and (there is not None or k_map is not None):
-        raise InvalidParameter("k-map and presence compare with a population: name its file.")
+        raise InvalidParameter("k-map and presence need a population: give its file.")
     return CheckCriteria(
-        told.get("k"),
-        told.get("l"),
-        told.get("entropy_l"),
-        told.get("t"),
+        criteria.get("k"),
+        criteria.get("l"),
+        criteria.get("entropy_l"),
+        criteria.get("t"),
         Sensitive(
             recursive=None if recursive is None else Recursive(exact(recursive[0], "recursive"), recursive[1]),
             beta=number("beta"),
             enhanced_beta=number("enhanced_beta"),
             disclosure=number("disclosure"),
             present_disclosure=number("present_disclosure"),
-            harmless=tuple(told.get("harmless", ())),
+            harmless=tuple(criteria.get("harmless", ())),
         ),
         average_risk=number("average_risk"),
         unique=None if unique is None else Unique(exact(unique[0], "unique"), unique[1]),

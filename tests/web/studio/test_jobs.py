@@ -26,7 +26,7 @@ def test_the_same_key_is_the_same_work_until_it_fails() -> None:
     assert jobs.wait(third.id).result == 7
     assert jobs.begin("a", "A", work).id == third.id
     jobs.forget("a")
-    assert jobs.known("a") is None
+    assert jobs.find("a") is None
     jobs.close()
 
 

@@ -139,7 +139,7 @@ def test_a_release_that_will_be_empty_is_refused_before_the_charge(tmp_path: Pat
     assert not (tmp_path / "out").exists()
     book = find_book(load_policy(path))
     assert book is None or not list(book.entries())
-    assert CliRunner().invoke(application(), [*order, "--anyway"]).exit_code == 0
+    assert CliRunner().invoke(application(), [*order, "--force"]).exit_code == 0
 
 
 def test_levels_that_rows_choose_are_expected_too(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_search_that_is_stopped_says_by_how_much_it_could_be_beaten(policy: Po
         seen.append(progress)
         return True
 
-    found = explore(people(), policy, SearchRequest(minimal=False, frontier=False, told=stop)).best
+    found = explore(people(), policy, SearchRequest(minimal=False, frontier=False, watch=stop)).best
     assert len(seen) == 1
     assert found.choice is None
     assert found.gap == float("inf")

@@ -73,7 +73,7 @@ def test_an_earlier_release_that_is_not_found_is_named_and_costs_nothing(tmp_pat
     policy = read(tmp_path)
     first = out(policy, "a")
     spoil(first.folder)
-    with pytest.raises(Refused, match=f"{first.release.certificate.id}.*--anyway"):
+    with pytest.raises(Refused, match=f"{first.release.certificate.id}.*--force"):
         out(policy, "b")
     assert Ledger.open(policy.ledger_address).standing("people").totals.charges == 1
     assert Compare not in steps(out(policy, "b", anyway=True))

@@ -34,11 +34,11 @@ def suppression_delta(k: int, rate: Fraction, epsilon: float, own: Fraction | No
     """
     mine = float(rate if own is None else own)
     removing, adding = _last(k, rate, mine, epsilon)
-    worst, shown = 0.0, suppressed(k)
+    worst, published = 0.0, suppressed(k)
     for n, others in enumerate(binomials(rate)):
         if max(n, removing) > LARGEST:
             return None
-        absent, present = shown(np.append(others, 0.0)), shown(np.append(0.0, others))
+        absent, present = published(np.append(others, 0.0)), published(np.append(0.0, others))
         mixed = mine * present + (1.0 - mine) * absent
         worst = max(worst, distance(mixed, absent, epsilon), distance(absent, mixed, epsilon))
         if n >= removing and (n >= adding or float(np.sum(others[:k])) <= worst):
@@ -60,12 +60,12 @@ def noisy_delta(k: int, rate: Fraction, epsilon: float, noise: float) -> float |
     if removing > LARGEST or k > _MOST_NOISY:
         return None
     silent = epsilon >= math.log1p(float(rate) * math.expm1(noise)) * (1.0 - _CANCELED)
-    worst, shown = 0.0, noisy_below(k, noise)
+    worst, published = 0.0, noisy_below(k, noise)
     laws = binomials(rate)
     others = next(laws)
     for n in range(1, LARGEST + 1):
         everyone = next(laws)
-        without, with_you = shown(others), shown(everyone)
+        without, with_you = published(others), published(everyone)
         worst = max(
             worst,
             distance(with_you, without, epsilon, _CANCELED),
@@ -111,8 +111,8 @@ def replaced_delta(k: int, rate: Fraction, epsilon: float) -> float | None:
     left = math.ceil(k / (1.0 - float(1 - rate) * math.exp(-epsilon))) + 2
     if left > _PAIRED or epsilon < -math.log(float(1 - rate)):
         return None
-    shown = suppressed(k)
-    laws = [np.append(shown(law), 0.0) for law, _ in zip(binomials(rate), range(2 * left + 1), strict=False)]
+    published = suppressed(k)
+    laws = [np.append(published(law), 0.0) for law, _ in zip(binomials(rate), range(2 * left + 1), strict=False)]
     worst = 0.0
     for n in range(1, 2 * left + 1):
         for m in range(1, 2 * left + 1):

@@ -73,8 +73,8 @@ def concentration(loss: Loss) -> Fraction | None:
         case Gaussian(scale, sensitivity):
             return Fraction(sensitivity) ** 2 / (2 * scale**2)
         case Sequence(parts):
-            known = [rho for rho in map(concentration, parts) if rho is not None]
-            return sum(known, Fraction(0)) if len(known) == len(parts) else None
+            rhos = [rho for rho in map(concentration, parts) if rho is not None]
+            return sum(rhos, Fraction(0)) if len(rhos) == len(parts) else None
     guarantee = noise.stated(loss)
     return guarantee.epsilon**2 / 2 if guarantee is not None and not guarantee.delta else None
 
@@ -106,13 +106,13 @@ class _Question:
             case Crowd() | Syntactic():
                 return Derived(1.0)
             case Pure() | Approximate() | Laplace():
-                return _known(_spread_delta((loss,), self.x))
+                return _derived(_spread_delta((loss,), self.x))
             case Profile(points):
                 return Derived(min(noise.stated_delta(Approximate(*point), self.epsilon) for point in points))
             case ZeroConcentrated() | BestRun():
                 return self._concentrated(loss)
             case Gaussian(scale, sensitivity):
-                return _known(noise.gaussian_delta(scale, sensitivity, self.x))
+                return _derived(noise.gaussian_delta(scale, sensitivity, self.x))
             case Sequence(parts):
                 return _together(tuple(_flat(parts)), self)
             case Parallel(parts):
@@ -139,88 +139,88 @@ Curve = Callable[[float], float | None]
 """δ at ε for rows that are added or removed; None where it could not be derived."""
 
 
-def _person(size: int, inner: Loss, asked: _Question) -> Derived | None:
+def _person(size: int, inner: Loss, question: _Question) -> Derived | None:
     """Return δ for a person with several rows, each with its own coin, from the δ of one row at ε/size.
 
     Removing the rows one by one, the i-th step multiplies what came before by e^(ε/m): δ·(1 + e^(ε/m) + … ).  A person
     may also have one row, so what one row shows at ε is shown at least.
     """
-    if asked.replaced and not (isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)):
+    if question.replaced and not (isinstance(inner, Sampled) and isinstance(inner.inner, Crowd)):
         return None  # a replaced person can have another number of rows
-    times = math.fsum(math.exp(min(place * asked.x / size, 700.0)) for place in range(size))
-    single = asked.at(asked.epsilon / size, asked.delta / Fraction(times)).answer(inner)
+    times = math.fsum(math.exp(min(place * question.x / size, 700.0)) for place in range(size))
+    single = question.at(question.epsilon / size, question.delta / Fraction(times)).answer(inner)
     if single is not None and single.whole:
         return Derived(min(1.0, single.delta * times))
-    return _least((asked.answer(inner),))
+    return _least((question.answer(inner),))
 
 
-def _crowd(rate: Fraction, crowd: Crowd, asked: _Question) -> Derived | None:
+def _crowd(rate: Fraction, crowd: Crowd, question: _Question) -> Derived | None:
     """Return δ of a crowd on a secret sample, or at least that of its worst sizes if there are too many to try."""
     if isinstance(crowd, NoisyWhenSmall):
-        found = _moved(lambda x: crowds.noisy_delta(crowd.k, rate, x, float(crowd.epsilon)), asked)
+        derived = _moved(lambda x: crowds.noisy_delta(crowd.k, rate, x, float(crowd.epsilon)), question)
     elif crowd.epsilon:
         return None
     else:
-        found = _moved(lambda x: crowds.suppression_delta(crowd.k, rate, x), asked)
-    if found is not None:
-        return found
-    pairs = crowds.replaced_delta(crowd.k, rate, asked.x) if asked.replaced and not crowd.epsilon else None
-    return Derived(crowds.suppression_floor(crowd.k, rate, asked.x) if pairs is None else pairs, whole=False)
+        derived = _moved(lambda x: crowds.suppression_delta(crowd.k, rate, x), question)
+    if derived is not None:
+        return derived
+    pairs = crowds.replaced_delta(crowd.k, rate, question.x) if question.replaced and not crowd.epsilon else None
+    return Derived(crowds.suppression_floor(crowd.k, rate, question.x) if pairs is None else pairs, whole=False)
 
 
-def _moved(curve: Curve, asked: _Question) -> Derived | None:
+def _moved(curve: Curve, question: _Question) -> Derived | None:
     """Read a curve for rows added or removed; a replaced row is one removed and one added, if that is enough."""
-    if not asked.replaced:
-        return _known(curve(asked.x))
-    half = curve(asked.x / 2.0)
-    both = None if half is None else min(1.0, (1.0 + math.exp(min(asked.x / 2.0, 700.0))) * half)
-    return _known(both if both is not None and both <= float(asked.delta) * TOLERANCE else None)
+    if not question.replaced:
+        return _derived(curve(question.x))
+    half = curve(question.x / 2.0)
+    both = None if half is None else min(1.0, (1.0 + math.exp(min(question.x / 2.0, 700.0))) * half)
+    return _derived(both if both is not None and both <= float(question.delta) * TOLERANCE else None)
 
 
-def _biased(loss: RobustlySampled, asked: _Question) -> Derived | None:
+def _biased(loss: RobustlySampled, question: _Question) -> Derived | None:
     """Return δ of a crowd on a biased sample; a replaced row is one removed and one added."""
     if loss.inner.epsilon:
         return None
-    if not asked.replaced:
-        return _known(crowds.biased_delta(loss, asked.x))
-    half = crowds.biased_delta(loss, asked.x / 2.0)
-    return _known(None if half is None else min(1.0, (1.0 + math.exp(min(asked.x / 2.0, 700.0))) * half))
+    if not question.replaced:
+        return _derived(crowds.biased_delta(loss, question.x))
+    half = crowds.biased_delta(loss, question.x / 2.0)
+    return _derived(None if half is None else min(1.0, (1.0 + math.exp(min(question.x / 2.0, 700.0))) * half))
 
 
-def _on_sample(rate: Fraction, inner: Loss, asked: _Question) -> Derived | None:
+def _on_sample(rate: Fraction, inner: Loss, question: _Question) -> Derived | None:
     """Return rate·δ(ln(1 + (e^ε − 1)/rate)): a row that is not drawn shows nothing.  Replaced rows gain nothing."""
-    if asked.replaced:
-        return asked.answer(inner)
-    before = math.log1p(math.expm1(asked.x) / float(rate)) if asked.x < 500.0 else asked.x
-    inside = asked.at(before, min(Fraction(1), asked.delta / rate)).answer(inner)
+    if question.replaced:
+        return question.answer(inner)
+    before = math.log1p(math.expm1(question.x) / float(rate)) if question.x < 500.0 else question.x
+    inside = question.at(before, min(Fraction(1), question.delta / rate)).answer(inner)
     return Derived(float(rate) * inside.delta) if inside is not None and inside.whole else None
 
 
-def _together(parts: tuple[Loss, ...], asked: _Question) -> Derived | None:
+def _together(parts: tuple[Loss, ...], question: _Question) -> Derived | None:
     """Return the least δ that a rule of composition gives; without one, what the worst crowd alone shows at least."""
-    found = [
+    deltas = [
         delta
         for delta in (
-            _tables(parts, asked),
-            _shared(parts, asked),
-            _spread_delta(parts, asked.x),
-            _sampled(parts, asked),
-            *_rhos(parts, asked),
+            _tables(parts, question),
+            _shared(parts, question),
+            _spread_delta(parts, question.x),
+            _sampled(parts, question),
+            *_rhos(parts, question),
         )
         if delta is not None
     ]
-    return Derived(min(1.0, *found)) if found else _least(asked.answer(part) for part in parts if _crowded(part))
+    return Derived(min(1.0, *deltas)) if deltas else _least(question.answer(part) for part in parts if _crowded(part))
 
 
-def _sampled(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+def _sampled(parts: tuple[Loss, ...], question: _Question) -> float | None:
     """Return δ of answers with Gaussian noise that are all alike, each on a fresh sample; rows come and go."""
-    match parts[0] if len(set(parts)) == 1 and not asked.replaced else None:
+    match parts[0] if len(set(parts)) == 1 and not question.replaced else None:
         case Sampled(rate, Gaussian(scale, sensitivity), None):
-            return sampled.sampled_delta(rate, (scale, sensitivity), len(parts), asked.x)
+            return sampled.sampled_delta(rate, (scale, sensitivity), len(parts), question.x)
     return None
 
 
-def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+def _tables(parts: tuple[Loss, ...], question: _Question) -> float | None:
     """Return δ of releases by sampled suppression that are all alike, beside what has finitely many losses."""
     releases = {part for part in parts if isinstance(part, Sampled) and part.inner == Crowd(_k(part))}
     if len(releases) != 1:
@@ -229,51 +229,55 @@ def _tables(parts: tuple[Loss, ...], asked: _Question) -> float | None:
     k, rate = _k(release), release.rate
     others = tuple(part for part in parts if part != release)
     number, beside = len(parts) - len(others), _spread(others)
-    if asked.replaced:
+    if question.replaced:
         front = noise.stated(Sequence(others)) if others else Approximate(Fraction(0), Fraction(0))
-        if front is None or front.epsilon > asked.epsilon:
+        if front is None or front.epsilon > question.epsilon:
             return None
-        left = asked.at(asked.epsilon - front.epsilon, asked.delta - front.delta)
+        left = question.at(question.epsilon - front.epsilon, question.delta - front.delta)
         split = _moved(lambda x: tables.tables_delta(k, rate, number, x), left)
         return None if split is None else float(front.delta) + split.delta
     if beside is None:
         return None
-    if number == 1 and rate <= tables.HIGH and all(loss <= asked.x for loss, _ in beside.masses):
-        each = [(mass, crowds.suppression_delta(k, rate, asked.x - loss)) for loss, mass in beside.masses]
-        known = [mass * delta for mass, delta in each if delta is not None]
-        return beside.infinite + math.fsum(known) if len(known) == len(each) else None
-    return tables.tables_delta(k, rate, number, asked.x, beside)
+    if number == 1 and rate <= tables.HIGH and all(loss <= question.x for loss, _ in beside.masses):
+        pairs = [(mass, crowds.suppression_delta(k, rate, question.x - loss)) for loss, mass in beside.masses]
+        weighted = [mass * delta for mass, delta in pairs if delta is not None]
+        return beside.infinite + math.fsum(weighted) if len(weighted) == len(pairs) else None
+    return tables.tables_delta(k, rate, number, question.x, beside)
 
 
-def _shared(parts: tuple[Loss, ...], asked: _Question) -> float | None:
+def _shared(parts: tuple[Loss, ...], question: _Question) -> float | None:
     """Return δ by sums: stated guarantees take their ε, and curves that are all alike share the rest equally."""
     curves = [part for part in parts if noise.stated(part) is None]
     guarantees = [guarantee for guarantee in map(noise.stated, parts) if guarantee is not None]
-    taken, hidden = (sum((getattr(each, name) for each in guarantees), Fraction(0)) for name in ("epsilon", "delta"))
-    if len(set(curves)) != 1 or taken > asked.epsilon:
+    taken, hidden = (
+        sum((getattr(guarantee, name) for guarantee in guarantees), Fraction(0)) for name in ("epsilon", "delta")
+    )
+    if len(set(curves)) != 1 or taken > question.epsilon:
         return None
-    left = asked.at((asked.epsilon - taken) / len(curves), max(Fraction(0), asked.delta - hidden) / len(curves))
-    each = left.answer(curves[0])
-    return float(hidden) + len(curves) * each.delta if each is not None and each.whole else None
+    left = question.at(
+        (question.epsilon - taken) / len(curves), max(Fraction(0), question.delta - hidden) / len(curves)
+    )
+    single = left.answer(curves[0])
+    return float(hidden) + len(curves) * single.delta if single is not None and single.whole else None
 
 
-def _rhos(parts: tuple[Loss, ...], asked: _Question) -> Iterator[float]:
+def _rhos(parts: tuple[Loss, ...], question: _Question) -> Iterator[float]:
     """Yield δ by adding up ρ: of all parts, and of those that state no ε, whose own is taken from the rest."""
     guarantees = [guarantee for guarantee in map(noise.stated, parts) if guarantee is not None]
     others = [concentration(part) for part in parts if noise.stated(part) is None]
-    known = [rho for rho in others if rho is not None]
-    if not known or len(known) < len(others):
+    rhos = [rho for rho in others if rho is not None]
+    if not rhos or len(rhos) < len(others):
         return
     hidden, taken = (
-        float(sum(each.delta for each in guarantees)),
-        sum((each.epsilon for each in guarantees), Fraction(0)),
+        float(sum(guarantee.delta for guarantee in guarantees)),
+        sum((guarantee.epsilon for guarantee in guarantees), Fraction(0)),
     )
-    rho = sum(known, Fraction(0))
+    rho = sum(rhos, Fraction(0))
     yield hidden + noise.concentrated_delta(
-        rho + sum((each.epsilon**2 for each in guarantees), Fraction(0)) / 2, asked.x
+        rho + sum((guarantee.epsilon**2 for guarantee in guarantees), Fraction(0)) / 2, question.x
     )
-    if taken <= asked.epsilon:
-        yield hidden + noise.concentrated_delta(rho, float(asked.epsilon - taken))
+    if taken <= question.epsilon:
+        yield hidden + noise.concentrated_delta(rho, float(question.epsilon - taken))
 
 
 def _spread_delta(parts: tuple[Loss, ...], epsilon: float) -> float | None:
@@ -305,20 +309,22 @@ def _flat(parts: Iterable[Loss]) -> Iterator[Loss]:
         yield from _flat(part.parts) if isinstance(part, Sequence) else (part,)
 
 
-def _known(delta: float | None) -> Derived | None:
+def _derived(delta: float | None) -> Derived | None:
     return None if delta is None else Derived(delta)
 
 
-def _worst(found: Iterable[Derived | None]) -> Derived | None:
+def _worst(blocks: Iterable[Derived | None]) -> Derived | None:
     """Return the largest δ of blocks of which a row lies in one; a lower bound if some block has only that."""
-    each = list(found)
-    known = [one for one in each if one is not None]
-    if not known:
+    all_blocks = list(blocks)
+    derived = [one for one in all_blocks if one is not None]
+    if not derived:
         return None
-    return Derived(max(one.delta for one in known), len(known) == len(each) and all(one.whole for one in known))
+    return Derived(
+        max(one.delta for one in derived), len(derived) == len(all_blocks) and all(one.whole for one in derived)
+    )
 
 
-def _least(found: Iterable[Derived | None]) -> Derived | None:
+def _least(derivations: Iterable[Derived | None]) -> Derived | None:
     """Return what is shown at least: whatever any of several derivations gives alone."""
-    known = [one.delta for one in found if one is not None]
-    return Derived(max(known), whole=False) if known else None
+    deltas = [one.delta for one in derivations if one is not None]
+    return Derived(max(deltas), whole=False) if deltas else None

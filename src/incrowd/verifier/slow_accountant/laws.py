@@ -26,12 +26,12 @@ def suppressed(k: int) -> Shown:
     [0.75, 0.0, 0.25]
     """
 
-    def shown(sampled: Law) -> Law:
+    def published(sampled: Law) -> Law:
         law = np.where(np.arange(len(sampled)) >= k, sampled, 0.0)
         law[0] = float(np.sum(sampled[:k]))
         return law
 
-    return shown
+    return published
 
 
 def noisy_below(k: int, noise: float) -> Shown:
@@ -42,12 +42,12 @@ def noisy_below(k: int, noise: float) -> Shown:
     """
     channel = clamped(k, noise)
 
-    def shown(sampled: Law) -> Law:
+    def published(sampled: Law) -> Law:
         small = np.zeros(k)
         small[: min(k, len(sampled))] = sampled[:k]
         return np.concatenate((small @ channel, sampled[k:]))
 
-    return shown
+    return published
 
 
 @lru_cache(maxsize=8)
@@ -57,8 +57,8 @@ def clamped(k: int, noise: float) -> Law:
     >>> clamped(2, math.log(3)).round(3).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
-    fall, count, shown = math.exp(-noise), np.arange(k)[:, None], np.arange(k)[None, :]
-    law: Law = (1.0 - fall) / (1.0 + fall) * fall ** np.abs(shown - count)
+    fall, count, published = math.exp(-noise), np.arange(k)[:, None], np.arange(k)[None, :]
+    law: Law = (1.0 - fall) / (1.0 + fall) * fall ** np.abs(published - count)
     if k == 1:
         return np.ones((1, 1))
     law[:, 0] = fall ** np.arange(k) / (1.0 + fall)

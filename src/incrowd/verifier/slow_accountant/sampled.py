@@ -33,11 +33,11 @@ def sampled_delta(rate: Fraction, noise: tuple[Fraction, int], times: int, epsil
         return None
     reach = math.ceil(_FAR * float(scale)) + sensitivity
     outcomes = np.arange(-reach, reach + 1, dtype=np.float64)
-    law, moved = (np.exp(-((outcomes - each) ** 2) / (2.0 * float(scale) ** 2)) for each in (0.0, float(sensitivity)))
+    law, moved = (np.exp(-((outcomes - mean) ** 2) / (2.0 * float(scale) ** 2)) for mean in (0.0, float(sensitivity)))
     without = law / law.sum()
-    drawn = (1.0 - float(rate)) * without + float(rate) * moved / law.sum()
-    losses = np.log(drawn) - np.log(without)
-    return max(_composed(losses, drawn, times, epsilon), _composed(-losses, without, times, epsilon))
+    with_row = (1.0 - float(rate)) * without + float(rate) * moved / law.sum()
+    losses = np.log(with_row) - np.log(without)
+    return max(_composed(losses, with_row, times, epsilon), _composed(-losses, without, times, epsilon))
 
 
 def _composed(losses: Floats, masses: Floats, times: int, epsilon: float) -> float:

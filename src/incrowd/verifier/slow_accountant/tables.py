@@ -69,9 +69,9 @@ def _trimmed(first: int, masses: Law, infinite: float) -> tuple[int, Law, float]
     """
     last = len(masses) - int(np.searchsorted(np.cumsum(masses[::-1]), _TOP))
     lowest = min(int(np.searchsorted(np.cumsum(masses), _BOTTOM)), last - 1)
-    kept = masses[lowest:last].copy()
-    kept[0] += masses[:lowest].sum()
-    return first + lowest, kept, infinite + float(masses[last:].sum())
+    retained = masses[lowest:last].copy()
+    retained[0] += masses[:lowest].sum()
+    return first + lowest, retained, infinite + float(masses[last:].sum())
 
 
 def _masses(knots: Law, ahead: Law, behind: Law) -> Law:
@@ -112,10 +112,10 @@ def _excesses(k: int, rate: Fraction) -> tuple[Law, Law, Law] | None:
     knots = np.arange(math.ceil(reach / step) + 2, dtype=np.float64) * step
     ratios = np.exp(knots)
     removed, added = np.zeros(len(knots)), np.zeros(len(knots))
-    shown, laws = suppressed(k), binomials(rate)
-    without = shown(next(laws))
+    published, laws = suppressed(k), binomials(rate)
+    without = published(next(laws))
     for _ in range(largest):
-        with_you = shown(next(laws))
+        with_you = published(next(laws))
         removed = np.maximum(removed, _excess(with_you, np.append(without, 0.0), ratios))
         added = np.maximum(added, _excess(np.append(without, 0.0), with_you, ratios))
         without = with_you

@@ -36,11 +36,11 @@ from incrowd.workflows.policy.document import is_policy
 _STATIC = {
     "studio.css": "text/css",
     "studio.js": "text/javascript",
-    "desks.js": "text/javascript",
+    "tools.js": "text/javascript",
     "playground.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-_FAULT = "this could not be done ({}); this is a fault of incrowd. Set INCROWD_TRACEBACK=1 to see where."
+_FAULT = "an unexpected error stopped this ({}). This is a bug in incrowd. Set INCROWD_TRACEBACK=1 to see the trace."
 _MOST_FIELDS = 5000
 
 
@@ -83,24 +83,24 @@ class _Studio:
 
     async def show(self, request: Request) -> Response:
         page = self._page(request)
-        asked = self._asked(request)
-        shown = await run_in_threadpool(page.show, asked)
-        if isinstance(shown, Redirect):
-            return RedirectResponse(shown.address, 303)
-        return await run_in_threadpool(self._reply, request, page, asked, shown)
+        page_request = self._page_request(request)
+        content = await run_in_threadpool(page.show, page_request)
+        if isinstance(content, Redirect):
+            return RedirectResponse(content.address, 303)
+        return await run_in_threadpool(self._reply, request, page, page_request, content)
 
     async def act(self, request: Request) -> Response:
         page = self._page(request)
         action = page.actions.get(request.path_params["action"])
         if action is None:
             raise HTTPException(404)
-        asked = self._asked(request, await self._form(request))
-        done = await run_in_threadpool(action, asked)
+        page_request = self._page_request(request, await self._form(request))
+        done = await run_in_threadpool(action, page_request)
         if isinstance(done, Download):
             return _download(done)
         if isinstance(done, PageContent):
-            return await run_in_threadpool(self._reply, request, page, asked, done)
-        if asked.form.get("format") == "json":
+            return await run_in_threadpool(self._reply, request, page, page_request, done)
+        if page_request.form.get("format") == "json":
             return replies.as_json({"next": done.address})
         return RedirectResponse(done.address, 303)
 
@@ -118,7 +118,7 @@ class _Studio:
     async def upload(self, request: Request) -> Response:
         """Take a file as the body of a request, in pieces: whole and bounded, or not at all."""
         if not is_csrf_token(request.headers.get(MARK), self.keys.session):
-            raise AccessDenied("this page is not of this session: load it again.")
+            raise AccessDenied("this page belongs to another session: reload it.")
         target = self.folder.free(request.query_params.get("name", ""), request.query_params.get("into", ""))
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         size = 0
@@ -132,7 +132,7 @@ class _Studio:
                     await run_in_threadpool(file.write, piece)
             part.rename(target)
         except OSError as error:
-            raise OutputUnavailable(f"the file was not taken: {error.strerror or 'no reason given'}.") from None
+            raise OutputUnavailable(f"the file was not stored: {error.strerror or 'no reason given'}.") from None
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -158,8 +158,8 @@ class _Studio:
     async def lost(self, request: Request, problem: Exception) -> Response:
         status = problem.status_code if isinstance(problem, HTTPException) else 500
         words = {
-            404: "there is nothing here.",
-            413: f"a file has at most {UPLOAD:,} bytes here; put it into the folder.",
+            404: "this page does not exist.",
+            413: f"a file can have at most {UPLOAD:,} bytes here: copy it into the folder instead.",
         }
         return self._problem(request, status, "InvalidParameter", words.get(status, "the request cannot be read."))
 
@@ -171,15 +171,17 @@ class _Studio:
     def _problem(self, request: Request, status: int, kind: str, text: str) -> Response:
         if _wants_json(request):
             return replies.error(status, kind, text)
-        given = {name: value for name, value in request.query_params.items() if name in ("policy", "data", "release")}
-        asked = PageRequest(self.folder, self.jobs, given)
-        html = self.renderer.problem(asked, text[:1].upper() + text[1:])
+        parameters = {
+            name: value for name, value in request.query_params.items() if name in ("policy", "data", "release")
+        }
+        page_request = PageRequest(self.folder, self.jobs, parameters)
+        html = self.renderer.problem(page_request, text[:1].upper() + text[1:])
         return Response(html, status, media_type="text/html")
 
-    def _reply(self, request: Request, page: Page, asked: PageRequest, shown: PageContent) -> Response:
+    def _reply(self, request: Request, page: Page, page_request: PageRequest, content: PageContent) -> Response:
         if _wants_json(request):
-            return replies.as_json(self.renderer.twin(page, asked, shown))
-        return Response(self.renderer.html(page, asked, shown), media_type="text/html")
+            return replies.as_json(self.renderer.twin(page, page_request, content))
+        return Response(self.renderer.html(page, page_request, content), media_type="text/html")
 
     def _page(self, request: Request) -> Page:
         page = self.pages.get(request.path_params.get("page", "open"))
@@ -187,11 +189,11 @@ class _Studio:
             raise HTTPException(404)
         return page
 
-    def _asked(self, request: Request, form: Mapping[str, str] | None = None) -> PageRequest:
+    def _page_request(self, request: Request, form: Mapping[str, str] | None = None) -> PageRequest:
         return PageRequest(self.folder, self.jobs, dict(request.query_params), form or {})
 
     async def _form(self, request: Request) -> dict[str, str]:
-        """Return the fields of a form, which must hold the mark of the session."""
+        """Return the fields of a form, which must contain the CSRF token."""
         body = b""
         async for piece in request.stream():
             body += piece
@@ -203,7 +205,7 @@ class _Studio:
             raise InvalidParameter("the form cannot be read.") from None
         form = dict(pairs)
         if not is_csrf_token(request.headers.get(MARK) or form.get("mark"), self.keys.session):
-            raise AccessDenied("this page is not of this session: load it again. Nothing was done.")
+            raise AccessDenied("this page is not of this session: reload it. Nothing was done.")
         return {name: value for name, value in form.items() if name != "mark"}
 
 

@@ -53,7 +53,7 @@ class FolderBooks:
 def books_of(request: PageRequest) -> FolderBooks:
     """Read the policies and surveys of the studio's folder and open their ledgers; none is made."""
     folder = request.folder
-    found, policies, unread = dict[str, FolderLedger](), dict[str, Policy](), list[Unread]()
+    ledgers, policies, unread = dict[str, FolderLedger](), dict[str, Policy](), list[Unread]()
     readers: dict[str, Callable[[str], tuple[str, LedgerOwner]]] = {
         **dict.fromkeys(folder.policies(), lambda name: _policy(request, name)),
         **dict.fromkeys(folder.surveys(), lambda name: _survey(folder, name)),
@@ -70,8 +70,8 @@ def books_of(request: PageRequest) -> FolderBooks:
         if ledger is not None:
             address = booked.ledger_address
             name = ledger_name(address, folder.root)
-            found.setdefault(address, FolderLedger(ledger, name, {})).files.setdefault(dataset, file)
-    return FolderBooks(tuple(found.values()), policies, tuple(unread))
+            ledgers.setdefault(address, FolderLedger(ledger, name, {})).files.setdefault(dataset, file)
+    return FolderBooks(tuple(ledgers.values()), policies, tuple(unread))
 
 
 def _policy(request: PageRequest, name: str) -> tuple[str, LedgerOwner]:

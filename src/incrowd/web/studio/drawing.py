@@ -27,20 +27,22 @@ def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
         for height, layer in layers.items()
         for place, node in enumerate(layer)
     }
-    drawn = []
+    shapes = []
     for rungs, (x, y) in at.items():
         for place in range(len(rungs)):
             above = (*rungs[:place], rungs[place] + 1, *rungs[place + 1 :])
             if above in at:
-                drawn.append(tag("line", x1=f"{x:.1f}", y1=y, x2=f"{at[above][0]:.1f}", y2=at[above][1], class_="edge"))
+                shapes.append(
+                    tag("line", x1=f"{x:.1f}", y1=y, x2=f"{at[above][0]:.1f}", y2=at[above][1], class_="edge")
+                )
     for node in view.nodes:
         x, y = at[node.rungs]
-        drawn.append(_dot(node, f"{x:.1f}", y, _words(node, view), address(node)))
+        shapes.append(_dot(node, f"{x:.1f}", y, _words(node, view), address(node)))
     tall = 32 + _LAYER * top
     title = f"All {view.combinations:,} combinations of levels, the finest at the bottom"
     svg = tag(
         "svg",
-        *drawn,
+        *shapes,
         viewBox=f"0 0 {_WIDE} {tall}",
         class_="chart hasse",
         role="img",
@@ -52,29 +54,29 @@ def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
 
 def loss_risk_map(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
     """Return the combinations that meet the demands on a map: what they lose, and how often links are right."""
-    shown = [node for node in view.nodes if node.choice is not None]
-    if not shown:
-        return tag("p", "No combination of levels meets the demands.")
-    losses = [node.choice.loss for node in shown if node.choice is not None]
-    risks = [view.risk(node.choice) for node in shown if node.choice is not None]
+    nodes = [node for node in view.nodes if node.choice is not None]
+    if not nodes:
+        return tag("p", "No combination of levels meets the criteria.")
+    losses = [node.choice.loss for node in nodes if node.choice is not None]
+    risks = [view.risk(node.choice) for node in nodes if node.choice is not None]
     low, high = min(losses), max(*losses, min(losses) + 1e-9)
     area = Area(low, high, 0.0, rounded_up(max(*risks, 1e-9)))
     across = [low + (high - low) * part / 4 for part in range(5)]
     upward = ticks(area.top, 4)
-    drawn = [
-        *area.across(across, [f"{each:.3g}" for each in across]),
-        *area.upward(upward, [f"{each:.3g}" for each in upward]),
-        *titles("loss", "average risk"),
+    shapes = [
+        *area.across(across, [f"{tick:.3g}" for tick in across]),
+        *area.upward(upward, [f"{tick:.3g}" for tick in upward]),
+        *titles("information loss", "average risk"),
     ]
-    for node, loss, risk in sorted(zip(shown, losses, risks, strict=True), key=lambda each: each[0].best):
-        drawn.append(_dot(node, area.x(loss), area.y(risk), _words(node, view), address(node)))
-    title = f"{len(shown):,} combinations by what they lose and by the average risk that is left"
-    kind = picture(title, *drawn)
+    for node, loss, risk in sorted(zip(nodes, losses, risks, strict=True), key=lambda item: item[0].best):
+        shapes.append(_dot(node, area.x(loss), area.y(risk), _words(node, view), address(node)))
+    title = f"{len(nodes):,} combinations by information loss and average risk"
+    kind = picture(title, *shapes)
     svg = Markup(str(kind).replace("<svg ", '<svg data-details="" ', 1))  # noqa: S704 - escaped by construction
     return figure(svg, f"{title}. {_KEY}", _numbers(view))
 
 
-_KEY = "Filled: meets the demands; ringed: minimal; the largest: loses least. Click one to see more."
+_KEY = "Filled: meets the criteria; ringed: minimal; largest: least loss. Click a combination for details."
 
 
 def _dot(node: LatticeNode, x: str, y: float, words: str, address: str) -> Markup:
@@ -93,15 +95,15 @@ def _class(node: LatticeNode) -> str:
 def _words(node: LatticeNode, view: LatticeView) -> str:
     levels = ", ".join(f"{name} {rung}" for name, rung in zip(view.names, node.rungs, strict=True))
     if node.choice is None:
-        return f"{levels}: does not meet the demands"
+        return f"{levels}: does not meet the criteria"
     levels = ", ".join(f"{name} {level}" for name, level in node.choice.levels.items())
-    return f"{levels}: loss {node.choice.loss:.4g}, {node.choice.suppressed:,} rows left out"
+    return f"{levels}: loss {node.choice.loss:.4g}, {node.choice.suppressed:,} rows suppressed"
 
 
 def _numbers(view: LatticeView) -> Markup:
     """Return the minimal combinations and the best, in numbers."""
-    shown = [node for node in view.nodes if node.choice is not None and (node.minimal or node.best)]
-    shown.sort(key=lambda node: math.inf if node.choice is None else node.choice.loss)
+    nodes = [node for node in view.nodes if node.choice is not None and (node.minimal or node.best)]
+    nodes.sort(key=lambda node: math.inf if node.choice is None else node.choice.loss)
     rows = [
         [
             ", ".join(f"{name} {level}" for name, level in node.choice.levels.items()),
@@ -109,7 +111,7 @@ def _numbers(view: LatticeView) -> Markup:
             f"{node.choice.suppressed:,}",
             f"{node.choice.smallest or 0:,}",
         ]
-        for node in shown[:_SHOWN]
+        for node in nodes[:_SHOWN]
         if node.choice is not None
     ]
-    return table("Minimal combinations, those that lose least", ["Levels", "Loss", "Left out", "Smallest class"], rows)
+    return table("Minimal combinations with least loss", ["Levels", "Loss", "Suppressed", "Smallest class"], rows)

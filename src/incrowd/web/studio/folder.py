@@ -17,7 +17,7 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".s
 """The endings of files that can be opened as tables."""
 _DEEP, _MOST = 3, 500
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
-_OUTSIDE = "there is no such file in the folder that was opened."
+_OUTSIDE = "the opened folder has no such file."
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Folder:
     >>> Folder(Path("/data")).place("../secret")
     Traceback (most recent call last):
     ...
-    incrowd.errors.InvalidParameter: there is no such file in the folder that was opened.
+    incrowd.errors.InvalidParameter: the opened folder has no such file.
     """
 
     root: Path
@@ -54,7 +54,7 @@ class Folder:
         """Return the folder of a release."""
         path = self.place(name)
         if not (path / CERTIFICATE).is_file():
-            raise InvalidParameter("there is no such release in the folder that was opened.")
+            raise InvalidParameter("the opened folder has no such release.")
         return path
 
     def free(self, name: str, into: str = "") -> Path:
@@ -89,23 +89,23 @@ class Folder:
 
     def releases(self) -> list[str]:
         """Return the folders of releases, the newest first."""
-        found = [path for path in self._folders() if (path / CERTIFICATE).is_file()]
-        found.sort(key=lambda path: -(path / CERTIFICATE).stat().st_mtime_ns)
-        return [self.name(path) for path in found if path != self.root]
+        folders = [path for path in self._folders() if (path / CERTIFICATE).is_file()]
+        folders.sort(key=lambda path: -(path / CERTIFICATE).stat().st_mtime_ns)
+        return [self.name(path) for path in folders if path != self.root]
 
     def _files(self) -> Iterator[Path]:
         folders = (path for path in self._folders() if not (path / CERTIFICATE).is_file())
-        found = (path for folder in folders for path in _inside(folder))
-        yield from islice((path for path in found if path.is_file()), _MOST)
+        paths = (path for folder in folders for path in _inside(folder))
+        yield from islice((path for path in paths if path.is_file()), _MOST)
 
     def _folders(self) -> list[Path]:
         """Return the folder and those in it, the nearest first: not too deep, and not too many."""
-        found, layer = [self.root], [self.root]
+        folders, layer = [self.root], [self.root]
         for _ in range(_DEEP):
             layer = [path for folder in layer for path in _inside(folder) if path.is_dir() and not path.is_symlink()]
-            found += layer[: _MOST - len(found)]
+            folders += layer[: _MOST - len(folders)]
             layer = layer[:_MOST]
-        return found
+        return folders
 
 
 def _inside(folder: Path) -> list[Path]:

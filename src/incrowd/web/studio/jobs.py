@@ -15,8 +15,8 @@ from incrowd.web.concurrency import ThreadPool
 from incrowd.web.logs import note
 
 _THREADS = 3
-_KEPT = 64
-_FAULT = "this could not be done ({}); this is a fault of incrowd. Set INCROWD_TRACEBACK=1 to see where."
+_STORED = 64
+_FAULT = "an unexpected error stopped this ({}). This is a bug in incrowd. Set INCROWD_TRACEBACK=1 to see the trace."
 
 
 class State(StrEnum):
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """Some work as it stands: how many rows are done, what came of it, or why nothing did."""
+    """Work in progress or finished: rows done, its result, or why it failed."""
 
     id: str
     key: str
@@ -89,17 +89,17 @@ class Jobs:
     def begin(self, key: str, title: str, work: Work) -> Job:
         """Start some work, unless the same is going on or done: then return that; what failed is started again."""
         with self._lock:
-            known = self._jobs.get(self._keys.get(key, ""))
-            if known is not None and known.state in (State.RUNNING, State.DONE):
-                return known
+            before = self._jobs.get(self._keys.get(key, ""))
+            if before is not None and before.state in (State.RUNNING, State.DONE):
+                return before
             job = Job(secrets.token_hex(8), key, title)
             self._jobs[job.id], self._keys[key] = job, job.id
-            for old in [each for each in self._jobs.values() if not each.running][: max(0, len(self._jobs) - _KEPT)]:
+            for old in [job for job in self._jobs.values() if not job.running][: max(0, len(self._jobs) - _STORED)]:
                 del self._jobs[old.id]
         self._pool.submit(lambda: self._run(job.id, work))
         return job
 
-    def known(self, key: str) -> Job | None:
+    def find(self, key: str) -> Job | None:
         """Return the job of a key, if there is one."""
         with self._lock:
             return self._jobs.get(self._keys.get(key, ""))
@@ -148,7 +148,7 @@ class Jobs:
                 passes = job.passes + (done < job.done)
                 self._jobs[id_] = replace(job, done=done, total=total, passes=passes)
             if job.stopping:
-                raise Interrupted("stopped before the end.")
+                raise Interrupted("stopped.")
 
         try:
             tell(0, None)
@@ -160,8 +160,8 @@ class Jobs:
         except Exception as problem:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
             spent = [words for words in getattr(problem, "__notes__", ()) if isinstance(words, NotRefunded)]
             note("job", fault=type(problem).__name__)
-            told = " ".join([_FAULT.format(type(problem).__name__), *spent])
-            self._update(id_, problem=told, state=State.FAILED)
+            text = " ".join([_FAULT.format(type(problem).__name__), *spent])
+            self._update(id_, problem=text, state=State.FAILED)
 
     def _update(self, id_: str, **values: Any) -> None:
         with self._lock:

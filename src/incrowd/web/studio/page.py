@@ -1,4 +1,4 @@
-"""Page: a place of the studio, what was asked of it, and what it shows; every page has a twin in JSON."""
+"""Page: a page of the studio, its request and its content; every page is available as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that an action made for whoever asked: its content, or where it lies until it was sent."""
+    """A file made by an action: its content, or its path until it is sent."""
 
     name: str
     content: bytes | Path
@@ -52,12 +52,12 @@ class PageRequest:
 
     folder: Folder
     jobs: Jobs
-    given: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
 
     def value(self, name: str, default: str = "") -> str:
         """Return what a form or the address says under a name."""
-        return self.form.get(name, self.given.get(name, default)).strip()
+        return self.form.get(name, self.query.get(name, default)).strip()
 
     def policy_file(self) -> PolicyFile:
         """Return the policy that the request names: read and parsed once, however many parts of a page ask for it."""
@@ -67,7 +67,7 @@ class PageRequest:
     def _policy_file(self) -> PolicyFile:
         name = self.value("policy")
         if not name:
-            raise InvalidParameter("choose a policy first: open a table, or a policy of this folder.")
+            raise InvalidParameter("choose a policy first: open a table or a policy of this folder.")
         return PolicyFile(self.folder.file(name), name, self.folder.root)
 
     def named_policy(self, name: str) -> PolicyFile:
@@ -87,10 +87,10 @@ class PageRequest:
         """Start work behind the page, once; the same key again is the same work."""
         return self.jobs.begin(key, title, work)
 
-    def to(self, page: str, **given: str) -> Redirect:
+    def to(self, page: str, **parameters: str) -> Redirect:
         """Return the address of a page, with the policy that was named."""
-        kept = {"policy": self.value("policy")} | given
-        words = {name: value for name, value in kept.items() if value}
+        values = {"policy": self.value("policy")} | parameters
+        words = {name: value for name, value in values.items() if value}
         return Redirect(f"/{page}" + (f"?{urlencode(words)}" if words else ""))
 
     def result(self, job: Job) -> Any:

@@ -1,4 +1,4 @@
-"""Payments: what spends budget is confirmed by a typed name and done once, whoever clicks, reloads or has two tabs.
+"""Payments: spending needs a typed name and happens once, despite double clicks, reloads and second tabs.
 
 The key of a payment says what is paid for and how the ledger stood when the page was made.  It holds as long as the
 ledger stands there, so that the ledger itself remembers: after the charge every old page holds a key that is worth
@@ -28,29 +28,29 @@ def payment_key(policy: Policy, what: str) -> str:
     return sha256(json.dumps([policy.hash, policy.ledger_address, what, stands]).encode()).hexdigest()
 
 
-def pay(asked: PageRequest, policy: Policy, what: str, title: str, work: Work) -> Job:
+def pay(request: PageRequest, policy: Policy, what: str, title: str, work: Work) -> Job:
     """Start work that spends, once: the form holds `name`, the dataset's, and `key`, that of the page.
 
     A key that was used gives the work that was started with it.  One of an older state of ledger or policy is refused.
     """
-    key = asked.value("key")
-    if asked.value("name") != policy.name:
+    key = request.value("key")
+    if request.value("name") != policy.name:
         raise InvalidParameter(
             f"type the name of the dataset, {policy.name}, to spend from its budget. Nothing was spent."
         )
     with _PAYING:
-        known = asked.jobs.known(f"pay {key}")
-        if known is not None and known.state in (State.RUNNING, State.DONE):
-            return known
+        job = request.jobs.find(f"pay {key}")
+        if job is not None and job.state in (State.RUNNING, State.DONE):
+            return job
         if not hmac.compare_digest(key.encode(), payment_key(policy, what).encode()):
-            before = "" if known is None or known.problem is None else f" What was tried before: {known.problem}"
+            before = "" if job is None or job.problem is None else f" The earlier attempt failed: {job.problem}"
             raise Refused(
-                "policy or ledger have changed since this page was made: look at the plan again. Nothing was spent."
+                "the policy or the ledger changed since this page was loaded: check the plan again. Nothing was spent."
                 f"{before}"
             )
-        return asked.jobs.begin(f"pay {key}", title, work)
+        return request.jobs.begin(f"pay {key}", title, work)
 
 
-def paid(asked: PageRequest, key: str) -> Job | None:
+def paid(request: PageRequest, key: str) -> Job | None:
     """Return the work that was started with a key."""
-    return asked.jobs.known(f"pay {key}")
+    return request.jobs.find(f"pay {key}")

@@ -63,13 +63,13 @@ class PolicyFile:
     def _check_inside(self, content: Any, key: str) -> None:
         """Refuse a policy that names a file elsewhere: only what was opened is read here."""
         if isinstance(content, dict | list):
-            for name, part in content.items() if isinstance(content, dict) else [(key, each) for each in content]:
+            for name, part in content.items() if isinstance(content, dict) else [(key, part) for part in content]:
                 self._check_inside(part, name)
         if isinstance(content, str) and key in _FILES and "://" not in content:
             place = self.path.parent / content.rpartition("::")[0] if "::" in content else self.path.parent / content
             if not place.resolve().is_relative_to(self.root.resolve()):
                 raise Refused(
-                    f"{self.name} names a file outside the folder that was opened, at {key}: open a folder that holds "
+                    f"{self.name} names a file outside the opened folder, at {key}: open a folder that contains "
                     "both, or use the command line."
                 )
 
@@ -81,10 +81,10 @@ class PolicyFile:
 
     def at(self, *place: str) -> Any:
         """Return the plain value at a place; None where there is none."""
-        found: Any = self.content
+        value: Any = self.content
         for name in place:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
 
     def trial(self, changes: Mapping[Place, Value]) -> Policy:
         """Return the policy that it would be with some changes; nothing is written."""
@@ -106,8 +106,7 @@ class PolicyFile:
             now = PolicyFile(self.path, self.name, self.root)
             if base is not None and now.base != base:
                 raise Refused(
-                    f"{self.name} was changed meanwhile, in another tab or an editor: load this page again. Nothing "
-                    "was written."
+                    f"{self.name} was changed in another tab or editor: reload this page. Nothing was written."
                 )
             try:
                 written.write_text(text, encoding="utf-8")

@@ -31,50 +31,50 @@ class Renderer:
     folder: Any
     mark: str
 
-    def html(self, page: Page, asked: PageRequest, shown: PageContent) -> str:
+    def html(self, page: Page, request: PageRequest, content: PageContent) -> str:
         """Return a page as HTML."""
-        own = {**shown.content, **shown.pictures}
-        failed = None if shown.job is None else shown.job.problem
-        around = self._around(asked, page) | {"commands": shown.commands, "job": _job(shown), "failed": failed}
+        own = {**content.content, **content.pictures}
+        failed = None if content.job is None else content.job.problem
+        around = self._around(request, page) | {"commands": content.commands, "job": _job(content), "failed": failed}
         return self._templates.get_template(f"{page.name}.html").render({**own, **around})
 
-    def twin(self, page: Page, asked: PageRequest, shown: PageContent) -> dict[str, Any]:
+    def twin(self, page: Page, request: PageRequest, content: PageContent) -> dict[str, Any]:
         """Return the same in plain values."""
-        policy = _policy(asked)
+        policy = _policy(request)
         return {
             "page": page.name,
             "title": page.title,
-            **shown.content,
-            "commands": list(shown.commands),
+            **content.content,
+            "commands": list(content.commands),
             "policy": None if policy is None else {"name": policy.name, "base": policy.base, "text": policy.text},
-            "job": _job(shown),
-            "failed": None if shown.job is None else shown.job.problem,
+            "job": _job(content),
+            "failed": None if content.job is None else content.job.problem,
         }
 
-    def problem(self, asked: PageRequest, words: str) -> str:
+    def problem(self, request: PageRequest, words: str) -> str:
         """Return a page that says what is wrong."""
-        around = self._around(asked, None) | {"commands": (), "job": None, "failed": None}
+        around = self._around(request, None) | {"commands": (), "job": None, "failed": None}
         return self._templates.get_template("problem.html").render({"problem": words, **around})
 
-    def _around(self, asked: PageRequest, page: Page | None) -> dict[str, Any]:
-        policy = _policy(asked)
+    def _around(self, request: PageRequest, page: Page | None) -> dict[str, Any]:
+        policy = _policy(request)
         return {
             "page": page,
-            "menu": self._menu(asked, page),
+            "menu": self._menu(request, page),
             "mark": self.mark,
-            "here": f"/{page.name}?{urlencode(asked.given)}" if page else "/",
+            "here": f"/{page.name}?{urlencode(request.query)}" if page else "/",
             "opened": self.folder.root.name,
             "policy_file": policy,
         }
 
-    def _menu(self, asked: PageRequest, page: Page | None) -> list[dict[str, Any]]:
-        kept = {name: asked.value(name) for name in _KEPT if asked.value(name)}
+    def _menu(self, request: PageRequest, page: Page | None) -> list[dict[str, Any]]:
+        parameters = {name: request.value(name) for name in _KEPT if request.value(name)}
         items = []
-        for each in self.pages:
-            words = {name: value for name, value in kept.items() if name in each.needs or name == "policy"}
-            ready = all(name in kept for name in each.needs)
-            address = f"/{each.name}" + (f"?{urlencode(words)}" if words else "")
-            items.append({"page": each, "address": address, "ready": ready, "current": each is page})
+        for item in self.pages:
+            words = {name: value for name, value in parameters.items() if name in item.needs or name == "policy"}
+            ready = all(name in parameters for name in item.needs)
+            address = f"/{item.name}" + (f"?{urlencode(words)}" if words else "")
+            items.append({"page": item, "address": address, "ready": ready, "current": item is page})
         return items
 
     @cached_property
@@ -92,20 +92,20 @@ class Renderer:
         return made
 
 
-def _job(shown: PageContent) -> dict[str, Any] | None:
-    return None if shown.job is None or not shown.job.running else shown.job.to_json()
+def _job(content: PageContent) -> dict[str, Any] | None:
+    return None if content.job is None or not content.job.running else content.job.to_json()
 
 
-def _policy(asked: PageRequest) -> PolicyFile | None:
+def _policy(request: PageRequest) -> PolicyFile | None:
     """Return the policy beside a page, if one was named that can be read."""
-    if not asked.value("policy"):
+    if not request.value("policy"):
         return None
     try:
-        found = asked.policy_file()
-        _ = found.text
+        file = request.policy_file()
+        _ = file.text
     except IncrowdError:
         return None
-    return found
+    return file
 
 
 def _up(amount: str) -> str:

@@ -1,4 +1,4 @@
-"""SeenRows: which numbers made from the rows of a policy were shown here; what is chosen after that is marked.
+"""RowAccessLog: which numbers made from the rows of a policy were shown here; what is chosen after that is marked.
 
 Uniqueness, sizes of classes, the lattice and before/after are made from rows.  No guarantee covers a choice that was
 made by them, so that the columns chosen for afterwards carry `derived: rows` until somebody names a public source.
@@ -28,28 +28,28 @@ class RowAccessLog:
     def what(self) -> tuple[str, ...]:
         """What was shown, in words; nothing if rows were not looked at here.  An unreadable memory counts as a look."""
         try:
-            known = json.loads(self._file.read_text(encoding="utf-8"))
-            return tuple(map(str, known.get(self.rows, ())))
+            memory = json.loads(self._file.read_text(encoding="utf-8"))
+            return tuple(map(str, memory.get(self.rows, ())))
         except FileNotFoundError:
             return ()
         except (OSError, ValueError, AttributeError, TypeError):
-            return ("something that is no longer known",)
+            return ("something unknown",)
 
     def add(self, what: str) -> None:
         """Remember that something was shown."""
         if what in self.what:
             return
         try:
-            known = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
-            known[self.rows] = [*self.what, what]
+            memory = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
+            memory[self.rows] = [*self.what, what]
             self._file.parent.mkdir(parents=True, exist_ok=True)
             written = self._file.with_name(f".{_FILE}.{os.getpid()}")
-            written.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            written.write_text(json.dumps(memory, indent=1), encoding="utf-8")
             written.replace(self._file)
         except (OSError, ValueError, TypeError, AttributeError):
             raise OutputUnavailable(
-                f"{self._file.name} beside the ledger could not be written, so that nobody would know of this look: it "
-                "was not shown."
+                f"{self._file.name} beside the ledger could not be written, so this data access could not be "
+                "recorded: the result is not shown."
             ) from None
 
     @property

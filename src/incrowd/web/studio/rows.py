@@ -1,4 +1,4 @@
-"""Looks at rows: what a page wants to know of the data, started by a button, recorded, and done behind the page."""
+"""Data access of a page: started by a button, recorded, and done in the background."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class RowAccess:
         source = Path(policy.source) if policy.source is not None and "://" not in policy.source else None
         stat = source.stat() if source is not None and source.is_file() else None
         state = None if stat is None else (stat.st_mtime_ns, stat.st_size)
-        told = sorted(policy_keys(policy.options).items()) if self.any_policy else policy.hash
-        return f"{self.what} {file.path} {policy.source} {state} {told}"
+        reading = sorted(policy_keys(policy.options).items()) if self.any_policy else policy.hash
+        return f"{self.what} {file.path} {policy.source} {state} {reading}"
 
-    def known(self, asked: PageRequest, file: PolicyFile) -> Job | None:
+    def job(self, request: PageRequest, file: PolicyFile) -> Job | None:
         """Return the look, if it was started."""
-        return asked.jobs.known(self.key(file))
+        return request.jobs.find(self.key(file))
 
-    def begin(self, asked: PageRequest, file: PolicyFile) -> Job:
+    def begin(self, request: PageRequest, file: PolicyFile) -> Job:
         """Start it: the ledger and the studio write down that rows are looked at, and then they are."""
         policy = file.policy
 
@@ -56,7 +56,7 @@ class RowAccess:
                 file.seen.add(self.what)
                 return self.find(policy, engine.watched(rows, tell), engine)
 
-        return asked.job(self.key(file), self.title, work)
+        return request.job(self.key(file), self.title, work)
 
 
 PROFILE = RowAccess(

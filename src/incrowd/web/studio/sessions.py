@@ -1,4 +1,4 @@
-"""Entrance: the wall around a studio: this machine, this browser, this page, and bounded requests."""
+"""Sessions: a studio answers this machine, this browser and its own pages only, with bounded requests."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ LIFETIME = 300.0
 COOKIE = "incrowd-studio"
 MARK = "x-incrowd-mark"
 _SAFE = ("GET", "HEAD")
-_NOT_HERE = "Open the studio by the address that `incrowd studio` opened or printed."
+_NOT_HERE = "Open the studio at the address that `incrowd studio` opened or printed."
 _NOT_VALID = (
-    f"This address does not open the studio: it works once, and for {LIFETIME / 60:.0f} minutes. "
-    "Start `incrowd studio` again for another."
+    f"This address was used or has expired: it works once, within {LIFETIME / 60:.0f} minutes. "
+    "Start `incrowd studio` again for a new one."
 )
 _ENTER = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>incrowd studio</title><link rel="icon" href="data:,">'
@@ -89,7 +89,7 @@ class Keys:
 
     @property
     def mark(self) -> str:
-        """What every form of the session holds: no other site can know it."""
+        """The CSRF token of the session, which every form contains."""
         return csrf_token(self.session)
 
     @property
@@ -124,7 +124,7 @@ def _nothing() -> None:
 
 
 class SessionMiddleware:
-    """Wraps the application: who did not come through the door sees nothing, and every reply has its headers."""
+    """Wraps the application: requests without a session are refused, and every reply has its headers."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self.app = app
@@ -155,7 +155,7 @@ class SessionMiddleware:
         if headers.get("origin") not in (None, self.keys.origin):
             return _no(403, "This request comes from a page of another site.")
         if MARK in headers and not is_csrf_token(headers[MARK], self.keys.session):
-            return _no(403, "This page is not of this session: load it again.")
+            return _no(403, "This page belongs to another session: reload it.")
         return _too_large(scope, headers)
 
     def _enter(self, token: str, headers: Mapping[str, str]) -> Response:
@@ -182,7 +182,7 @@ def _too_large(scope: Scope, headers: Mapping[str, str]) -> Response | None:
     length = headers.get("content-length", "0")
     most = UPLOAD if scope["path"] == "/upload" else FORM
     if not length.isdigit() or len(length) > 12 or int(length) > most:
-        return _no(413, f"A request has at most {most:,} bytes.")
+        return _no(413, f"A request can have at most {most:,} bytes.")
     return None
 
 

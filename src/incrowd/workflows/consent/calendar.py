@@ -24,16 +24,16 @@ def require_day(now: ConsentSnapshot | None, earlier: Sequence[Earlier] = ()) ->
     today = (now.gate.run or "")[:_DAY]
     if today not in now.gate.calendar:
         after = next((day for day in now.gate.calendar if day > today), None)
-        told = "it names no later day" if after is None else f"the next day is {after}"
+        following = "it has no later day" if after is None else f"the next one is {after}"
         raise Refused(
-            f"today, {today} in UTC, is no day of the calendar of this policy, and {told}. Nothing was charged."
+            f"today, {today} in UTC, is not in the calendar of this policy; {following}. Nothing was charged."
         )
-    for each in earlier:
-        gate = None if each.certificate is None else gate_of(each.certificate.steps)
+    for release in earlier:
+        gate = None if release.certificate is None else gate_of(release.certificate.steps)
         if gate is not None and gate.calendar and not _continues(now.gate.calendar, gate.calendar):
             raise Refused(
-                f"the calendar was fixed by release {each.release}, and this one has other days until "
-                f"{gate.calendar[-1]}. Nothing was charged. Keep to its days; new ones come after the last."
+                f"release {release.release} fixed the calendar, and this one has other days before "
+                f"{gate.calendar[-1]}. Nothing was charged. Keep its days; add new ones after the last."
             )
 
 

@@ -1,4 +1,4 @@
-"""Movement: who left and who joined since earlier releases without an ε, cell by cell, never one against the other.
+"""Changes: who left and who joined since earlier releases without an ε, cell by cell, never one against the other.
 
 Two such tables around one withdrawal name the person who left.  So in every cell of an earlier one either nobody left
 or at least k people did, and the same holds for those who joined.  A minimum in total is not enough: fifty people who
@@ -29,8 +29,8 @@ from incrowd.workflows.consent.snapshot import ConsentSnapshot, eligible
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import Earlier, is_form
 
-_EMPTY = "in which nobody is today"
-_WAYS_OUT = "Release with an epsilon, or keep to the earlier release."
+_EMPTY = "without people today"
+_WAYS_OUT = "Release with an epsilon, or keep the earlier release."
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,19 @@ class ConsentChanges:
         """What the two releases would show, for the data holder."""
         if self.unknown:
             return (
-                f"held against release {self.release}, rows of people who took part in it were erased, added or moved "
-                "to another cell since, or it was not kept who took part: how many people moved cannot be known"
+                f"compared with release {self.release}, rows of its people were erased, added or moved to another "
+                "cell, or its participants were not stored: the number of people who moved is unknown"
             )
         if self.cell is None:
             return (
-                f"held against release {self.release}, people left or joined, and the cells of that one cannot be made "
-                "again from its certificate"
+                f"compared with release {self.release}, people left or joined, and its cells cannot be recomputed "
+                "from its certificate"
             )
         labels = zip(self.names, self.cell, strict=True) if self.cell else ()
-        told = ", ".join(f"{name} {'missing' if label is None else label}" for name, label in labels)
+        labels_text = ", ".join(f"{name} {'missing' if label is None else label}" for name, label in labels)
         return (
-            f"held against release {self.release}, fewer than {self.k} people moved in the cell {told or _EMPTY}: "
+            f"compared with release {self.release}, fewer than {self.k} people moved in the cell "
+            f"{labels_text or _EMPTY}: "
             f"{self.leavers} left and {self.joiners} joined"
         )
 
@@ -114,7 +115,7 @@ class _Account:
             return moves + [(cells[name], stored.at(name).number, self._taking_part(cells[name])) for name in changed]
         if len(changed) > 1 or difference(stored.at(changed[0]), today.at(changed[0])) != stored.sum_of(self._gone):
             return None
-        ((_, left, joined),) = [each for each in self.by_registry() if each[0] == cells[changed[0]]]
+        ((_, left, joined),) = [move for move in self.by_registry() if move[0] == cells[changed[0]]]
         return [*moves, (cells[changed[0]], left + len(self._gone), joined)]
 
     def _taking_part(self, cell: CellLabels) -> int:
@@ -132,16 +133,18 @@ def movements(policy: Policy, earlier: Earlier, data: Table, now: ConsentSnapsho
     if earlier.certificate is None:
         return
     k = max(filter(None, (policy.plan.smallest_class, earlier.k)), default=0)
-    found = _people(policy, earlier.certificate, data)
-    comparable = _cells(policy, earlier.certificate) is not None and _shows(earlier, found)
-    here = {cell: frozenset(map(now.key.pseudonym, names)) for cell, names in found.people.items()}
+    cell_people = _people(policy, earlier.certificate, data)
+    comparable = _cells(policy, earlier.certificate) is not None and _shows(earlier, cell_people)
+    here = {cell: frozenset(map(now.key.pseudonym, names)) for cell, names in cell_people.people.items()}
     account = _Account(_before(policy, earlier, here), now.subjects, here)
     moves = _moves(policy, earlier, data, account, comparable=comparable)
     if moves is None:
         yield ConsentChanges(earlier.release, k, 0, 0, unknown=True)
     for cell, left, joined in moves or ():
         if left or joined:
-            yield ConsentChanges(earlier.release, k, left, joined, *((found.cells.names, cell) if comparable else ()))
+            yield ConsentChanges(
+                earlier.release, k, left, joined, *((cell_people.cells.names, cell) if comparable else ())
+            )
 
 
 def participants(
@@ -179,14 +182,13 @@ def _same_rows(earlier: Earlier, digest: bytes) -> bool:
 
 def require_crowds(policy: Policy, earlier: Sequence[Earlier], data: Table, now: ConsentSnapshot | None) -> None:
     """Refuse, uncharged, a release without an ε from whose difference to an earlier one few people stand out."""
-    for each in earlier:
-        _require_purpose(each, now)
-        for moved in movements(policy, each, data, now) if now is not None else ():
+    for release in earlier:
+        _require_purpose(release, now)
+        for moved in movements(policy, release, data, now) if now is not None else ():
             if moved.isolates:
                 wait = "" if moved.unknown else "Wait for the next date of your calendar. "
                 raise Refused(
-                    f"{moved.sentence}. Nothing was charged. {wait}{_WAYS_OUT} incrowd consent preview shows all of "
-                    "these."
+                    f"{moved.sentence}. Nothing was charged. {wait}{_WAYS_OUT} See all with incrowd consent preview."
                 )
 
 
@@ -201,22 +203,22 @@ def require_nobody_moved(
     policy: Policy, earlier: Sequence[Earlier], graph: GraphTables, now: ConsentSnapshot | None
 ) -> None:
     """Refuse, uncharged, a graph without an ε after another one if anybody left or joined: it has no crowds."""
-    for each in earlier:
-        _require_purpose(each, now)
-        if now is None or each.certificate is None:
+    for release in earlier:
+        _require_purpose(release, now)
+        if now is None or release.certificate is None:
             continue
         here: dict[CellLabels, frozenset[str]] = {(): _present(policy, graph.nodes, now)}
-        account = _Account(_before(policy, each, here), now.subjects, here)
-        stored = participants_of(policy, each.release)
+        account = _Account(_before(policy, release, here), now.subjects, here)
+        stored = participants_of(policy, release.release)
         moves = account.by_registry() if stored is None else account.by_counts(stored, comparable=False)
-        if moves is None or (stored is None and not _same_rows(each, graph.digest)):
+        if moves is None or (stored is None and not _same_rows(release, graph.digest)):
             raise Refused(
-                f"nodes that were in release {each.release} are gone, or others are new, or it was not kept who took "
-                f"part in it: two graphs side by side may show who moved. Nothing was charged. {_WAYS_OUT}"
+                f"compared with release {release.release}, nodes are gone or new, or its participants were not "
+                f"stored: the two graphs together could show who moved. Nothing was charged. {_WAYS_OUT}"
             )
         if any(left or joined for _, left, joined in moves):
             raise Refused(
-                f"people left or joined since release {each.release}, and the two graphs side by side would show who. "
+                f"people left or joined since release {release.release}, and the two graphs together would show who. "
                 f"Nothing was charged. {_WAYS_OUT}"
             )
 
@@ -241,8 +243,8 @@ def _require_purpose(earlier: Earlier, now: ConsentSnapshot | None) -> None:
     """Refuse to show everybody beside a release of people who consented."""
     if now is None and earlier.certificate is not None and gate_of(earlier.certificate.steps) is not None:
         raise Refused(
-            f"release {earlier.release} of the same people asked for consent, and this policy names no purpose: the "
-            "two together would show who refused. Nothing was charged. Name the purpose."
+            f"release {earlier.release} of the same people checked consent, and this policy has no purpose: the two "
+            "together would show who refused. Nothing was charged. Add the purpose."
         )
 
 
@@ -260,13 +262,13 @@ def _cells_of(policy: Policy, certificate: Certificate) -> Cells:
 def _cells(policy: Policy, certificate: Certificate) -> Cells | None:
     """Return the cells of quasi-identifiers that a release may show, or None where its certificate does not tell."""
     released, levels = set(certificate.schema.released), levels_of(certificate)
-    quasi = [each.name for each in policy.schema.released if each.role is Role.QUASI and each.name in released]
+    quasi = [column.name for column in policy.schema.released if column.role is Role.QUASI and column.name in released]
     if not quasi or any(len(levels.get(name, ())) != 1 for name in quasi):
         return None
     return Cells.of(policy.schema, {name: levels[name][0] for name in quasi}, quasi)
 
 
-def _shows(earlier: Earlier, found: CellPeople) -> bool:
+def _shows(earlier: Earlier, cell_people: CellPeople) -> bool:
     """Whether published tables show each row at the labels of these cells, unchanged and whole."""
     if earlier.certificate is None or earlier.folder is None:
         return False
@@ -276,10 +278,10 @@ def _shows(earlier: Earlier, found: CellPeople) -> bool:
         return False
     if any(table.blanks or not table.faithful or table.rows is None for table in tables):
         return False
-    possible = dict(zip(found.cells.names, found.labels(), strict=True))
+    possible = dict(zip(cell_people.cells.names, cell_people.labels(), strict=True))
     return all(
-        set(each.labels[name].to_pylist()) <= possible[name]
-        for each in tables
-        for name in found.cells.names
-        if name in each.labels.column_names
+        set(table.labels[name].to_pylist()) <= possible[name]
+        for table in tables
+        for name in cell_people.cells.names
+        if name in table.labels.column_names
     )

@@ -13,12 +13,12 @@ from incrowd.workflows.consent.subject import SubjectReport, report_of
 from incrowd.workflows.policy.policy import Policy
 
 _NEXT = timedelta(minutes=15)
-_UNKNOWN = "this token is unknown, was used, or is past its end: ask the holder of the data for another."
+_UNKNOWN = "this token is unknown, used or expired: ask the data holder for another."
 
 
 @dataclass(frozen=True)
 class SubjectView:
-    """What somebody sees, and the token by which they go on: it works once, for a quarter of an hour."""
+    """What a data subject sees, and the next token: it works once, for 15 minutes."""
 
     report: SubjectReport
     token: str
@@ -26,23 +26,23 @@ class SubjectView:
 
 @dataclass(frozen=True)
 class DataSubjectService:
-    """The desk of the policies that ask for consent; nothing is remembered but what the registry holds."""
+    """Serves data subjects, for the policies that check consent; only the registry stores anything."""
 
     policies: tuple[Policy, ...]
 
     def view(self, token: str) -> SubjectView:
-        """Use a token up and show what it stands for."""
-        return _view(*self._whose(token))
+        """Use up a token and return the report of its person."""
+        return _view(*self._redeem(token))
 
     def withdraw(self, token: str) -> SubjectView:
-        """Use a token up, record a withdrawal, and show what holds from now on, alike for every id."""
-        policy, person = self._whose(token)
+        """Use up a token, record a withdrawal and return the new report; the page is the same for every ID."""
+        policy, person = self._redeem(token)
         registry, purpose = open_registry(policy), policy.section.purpose or ""
         event = ConsentEvent(person.pseudonym, Decided.WITHDRAW, purpose, registry.decision_time(), alike=person.alike)
         registry.record([event])
         return _view(policy, person)
 
-    def _whose(self, token: str) -> tuple[Policy, Subject]:
+    def _redeem(self, token: str) -> tuple[Policy, Subject]:
         for policy in self.policies:
             person = None if policy.gate is None else open_registry(policy).redeem(token, policy.name)
             if person is not None:

@@ -60,8 +60,8 @@ class Imported:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, for the data holder alone."""
-        told = [(decision.ok, {"place": place, "note": decision.note}) for place, decision in self.notes]
-        unmatched, alike = ([note for ok, note in told if ok is wished] for wished in (False, True))
+        notes = [(decision.ok, {"place": place, "note": decision.note}) for place, decision in self.notes]
+        unmatched, alike = ([note for ok, note in notes if ok is wished] for wished in (False, True))
         return {"recorded": self.count, "unmatched": unmatched, "alike": alike}
 
 
@@ -73,7 +73,7 @@ def import_records(policy: Policy, file: Path, form: str | None = None) -> Impor
     for place, record in enumerate(_records(file, form), 1):
         person, count = key.subject(record.subject, column), place
         if record.event.at > now:
-            raise InvalidParameter(f"decision {place} is said to be taken after now: correct it. Nothing was recorded.")
+            raise InvalidParameter(f"decision {place} has a time in the future: correct it. Nothing was recorded.")
         if not record.event.gives:
             people.add(person)
     consents = Consents.among(people)
@@ -91,8 +91,8 @@ def import_records(policy: Policy, file: Path, form: str | None = None) -> Impor
 
     consents.read(registry.rows() if people else ())
     registry.record(events())
-    decisions = ((place, ConsentDecision(each, consents.match(who, each.purpose))) for place, who, each in against)
-    return Imported(count, tuple((place, each) for place, each in decisions if each.note is not None))
+    decisions = ((place, ConsentDecision(event, consents.match(who, event.purpose))) for place, who, event in against)
+    return Imported(count, tuple((place, decision) for place, decision in decisions if decision.note is not None))
 
 
 def decide(policy: Policy, person: str, decided: Decided, **more: str | None) -> ConsentDecision:
@@ -101,11 +101,11 @@ def decide(policy: Policy, person: str, decided: Decided, **more: str | None) ->
     A decision against that reaches nobody is recorded, too, so that nothing is lost; its note says so.
     """
     registry, who = make_registry(policy), subject_key(policy).subject(person, person_column(policy))
-    told = {name: value for name, value in more.items() if value is not None}
-    times = {name: moment(told.pop(name)) for name in ("valid_from", "valid_to") if name in told}
-    purpose = told.pop("purpose", policy.section.purpose or "")
+    fields = {name: value for name, value in more.items() if value is not None}
+    times = {name: moment(fields.pop(name)) for name in ("valid_from", "valid_to") if name in fields}
+    purpose = fields.pop("purpose", policy.section.purpose or "")
     at = registry.decision_time()
-    event = ConsentEvent(who.pseudonym, decided, purpose, at, **times, **told, alike=who.alike)
+    event = ConsentEvent(who.pseudonym, decided, purpose, at, **times, **fields, alike=who.alike)
     match = None if event.gives else Consents.among([who]).read(registry.rows()).match(who, purpose)
     registry.record([event])
     return ConsentDecision(event, match)
@@ -166,7 +166,7 @@ class RegistryCheck:
 
 
 def check_registry(policy: Policy, against: Path | None = None) -> RegistryCheck:
-    """Recompute the registry from its first entry, and hold it against the state that a certificate names."""
+    """Recompute the registry from its first entry, and compare it with the state that a certificate names."""
     registry = open_registry(policy)
     finding = registry.check().finding
     if finding is not None or against is None:
@@ -174,9 +174,11 @@ def check_registry(policy: Policy, against: Path | None = None) -> RegistryCheck
     certificate = read_certificate(against)
     gate = gate_of(certificate.steps)
     if gate is None or gate.nonce is None or gate.mark is None:
-        raise InvalidParameter("this certificate tells of no consent: give one of a release that asked for it.")
+        raise InvalidParameter("this certificate names no consent: give one of a release that checked consent.")
     held = registry.holds(RegistrySnapshot(gate.nonce, gate.mark))
-    lost = "the registry never was what this certificate names: an old copy was restored, or it was rewritten."
+    lost = (
+        "the registry was never in the state that this certificate names: an old copy was restored, or it was changed."
+    )
     return RegistryCheck(None if held else lost, certificate.id)
 
 

@@ -25,9 +25,9 @@ def require_lineage(policy: Policy, ledger: Ledger | None, now: ConsentSnapshot 
     if gate is None or open_registry(policy).holds(RegistrySnapshot(gate.nonce or "", gate.mark or "")):
         return
     raise Refused(
-        f"the consent registry never was what the certificate of release {release} names: an old copy was restored, or "
-        "it was rewritten, and withdrawals may be missing in it. Nothing was charged. Put the newest copy back; "
-        "if there is none, record again what was lost, and release with --anyway."
+        f"the consent registry was never in the state that the certificate of release {release} names: an old copy was "
+        "restored, or it was changed, and withdrawals may be missing. Nothing was charged. Restore the newest copy; if "
+        "there is none, record the lost decisions again, and release with --force."
     )
 
 
@@ -36,7 +36,7 @@ def _gates(policy: Policy, ledger: Ledger) -> Iterator[tuple[str, ConsentGate]]:
     charges = [entry for entry in ledger.entries() if entry.kind == "charge"]
     for entry in reversed(charges):
         name = str(entry.body["release"])
-        if any(each.dataset == policy.name for each in entry.charged):
+        if any(charge.dataset == policy.name for charge in entry.charged):
             certificate = published_release(policy, ledger, name).certificate
             gate = None if certificate is None else gate_of(certificate.steps)
             if gate is not None and gate.settled:

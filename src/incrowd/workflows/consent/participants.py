@@ -71,7 +71,7 @@ class Participants:
     def sum_of(self, names: Iterable[str]) -> PeopleSum:
         """Return the number of some people and the sum of their hashes."""
         hashes = [blake2b(name.encode(), key=self.key, digest_size=_BYTES).digest() for name in names]
-        return PeopleSum(len(hashes), sum(int.from_bytes(each) for each in hashes) % 2 ** (8 * _BYTES))
+        return PeopleSum(len(hashes), sum(int.from_bytes(digest) for digest in hashes) % 2 ** (8 * _BYTES))
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, which stays with the data holder."""

@@ -28,7 +28,7 @@ class ConsentPlace:
     def of(cls, policy: Policy, data: object = None) -> ConsentPlace:
         """Return the place that a policy names, for its own source or other data."""
         if policy.section.consent is None:
-            raise InvalidParameter("this policy names no purpose: write purpose: and consent: into it.")
+            raise InvalidParameter("this policy does not check consent: add purpose: and consent:.")
         sources: tuple[tuple[str, object], ...] = (("the data", policy.source if data is None else data),)
         if policy.graph is not None:
             sources = (("the nodes", policy.graph.nodes[0]), ("the edges", policy.graph.edges[0]))
@@ -37,13 +37,13 @@ class ConsentPlace:
     @property
     def address(self) -> str:
         """Where the registry is; a file is looked for from the folder."""
-        told = self.section.registry
-        if "://" not in told:
-            return f"{_SQLITE}{(self.folder / told).resolve().as_posix()}"
-        path = told.removeprefix(_SQLITE)
-        if told.startswith(_SQLITE) and not Path(path).is_absolute():
+        registry = self.section.registry
+        if "://" not in registry:
+            return f"{_SQLITE}{(self.folder / registry).resolve().as_posix()}"
+        path = registry.removeprefix(_SQLITE)
+        if registry.startswith(_SQLITE) and not Path(path).is_absolute():
             return f"{_SQLITE}{(self.folder / path).resolve().as_posix()}"
-        return told
+        return registry
 
     def open(self) -> Registry:
         """Open the registry, which must lie apart from the data and from the key."""
@@ -57,8 +57,8 @@ class ConsentPlace:
         except OSError as error:
             reason = error.strerror or "no reason given"
             raise InvalidParameter(
-                f"the key of the consent registry cannot be read: {reason}. Make one with 'openssl rand -out FILE 32', "
-                "and name it under consent: key:."
+                f"the key of the consent registry cannot be read: {reason}. Make one with 'openssl rand -out FILE 32' "
+                "and name it at consent: key:."
             ) from None
 
     def require_apart(self) -> None:
@@ -74,8 +74,8 @@ class ConsentPlace:
             for other in names[place + 1 :]:
                 if folders[one] == folders[other] and one in _SECRETS:
                     raise Refused(
-                        f"{one} and {other} of this policy lie in one folder, and whoever copies it learns who "
-                        "withdrew. Keep data, consent registry and key in three places."
+                        f"{one} and {other} of this policy are in the same folder: a copy of it would show who "
+                        "withdrew. Keep data, consent registry and key in three folders."
                     )
 
 

@@ -57,12 +57,12 @@ class ConsentPreview:
         """Return the plain form; it is about people, and for the data holder alone."""
         whole = ("purpose", "since", "consenting", "leavers", "joiners", "k", "refused")
         small = [
-            {"cell": dict(zip(each.names, each.cell, strict=True)), "before": each.before, "now": each.now}
-            for each in self.small
+            {"cell": dict(zip(crowd.names, crowd.cell, strict=True)), "before": crowd.before, "now": crowd.now}
+            for crowd in self.small
         ]
         return {name: getattr(self, name) for name in whole} | {
             "below_k": small,
-            "isolating": [each.sentence for each in self.isolating],
+            "isolating": [change.sentence for change in self.isolating],
         }
 
 
@@ -72,12 +72,12 @@ def preview(policy: Policy, data: object = None) -> ConsentPreview:
         rows = Table(policy.schema, open_data(data, policy, engine), engine)
         now = admit(policy, data)
         if now is None:
-            raise InvalidParameter("this policy names no purpose: write purpose: and consent: into it.")
+            raise InvalidParameter("this policy does not check consent: add purpose: and consent:.")
         ledger = find_book(policy)
         since = None if ledger is None else _last_charge(policy, ledger)
         registry = open_registry(policy, data)
-        known = AsOf(since, since) if since is not None else None
-        before = frozenset[str]() if known is None else consenting(registry.rows(), now.gate.purpose, known)
+        moment = AsOf(since, since) if since is not None else None
+        before = frozenset[str]() if moment is None else consenting(registry.rows(), now.gate.purpose, moment)
         present = _present(policy, rows, now)
         k = policy.plan.smallest_class
         earlier = earlier_releases(policy, ledger, anyway=True)
@@ -87,7 +87,7 @@ def preview(policy: Policy, data: object = None) -> ConsentPreview:
             since,
             len(present & now.subjects),
             len(present & (before - now.subjects)),
-            0 if known is None else len(present & (now.subjects - before)),
+            0 if moment is None else len(present & (now.subjects - before)),
             k,
             tuple(_small(policy, rows, now, before, k)),
             tuple(moved),
@@ -101,7 +101,9 @@ def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
         (
             entry.at
             for entry in ledger.entries()
-            if any(each.dataset in names or same_people(ledger, each.dataset, policy.name) for each in entry.charged)
+            if any(
+                charge.dataset in names or same_people(ledger, charge.dataset, policy.name) for charge in entry.charged
+            )
         ),
         default=None,
     )
@@ -110,8 +112,8 @@ def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
 def _present(policy: Policy, data: Table, now: ConsentSnapshot) -> frozenset[str]:
     """Return the pseudonyms of all who have a row."""
     person = person_column(policy)
-    found = data.engine.learn(data.rows, [person.name], partial(PersonIds, person))
-    return frozenset(map(now.key.pseudonym, found.names))
+    people = data.engine.learn(data.rows, [person.name], partial(PersonIds, person))
+    return frozenset(map(now.key.pseudonym, people.names))
 
 
 def _small(
@@ -119,17 +121,17 @@ def _small(
 ) -> Iterator[SmallCrowd]:
     """Yield the cells of the policy's own levels in which some consent, or did, and fewer than k do now."""
     levels = {
-        each.column: each.level
+        column.column: column.level
         for step in walk(policy.plan.steps)
         if isinstance(step, Recode)
-        for each in step.columns
-        if each.highest is None
+        for column in step.columns
+        if column.highest is None
     }
     if k is None or set(levels) != {column.name for column in policy.schema.released}:
         return
     cells = Cells.of(policy.schema, levels)
-    found = people_in_cells(data.engine, data.rows, cells, person_column(policy)).people
-    for cell, names in sorted(found.items(), key=lambda each: tuple(map(str, each[0]))):
+    people = people_in_cells(data.engine, data.rows, cells, person_column(policy)).people
+    for cell, names in sorted(people.items(), key=lambda item: tuple(map(str, item[0]))):
         here = set(map(now.key.pseudonym, names))
         count, then = len(here & now.subjects), len(here & before)
         if count < k and (count or then):

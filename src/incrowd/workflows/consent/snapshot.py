@@ -1,4 +1,4 @@
-"""Admission: who takes part in one release, read from the registry once, and what a certificate tells of it."""
+"""Snapshot: who takes part in one release, read from the registry once, and the gate in its certificate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ConsentSnapshot:
     subjects: frozenset[str]
 
     def by(self, person: Column) -> PseudonymFilter:
-        """Return whose rows take part of a table in which a column tells people apart."""
+        """Return whose rows of a table take part, by its person ID column."""
         return PseudonymFilter(person, self.key, self.subjects)
 
 
@@ -50,9 +50,9 @@ def admitted_at(place: ConsentPlace, planned: ConsentGate) -> ConsentSnapshot:
     head = registry.chain.head()
     run = registry.clock()
     if planned.as_of is not None and planned.as_of > run:
-        raise InvalidParameter("consent as of a moment that has not come cannot be known: correct consent: as_of:.")
-    told = registry.snapshot(head)
-    gate = replace(planned, run=run, nonce=told.nonce, mark=told.mark)
+        raise InvalidParameter("consent: as_of: is in the future: correct it.")
+    snapshot = registry.snapshot(head)
+    gate = replace(planned, run=run, nonce=snapshot.nonce, mark=snapshot.mark)
     return ConsentSnapshot(gate, key, _eligible_now(registry, head, gate))
 
 
@@ -73,18 +73,18 @@ _KEPT = 8
 def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozenset[str]:
     """Return who is eligible at the run; folded anew only if an event arrived, or one began or ended to hold."""
     key, run = (head.chain, head.hash, gate.purpose, gate.as_of), gate.run or ""
-    known = _STANDINGS.get(key)
-    if known is None or not known.since <= run < known.until:
+    standing = _STANDINGS.get(key)
+    if standing is None or not standing.since <= run < standing.until:
         folds = [Fold(gate.purpose, AsOf(at, run)) for at in dict.fromkeys((gate.as_of or run, run))]
         for recorded, rows in registry.rows(head):
             for fold in folds:
                 fold.add(recorded, rows)
         subjects = frozenset.intersection(*(fold.people() for fold in folds))
-        known = _Standing(run, folds[-1].next_change(), subjects)
+        standing = _Standing(run, folds[-1].next_change(), subjects)
         while len(_STANDINGS) >= _KEPT:
             _STANDINGS.pop(next(iter(_STANDINGS)), None)
-        _STANDINGS[key] = known
-    return known.subjects
+        _STANDINGS[key] = standing
+    return standing.subjects
 
 
 def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
@@ -94,12 +94,12 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
     registry, with an earlier time than the run, and the release did not see it.
     """
     if gate.run is None or gate.nonce is None or gate.mark is None:
-        raise InvalidParameter("a gate that was only planned admits nobody: it names no run.")
+        raise InvalidParameter("a planned consent gate admits nobody: it names no run.")
     end = registry.place(RegistrySnapshot(gate.nonce, gate.mark))
     if end is None:
         raise Refused(
-            "the consent registry never was in the state that the certificate names: an old copy was restored, or it "
-            "was rewritten. Who consented to that release cannot be known. Put the newest copy of the registry back; a "
+            "the consent registry was never in the state that the certificate names: an old copy was restored, or it "
+            "was changed. It is unknown who consented to that release. Restore the newest copy of the registry; a "
             "release with an epsilon does not depend on it."
         )
     times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}

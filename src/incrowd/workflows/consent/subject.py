@@ -1,4 +1,4 @@
-"""Subject: what somebody may ask: for which releases was I eligible, under which guarantees, at what total loss."""
+"""Subject: the releases a person was eligible for, their guarantees, and the total privacy loss."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import reasons
 
 BASIS = (
-    "Computed from the events of the consent registry and from the ledger alone: eligible means that consent stood "
-    "when the release was charged. Coins, suppression, limits and people held out are secret and were not consulted, "
-    "so whether a row was used is told to nobody. The total is the sum of what was charged in epsilon and delta; what "
-    "an account paid is told in rho beside its release. It stays after a withdrawal: what is out cannot be called back."
+    "Computed from the consent registry and the ledger alone. Eligible means that consent was in force when the "
+    "release was charged. Sampling, suppression, limits and the holdout group are secret and were not used, so "
+    "nobody is told whether a row was used. The total adds up the charged epsilon and delta; charges to an account "
+    "are shown in rho. A withdrawal does not lower it: published releases cannot be recalled."
 )
+_UNBOUNDED = "Infinity"
+"""The ε of a release without one, as data; people read "no bound on the privacy loss"."""
 
 
 @dataclass(frozen=True)
 class EligibleRelease:
-    """A release for which somebody was eligible: when it was charged, why its guarantee holds, and what it cost."""
+    """A release that a person was eligible for: when it was charged, its guarantee and its cost."""
 
     release: str
     at: str
@@ -38,6 +40,11 @@ class EligibleRelease:
     rho: str | None
     concluded: bool
 
+    @property
+    def cost(self) -> str:
+        """The privacy loss of the release, in words."""
+        return "no bound on the privacy loss" if self.epsilon == _UNBOUNDED else f"epsilon {self.epsilon}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return dict(vars(self))
@@ -45,7 +52,7 @@ class EligibleRelease:
 
 @dataclass(frozen=True)
 class SubjectReport:
-    """What there is to tell somebody; an ε of `Infinity` says that a release without one was made."""
+    """What a data subject may know; an ε of `Infinity` says that some release has no bound on the privacy loss."""
 
     purpose: str
     as_of: str
@@ -54,6 +61,13 @@ class SubjectReport:
     epsilon: str
     delta: str
     basis: str = BASIS
+
+    @property
+    def total(self) -> str:
+        """The total privacy loss, in words."""
+        if self.epsilon == _UNBOUNDED:
+            return "no bound on the privacy loss"
+        return f"epsilon at most {self.epsilon}, delta at most {self.delta}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -75,32 +89,32 @@ class Decisions:
 
 
 def subject_report(policy: Policy, person: str) -> SubjectReport:
-    """Return what somebody may ask, by the id that the data knows."""
+    """Return the report of a person, by the ID in the data."""
     return report_of(policy, subject_key(policy).subject(person, person_column(policy)))
 
 
 def report_of(policy: Policy, person: Subject) -> SubjectReport:
-    """Return what somebody may ask who is known by pseudonyms; no row is read."""
+    """Return the report of a person, by pseudonyms; no row is read."""
     registry, purpose = open_registry(policy), policy.section.purpose or ""
     own = Decisions(person, registry.decisions_of(person), purpose)
     now = registry.decision_time()
-    told = policy.gate.as_of if policy.gate is not None else None
+    as_of = policy.gate.as_of if policy.gate is not None else None
     ledger = find_book(policy)
     paid = () if ledger is None else tuple(_charges(policy, ledger))
-    found = [(entry, charged) for entry, charged in paid if own.consented(entry.at, told)]
+    eligible = [(entry, charged) for entry, charged in paid if own.consented(entry.at, as_of)]
     total = Amount()
-    for _, charged in found:
+    for _, charged in eligible:
         if charged.epsilon.is_finite() and charged.rho is None:
             total = total.plus(Amount(charged.epsilon, charged.delta))
-    unbounded = any(not charged.epsilon.is_finite() for _, charged in found)
-    releases = tuple(_release(ledger, *each) for each in found if ledger is not None)
+    unbounded = any(not charged.epsilon.is_finite() for _, charged in eligible)
+    releases = tuple(_release(ledger, *charge) for charge in eligible if ledger is not None)
     amounts = total.to_json()
     return SubjectReport(
         purpose,
         now,
-        own.consented(now, told),
+        own.consented(now, as_of),
         releases,
-        "Infinity" if unbounded else amounts["epsilon"],
+        _UNBOUNDED if unbounded else amounts["epsilon"],
         amounts["delta"],
     )
 
@@ -127,4 +141,4 @@ def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
 
 
 def _text(amount: Decimal) -> str:
-    return f"{amount:f}" if amount.is_finite() else "Infinity"
+    return f"{amount:f}" if amount.is_finite() else _UNBOUNDED

@@ -100,15 +100,14 @@ def public_table(policy: Policy) -> PublicTable:
     guarantee, rows = policy.plan.guarantee, declared_rows(policy)
     if rows is None:
         raise InvalidParameter(
-            "routes are compared for a number of rows: add rows: N under dataset:, about how many there are; a public "
-            "number."
+            "comparing methods needs a number of rows: add rows: N under dataset:, an approximate public number."
         )
     epsilon = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
     if not epsilon.is_finite() or epsilon <= 0 or guarantee.delta <= 0:
-        raise InvalidParameter("routes are compared at one (epsilon, delta): give the release both.")
+        raise InvalidParameter("comparing methods needs epsilon and delta: give the release both.")
     loss, levels = (Fraction(epsilon), guarantee.delta), getattr(policy.method, "levels", {})
     classes = method_class("marginals")(*loss, levels=levels).classes(policy.schema)
-    levels = {each.recoding.column.name: each.recoding.level for each in classes}
+    levels = {column.recoding.column.name: column.recoding.level for column in classes}
     return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, *loss)
 
 
@@ -124,8 +123,8 @@ def _priced(plan: Plan, cannot: str, error: float | None) -> Route:
     guarantee = plan.guarantee
     spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     claim = plan.claims[0].kind
-    shown = None if error is None else min(1.0, error)
-    return Route(plan.method, cannot, claim, str(spend.epsilon), str(spend.delta), shown)
+    bounded = None if error is None else min(1.0, error)
+    return Route(plan.method, cannot, claim, str(spend.epsilon), str(spend.delta), bounded)
 
 
 def safe_at(table: PublicTable, rate: Fraction) -> Any:
@@ -135,14 +134,14 @@ def safe_at(table: PublicTable, rate: Fraction) -> Any:
 
 def best_rate(table: PublicTable) -> Fraction:
     """Return the rate under which the fewest rows are lost and sampling costs least, as far as public numbers tell."""
-    found = {rate: _sampled(table, rate) for rate in _RATES}
-    return min(_RATES, key=lambda rate: (found[rate] is None, found[rate] or 0.0))
+    errors = {rate: _sampled(table, rate) for rate in _RATES}
+    return min(_RATES, key=lambda rate: (errors[rate] is None, errors[rate] or 0.0))
 
 
 def safe_route(table: PublicTable, rate: Fraction, lost: float | None) -> Route:
     """Return the route of a secret sample, given the share of rows that its crowds leave out."""
     error = None if lost is None else lost + sampling_error(table, rate)
-    return _priced(safe_at(table, rate).plan(table.schema), "keep rows that few others share: they are left out", error)
+    return _priced(safe_at(table, rate).plan(table.schema), "keep rare rows: they are suppressed", error)
 
 
 def _safe(table: PublicTable) -> Route:
@@ -171,7 +170,7 @@ def _scheme(table: PublicTable) -> Route:
     choosing = table.epsilon / 10
     within = table.epsilon - choosing
     plan = method_class("scheme")(choosing, table.delta, within, rate=Fraction(1, 10)).plan(table.schema)
-    return _priced(plan, "say before which levels it will take", None)
+    return _priced(plan, "tell its levels in advance", None)
 
 
 def _points(table: PublicTable) -> Route:
@@ -179,7 +178,7 @@ def _points(table: PublicTable) -> Route:
     loss = {"epsilon": table.epsilon, "delta": table.delta}
     plan = method_class("points")(columns=names, s=_SIDE, rate=Fraction(1, 10), **loss).plan(table.schema)
     others = len(table.schema.released) - len(names)
-    cannot = f"hold columns that are no numbers: {others} here" if others else "keep what changes within a cell"
+    cannot = f"contain columns that are not numbers: {others} here" if others else "keep differences within a cell"
     return _priced(plan, cannot, None)
 
 
@@ -192,14 +191,14 @@ def _histogram(table: PublicTable) -> Route:
     a = math.exp(-float(table.epsilon))
     deviation, cells = math.sqrt(2 * a) / (1 - a), math.prod(table.sizes)
     error = table.of_pairs(lambda m: m * math.sqrt(cells / m) * deviation * _MEAN / (2 * table.rows))
-    return _priced(plan, f"stay small: it lists {cells:,} counts", error)
+    return _priced(plan, f"be small: it lists {cells:,} counts", error)
 
 
 def _tree(table: PublicTable) -> Route:
     method = method_class("tree")(table.epsilon, table.delta, levels=table.levels)
     third, edges = method.spendable / 3, max(1, len(table.sizes) - 1)
     scale = float(gaussian_scale(third, edges, Sensitivity.of(table.schema.unit)))
-    cannot = f"follow pairs beyond the {edges} it measures: their error is not known before"
+    cannot = f"model pairs beyond the {edges} it measures: their error is unknown in advance"
     return _priced(method.plan(table.schema), cannot, table.noise(scale))
 
 
@@ -207,7 +206,7 @@ def _marginals(table: PublicTable) -> Route:
     method = method_class("marginals")(table.epsilon, table.delta, levels=table.levels)
     columns = len(table.sizes)
     rounds, shares = method.rounds_at(table.epsilon, columns), method.shares(columns, Sensitivity.of(table.schema.unit))
-    cannot = f"follow tables beyond the about {rounds} it measures: their error is not known before"
+    cannot = f"model tables beyond the about {rounds} it measures: their error is unknown in advance"
     return _priced(method.plan(table.schema), cannot, table.noise(float(shares.scale)))
 
 

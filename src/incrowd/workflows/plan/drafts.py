@@ -1,4 +1,4 @@
-"""Drafts: which lines of a policy were read off the rows, and what the guarantee becomes when they are vouched for."""
+"""Drafts: the data-dependent lines of a policy, and the guarantee with public sources for them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from incrowd.workflows.policy.columns import column_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sections import ColumnSection
 
-_VOUCHED = "somebody vouches for it"
+_VOUCHED = "the owner vouches for it"
 
 
 def drafted_lines(policy: Policy) -> tuple[str, ...]:
-    """Return each line that was read off the rows and that nobody vouches for, by its place, with what to write."""
-    found = []
+    """Return each data-dependent line without a public source, with what to write."""
+    lines = []
     for name, section in policy.section.columns.items():
         values = "bounds" if section.bounds is not None else "categories"
         parts = ((values, section), ("hierarchy", section.hierarchy))
         held = Role.IDENTIFIER.covers(section.role)
         what = 'to release it write role: quasi, and public: "source"' if held else 'write public: "source" below it'
         marked = [key for key, part in parts if part is not None and part.derived is not None and part.public is None]
-        found += [f"columns.{name}.{key} was read off the rows: {what}" for key in marked]
-    return tuple(found)
+        lines += [f"columns.{name}.{key} comes from the data: {what}" for key in marked]
+    return tuple(lines)
 
 
 def vouched(policy: Policy) -> Guarantee | None:
@@ -42,7 +42,7 @@ def vouched(policy: Policy) -> Guarantee | None:
 
 
 def _vouched(section: ColumnSection) -> ColumnSection:
-    """Return a column with a source below each of its marks."""
+    """Return a column with a public source for each data-dependent part."""
     rule = section.hierarchy
     if rule is not None and rule.derived is not None:
         rule = rule.model_copy(update={"public": rule.public or _VOUCHED})
@@ -57,6 +57,6 @@ def vouched_words(policy: Policy) -> str | None:
         return None
     spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     if not spend.epsilon.is_finite():
-        return f"vouched for, it still has no epsilon: {joined(guarantee.because)}"
+        return f"with public sources, it still has no epsilon: {joined(guarantee.because)}"
     epsilon, delta = short_up(spend.epsilon), short_up(spend.delta)
-    return f"vouched for, the guarantee becomes epsilon {epsilon} at delta {delta}"
+    return f"with public sources, the guarantee becomes epsilon {epsilon} at delta {delta}"

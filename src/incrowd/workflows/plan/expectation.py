@@ -1,4 +1,4 @@
-"""Expectation: what will probably come out of a plan with crowds, from public numbers alone."""
+"""Expectation: the expected output of a plan with crowds, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -73,28 +73,40 @@ class Expectation:
 
     @property
     def sentence(self) -> str:
-        """What to expect, for people."""
+        """The expected output in one sentence."""
+        return f"{self.spread}: {'; '.join(self.lines)}"
+
+    @property
+    def spread(self) -> str:
+        """How many cells there are, and how many sampled rows a cell has on average."""
         crowd = f"{self.crowd:,.3g}" if self.crowd < 10 else f"{self.crowd:,.0f}"
-        spread = f"{self.cells:,} cells of {crowd} sampled rows each on average, k = {self.k}"
-        even, skewed, low, high = (f"{100 * each:.0f} %" for each in (self.even, self.skewed, self.low, self.high))
-        shares = f"of the sampled rows {even} are kept if spread evenly, {skewed} by Zipf's law, {low} to {high} in all"
-        return f"{self._choice}{spread}: {shares}; {self._verdict}"
+        return f"{self._choice}{self.cells:,} cells of {crowd} sampled rows each on average, k = {self.k}"
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The share of sampled rows that is released: for an even spread, a concentrated one, and the range."""
+        even, skewed, low, high = (f"{100 * share:.0f} %" for share in (self.even, self.skewed, self.low, self.high))
+        return (
+            f"evenly spread: {even} of the sampled rows are released",
+            f"concentrated (Zipf's law): {skewed}",
+            f"range: {low} to {high}; {self._verdict}",
+        )
 
     @property
     def _choice(self) -> str:
         if self.among == 1:
             return ""
-        where = "at the one with most cells of these" if self.useful else "at the one with fewest cells"
+        where = "for the one with most cells of these" if self.useful else "for the one with fewest cells"
         return (
             f"levels are chosen among {self.among:,} combinations, of which {self.useful or 'none'} "
-            f"{'keeps' if self.useful < 2 else 'keep'} at least half of the sampled rows if spread evenly; {where}, "
+            f"{'keeps' if self.useful < 2 else 'keep'} at least half of the sampled rows if evenly spread; {where}: "
         )
 
     @property
     def _verdict(self) -> str:
         if self.even >= LEAST:
             return "this will likely be useful"
-        return "this will likely be empty" if self.likely_empty else "it hangs on whether most rows share few cells"
+        return "this will likely be empty" if self.likely_empty else "it depends on how concentrated the rows are"
 
     @property
     def bar(self) -> str:
@@ -122,7 +134,7 @@ class Expectation:
 
 
 def expectation(plan: Plan, schema: Schema, rows: int | None) -> Expectation | None:
-    """Return what will probably come out; None where crowds do not decide, or the number of people or cells is open.
+    """Return the expected output; None where crowds do not decide, or the number of people or cells is open.
 
     Nothing of it depends on rows: k, rate and levels are those of the steps, the cells those of the declaration.
     """
@@ -134,11 +146,13 @@ def expectation(plan: Plan, schema: Schema, rows: int | None) -> Expectation | N
     if k is None or recode is None or sample is None:
         return None
     rate = sample.rate if isinstance(sample, SecretSample) else Fraction(1)
-    recodings = [_recodings(each, schema) for each in recode.columns]
-    classes = [[number for each in column if (number := classes_of(each)) is not None] for column in recodings]
+    recodings = [_recodings(column, schema) for column in recode.columns]
+    classes = [[number for recoding in column if (number := classes_of(recoding)) is not None] for column in recodings]
     if not all(classes):
         return None
-    guessed = tuple(column[0].column.name for column in recodings if any(each.classes is None for each in column))
+    guessed = tuple(
+        column[0].column.name for column in recodings if any(recoding.classes is None for recoding in column)
+    )
     return _among(classes, partial(expected, rows, k=k, rate=rate, guessed=guessed))
 
 
@@ -154,8 +168,8 @@ def _among(classes: Sequence[Sequence[int]], one: Callable[[int], Expectation]) 
     >>> found.cells, found.among, found.useful
     (20, 6, 4)
     """
-    cells = sorted(math.prod(each) for each in product(*classes))
-    useful = bisect_left(cells, True, key=lambda each: one(each).even < HALF)
+    cells = sorted(math.prod(combination) for combination in product(*classes))
+    useful = bisect_left(cells, True, key=lambda number: one(number).even < HALF)
     return replace(one(cells[max(useful - 1, 0)]), among=len(cells), useful=useful)
 
 

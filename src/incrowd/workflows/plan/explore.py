@@ -40,7 +40,7 @@ class LevelSearch(Protocol):
 
     @property
     def k(self) -> int:
-        """How many rows must look alike."""
+        """Minimum size of an equivalence class."""
 
     @property
     def suppression(self) -> Fraction:
@@ -113,13 +113,13 @@ class Explored:
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return {
-            "internal": "made from the original rows: keep it apart from what is published",
+            "internal": "computed from the original rows: keep it apart from the release",
             "rows": self.rows,
             "combinations": self.combinations,
             "best": self.best.to_json(),
-            "minimal": [asdict(each) for each in self.minimal],
-            "by k": [each.to_json() for each in self.by_k],
-            "by suppression": [each.to_json() for each in self.by_suppression],
+            "minimal": [asdict(choice) for choice in self.minimal],
+            "by k": [offer.to_json() for offer in self.by_k],
+            "by suppression": [offer.to_json() for offer in self.by_suppression],
         }
 
 
@@ -129,7 +129,7 @@ class SearchRequest:
 
     minimal: bool = True
     frontier: bool = True
-    told: Callable[[Progress], bool] | None = None
+    watch: Callable[[Progress], bool] | None = None
 
 
 EVERYTHING = SearchRequest()
@@ -172,8 +172,8 @@ def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, e
     method, schema = policy.method, policy.schema
     if not isinstance(method, LevelSearch):
         raise InvalidParameter(
-            f"minimal levels and a frontier were asked for, but the method {method.name} does not search levels: "
-            "write method: full-domain."
+            f"--minimal and --frontier need a method that searches levels, and {method.name} does not: write method: "
+            "full-domain."
         )
     cells = method.cells(schema)
     require(rows.names, cells.names)
@@ -204,14 +204,14 @@ class _Exploring:
 
     def _by_k(self, best: Offer) -> list[Offer]:
         """Return offers for ever larger k: one more than was reached already, or half as much again."""
-        found = [best]
-        while (last := found[-1].choice) is not None and last.smallest is not None and len(found) < _STEPS:
-            k = max(last.smallest + 1, found[-1].k * 3 // 2)
+        offers = [best]
+        while (last := offers[-1].choice) is not None and last.smallest is not None and len(offers) < _STEPS:
+            k = max(last.smallest + 1, offers[-1].k * 3 // 2)
             offer = self._offer(replace(self.method, k=k))
             if offer.choice is None:
                 break
-            found.append(offer)
-        return found
+            offers.append(offer)
+        return offers
 
     def _by_suppression(self) -> list[Offer]:
         shares = sorted({*_SHARES, self.method.suppression})
@@ -219,9 +219,9 @@ class _Exploring:
 
     def _offer(self, method: LevelSearch) -> Offer:
         seconds = math.inf if method.seconds is None else float(method.seconds)
-        found = optimal(self.lattice, method.task(self.schema), SearchLimits(seconds, told=self.wish.told))
-        chosen = None if found.best is None else self._choice(found.best)
-        return Offer(method.k, method.suppression, chosen, found.gap)
+        result = optimal(self.lattice, method.task(self.schema), SearchLimits(seconds, told=self.wish.watch))
+        chosen = None if result.best is None else self._choice(result.best)
+        return Offer(method.k, method.suppression, chosen, result.gap)
 
     def _choice(self, point: Point) -> Choice:
         levels = dict(zip(self.lattice.names, point.levels, strict=True))

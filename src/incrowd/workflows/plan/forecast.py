@@ -1,4 +1,4 @@
-"""Plan: what a release would guarantee and cost, and what would be left; nothing is spent, and no row is read."""
+"""Forecast: guarantee, cost and remaining budget of a release; nothing is spent, and no row is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True)
 class Forecast:
-    """A guarantee with its price, before anything happened."""
+    """A guarantee with its cost, before anything happens."""
 
     policy: Policy
     guarantee: Guarantee
@@ -58,7 +58,7 @@ class Forecast:
 
     @property
     def expectation(self) -> Expectation | None:
-        """What will probably come out, from public numbers alone; None where they do not say."""
+        """The expected output, from public numbers alone; None where they do not tell it."""
         return expectation_of(self.policy)
 
     @cached_property
@@ -78,16 +78,16 @@ class Forecast:
         robust = getattr(self.policy.method, "robust", None)
         if robust is None or self.policy.schema.drafted:
             return ()
-        found = self.parameters
-        return degradation(robust, found["k"], found["delta"], self.policy.schema.unit)
+        solved = self.parameters
+        return degradation(robust, solved["k"], solved["delta"], self.policy.schema.unit)
 
     def _repr_html_(self) -> str:
-        expected = [("expect", each.sentence) for each in (self.expectation, self.rehearsed) if each is not None]
+        expected = [("expect", output.sentence) for output in (self.expectation, self.rehearsed) if output is not None]
         lines = [
             ("dataset", self.policy.name),
             ("protects", str(self.guarantee.unit)),
             ("method", self.policy.method.name),
-            ("epsilon", short_up(self.epsilon) if self.epsilon.is_finite() else "infinite"),
+            ("epsilon", short_up(self.epsilon) if self.epsilon.is_finite() else "no bound"),
             ("delta", short_up(self.delta)),
             ("because", joined(self.guarantee.because)),
             *(("assumes", str(term)) for term in sorted(self.guarantee.assumes)),
@@ -96,7 +96,7 @@ class Forecast:
             *(("note", text) for text in self.warnings),
             ("verdict", "would be released" if self.allowed else f"would be refused: {self.refusal}"),
         ]
-        return card("plan: nothing is spent", facts(lines))
+        return card("Plan (nothing spent)", facts(lines))
 
 
 def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
@@ -142,7 +142,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
 
 
 def expectation_of(policy: Policy) -> Expectation | None:
-    """Return what will probably come out of the declared number of rows, or else of people."""
+    """Return the expected output for the declared number of rows, or else of people."""
     return expectation(policy.plan, policy.schema, declared_rows(policy))
 
 
@@ -151,11 +151,11 @@ def declared_rows(policy: Policy) -> int | None:
 
     Of each person `max_rows` take part, at most, however many rows there are.
     """
-    told, unit = policy.section.dataset, policy.schema.unit
+    dataset, unit = policy.section.dataset, policy.schema.unit
     if unit.column is None:
-        return told.rows or told.population
-    most = None if told.population is None else told.population * unit.max_rows
-    return min((number for number in (told.rows, most) if number), default=None)
+        return dataset.rows or dataset.population
+    most = None if dataset.population is None else dataset.population * unit.max_rows
+    return min((number for number in (dataset.rows, most) if number), default=None)
 
 
 def rehearsed(policy: Policy) -> GainBand | None:
@@ -170,22 +170,19 @@ def rehearsed(policy: Policy) -> GainBand | None:
 
 def undeclared(policy: Policy) -> str | None:
     """Return which line of the policy would tell more about what will come out, if one is missing."""
-    told, unit = policy.section.dataset, policy.schema.unit
+    dataset, unit = policy.section.dataset, policy.schema.unit
     if policy.method.name in LEARNING and declared_rows(policy) is None:
-        known = getattr(policy.method, "expected_rows", None)
-        return (
-            None if known else "not known: add rows: N under dataset:, about how many rows there are; a public number"
-        )
+        expected_rows = getattr(policy.method, "expected_rows", None)
+        return None if expected_rows else "unknown: add rows: N under dataset:, an approximate public number of rows"
     if policy.plan.smallest_class is None:
         return None
-    if told.rows is None and told.population is None:
-        line = "add rows: N under dataset:, about how many rows there are; a public number"
-        more = "" if unit.column is None else "; and population: N, about how many people they are about"
-        return f"not known: {line}{more}"
-    if unit.column is not None and told.population is None:
+    if dataset.rows is None and dataset.population is None:
+        more = "" if unit.column is None else "; and population: N, an approximate number of people"
+        return f"unknown: add rows: N under dataset:, an approximate public number of rows{more}"
+    if unit.column is not None and dataset.population is None:
         return (
-            f"of each person at most {counted(unit.max_rows, 'row')} will take part: where people have more, add "
-            "population: N under dataset:, about how many people there are"
+            f"at most {counted(unit.max_rows, 'row')} per person will be used: if people have more, add population: "
+            "N under dataset:, an approximate number of people"
         )
     return None
 
@@ -195,8 +192,8 @@ def require_useful(policy: Policy) -> None:
     expected = expectation_of(policy)
     if expected is not None and expected.likely_empty:
         raise ProbablyEmpty(
-            f"{expected.sentence}. Nothing was charged. Choose coarser levels, fewer columns or a smaller k; "
-            "or release with --anyway."
+            f"{expected.sentence}. Nothing was charged. Choose coarser levels, fewer columns or a smaller k, or "
+            "release with --force."
         )
 
 
@@ -215,25 +212,27 @@ def _first(budget: Budget | None, loss: Loss, spend: Spend) -> str | None:
     if not spend.epsilon.is_finite():
         if budget is not None and budget.unbounded:
             return None
-        cause = drafted_cause(loss) or "this guarantee has no epsilon: a rate below 1, or noise, would give it one."
-        return f'{cause} Otherwise its owner must write budget: {{unbounded: "reason"}}.'
+        cause = drafted_cause(loss) or "this guarantee has no epsilon. A rate below 1, or noise, would give it one."
+        return f'{cause} Otherwise the budget owner must write budget: {{unbounded: "reason"}}.'
     if budget is not None and (spend.epsilon > budget.limit.epsilon or spend.delta > budget.limit.delta):
-        return "the budget is smaller than what this release costs: raise the budget or ask for less."
+        return "this release costs more than the budget: raise the budget, or lower epsilon and delta."
     return None
 
 
 def warnings_of(policy: Policy, claims: Sequence[Claim]) -> tuple[str, ...]:
     """Return what the owner should think about before, or right after, a release; nothing here comes from rows."""
-    found = list(_about_delta(policy.plan.guarantee, policy.section.dataset.population))
+    warnings = list(_about_delta(policy.plan.guarantee, policy.section.dataset.population))
     if policy.schema.drafted:
-        found.append(
-            f"drafted from rows: {', '.join(policy.schema.drafted)}. This voids the guarantee; "
-            'where the same is public, write public: "source" there.'
+        warnings.append(
+            f"data-dependent: {', '.join(policy.schema.drafted)}. This voids the guarantee. "
+            'If the values are public, write public: "source" there.'
         )
-    found += about_kept_columns(policy, claims)
+    warnings += about_kept_columns(policy, claims)
     if policy.budget is None:
-        found.append("no budget is declared: this release's cost becomes the whole budget, and a second is refused.")
-    return tuple(found)
+        warnings.append(
+            "no budget is declared: the cost of this release becomes the whole budget, and a second release is refused."
+        )
+    return tuple(warnings)
 
 
 def _about_delta(guarantee: Guarantee, population: int | None) -> Iterator[str]:
@@ -244,11 +243,11 @@ def _about_delta(guarantee: Guarantee, population: int | None) -> Iterator[str]:
     ):
         return
     if population is None:
-        yield "no population is declared: choose delta well below one over the number of people."
+        yield "no population is declared: choose delta far below one over the number of people."
     elif guarantee.delta * population >= 1:
         yield (
             f"delta times the declared population is {float(guarantee.delta * population):.3g}: a delta at or above "
-            "one over the population allows a mechanism that betrays one person. Choose a smaller delta."
+            "one over the population allows a mechanism that publishes one person's data. Choose a smaller delta."
         )
 
 

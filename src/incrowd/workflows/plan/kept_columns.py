@@ -38,20 +38,20 @@ def kept_columns(claims: Sequence[Claim], steps: Sequence[Step], plain: Sequence
 def about_kept_columns(policy: Policy, claims: Sequence[Claim]) -> Iterator[str]:
     """Yield what the owner should think about before columns are released that may make rows unique."""
     plain = [column.name for column in policy.schema.released if Role.PLAIN.covers(column.role)]
-    kept = [policy.schema[name] for name in kept_columns(claims, policy.plan.steps, plain)]
+    columns = [policy.schema[name] for name in kept_columns(claims, policy.plan.steps, plain)]
     rows = policy.section.dataset.rows or policy.section.dataset.population or _MANY
-    telling = [column.name for column in kept if _tells_apart(column, rows)]
+    telling = [column.name for column in columns if _tells_apart(column, rows)]
     if telling:
         yield (
-            f"released as they are, with any values or very many: {listed(telling)}. No crowd is counted over them, so "
-            "a row may be the only one with its value. Make them quasi-identifiers, or identifiers, which are never "
+            f"released unchanged, with arbitrary or very many values: {listed(telling)}. Equivalence classes do not "
+            "use them, so a value can be unique. Make them quasi-identifiers, or identifiers, which are not "
             "released; or list few categories."
         )
-    others = [column.name for column in kept if column.name not in telling]
+    others = [column.name for column in columns if column.name not in telling]
     if others and not telling:
         yield (
-            f"released as they are, and no part of the crowds: {listed(others)}. Together with the quasi-identifiers "
-            "they may make a row unique; what somebody could know belongs among the quasi-identifiers."
+            f"released unchanged, outside the equivalence classes: {listed(others)}. Together with the "
+            "quasi-identifiers they can make a row unique. Make columns that others could know quasi-identifiers."
         )
 
 

@@ -80,7 +80,7 @@ class LatticeView:
 
 
 def lattice_view(
-    policy: Policy, rows: Rows, engine: Engine = LOCAL, told: Callable[[int, int], None] | None = None
+    policy: Policy, rows: Rows, engine: Engine = LOCAL, tell: Callable[[int, int], None] | None = None
 ) -> LatticeView:
     """Count the table once and judge its combinations of levels, as the method full-domain would.
 
@@ -102,21 +102,19 @@ def lattice_view(
     """
     method, schema = policy.method, policy.schema
     if not isinstance(method, LevelSearch):
-        raise InvalidParameter(
-            f"combinations of levels are weighed by the method full-domain, and this policy says {method.name}."
-        )
+        raise InvalidParameter(f"the lattice needs method full-domain, and this policy has method {method.name}.")
     cells = method.cells(schema)
     require(rows.names, cells.names)
     lattice, task = (
         method.lattice(engine.count(rows, cells), schema, method.people(engine, schema)),
         method.task(schema),
     )
-    found = optimal(lattice, task, SearchLimits(_SECONDS, told=_teller(lattice.nodes, told)))
-    points: Sequence[tuple[Node, Point | None]] = [(point.node, point) for point in found.points]
+    result = optimal(lattice, task, SearchLimits(_SECONDS, told=_teller(lattice.nodes, tell)))
+    points: Sequence[tuple[Node, Point | None]] = [(point.node, point) for point in result.points]
     if lattice.nodes <= MOST:
         points = _all(lattice, task)
     least = {point.node for point in minimal(lattice, task, _few(node for node, point in points if point is not None))}
-    best = None if found.best is None else found.best.node
+    best = None if result.best is None else result.best.node
     nodes = [LatticeNode(node, _choice(lattice, point), node in least, node == best) for node, point in points]
     nodes.sort(key=lambda node: (node.height, node.rungs))
     return LatticeView(lattice.names, lattice.rows, lattice.nodes, lattice.nodes <= MOST, tuple(nodes))
@@ -127,12 +125,12 @@ def _few(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if math.prod(rung + 1 for rung in node) <= _LISTED]
 
 
-def _teller(nodes: int, told: Callable[[int, int], None] | None) -> Callable[[Progress], bool] | None:
-    if told is None:
+def _teller(nodes: int, report: Callable[[int, int], None] | None) -> Callable[[Progress], bool] | None:
+    if report is None:
         return None
 
     def tell(progress: Progress) -> bool:
-        told(progress.judged, nodes)
+        report(progress.judged, nodes)
         return False
 
     return tell

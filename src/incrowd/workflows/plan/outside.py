@@ -83,17 +83,17 @@ def _counted(array: pa.Array, column: Column) -> dict[str, int]:
     times = np.ones(len(values), np.int64) if indices is None else np.bincount(indices, minlength=len(values) + 1)
     rows = times[: len(values)]
     present = stored.is_valid().to_numpy(zero_copy_only=False)
-    found = {"values": int(rows[present].sum())}
+    counts = {"values": int(rows[present].sum())}
     if isinstance(column.domain, Numbers | Dates):
         low, high = (None if end is None else pa.scalar(end, stored.type) for end in column.stored_bounds)
         below = pc.less(stored, low) if low is not None else None
         above = pc.greater(stored, high) if high is not None else None
         for side, flags in (("below", below), ("above", above)):
             if flags is not None:
-                found[side] = int(rows[pc.fill_null(flags, False).to_numpy(zero_copy_only=False)].sum())
-        return found
+                counts[side] = int(rows[pc.fill_null(flags, False).to_numpy(zero_copy_only=False)].sum())
+        return counts
     unlisted = present & ~column.domain.contains(canonical(stored))
-    return found | {"unlisted": int(rows[unlisted].sum())}
+    return counts | {"unlisted": int(rows[unlisted].sum())}
 
 
 def outside_of(policy: Policy, rows: Rows, engine: Engine) -> tuple[OutsideValues, ...]:
@@ -104,17 +104,17 @@ def outside_of(policy: Policy, rows: Rows, engine: Engine) -> tuple[OutsideValue
     if not columns:
         return ()
     taking = taking_part(engine, rows, policy)
-    found = engine.learn(taking, [column.name for column in columns], partial(OutsideCounter, columns)).counts
-    told = []
+    counts_by_name = engine.learn(taking, [column.name for column in columns], partial(OutsideCounter, columns)).counts
+    outside_values = []
     for column in columns:
-        counts = found[column.name]
+        counts = counts_by_name[column.name]
         outside = counts["below"] + counts["above"] + counts["unlisted"]
         if outside:
             declared = "categories" if isinstance(column.domain, Categories) else "bounds"
             becomes = _becomes(column, counts, levels.get(column.name))
             becomes = becomes.replace("their rows", "its row") if outside == 1 else becomes
-            told.append(OutsideValues(column.name, outside, counts["values"], declared, becomes))
-    return tuple(told)
+            outside_values.append(OutsideValues(column.name, outside, counts["values"], declared, becomes))
+    return tuple(outside_values)
 
 
 def _counts(column: Column) -> bool:
@@ -133,7 +133,7 @@ def _levels(policy: Policy) -> dict[str, range]:
 def _becomes(column: Column, counts: Counter[str], levels: range | None) -> str:
     match column.rule_outside:
         case Outside.DROP:
-            return "their rows will be left out"
+            return "their rows will be suppressed"
         case Outside.OTHER:
             return f"will be published as {OTHER!r}" if column.has_other else "will count as missing"
     if levels is None:

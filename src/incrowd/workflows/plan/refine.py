@@ -68,10 +68,10 @@ def refined_route(table: PublicTable, estimates: tuple[KeptEstimate, ...]) -> Ro
     """
     there = [estimate for estimate in estimates if dict(estimate.levels) == table.levels]
 
-    def error(each: KeptEstimate, kept: float) -> float:
-        lost = 1 - kept / float(each.rate * table.rows)
-        return min(1.0, max(0.0, lost) + sampling_error(table, each.rate))
+    def error(estimate: KeptEstimate, rows: float) -> float:
+        lost = 1 - rows / float(estimate.rate * table.rows)
+        return min(1.0, max(0.0, lost) + sampling_error(table, estimate.rate))
 
-    best = min(there, key=lambda each: error(each, each.kept))
+    best = min(there, key=lambda estimate: error(estimate, estimate.expected))
     route = safe_route(table, best.rate, 0.0)
-    return replace(route, error=error(best, best.kept), low=error(best, best.high), high=error(best, best.low))
+    return replace(route, error=error(best, best.expected), low=error(best, best.high), high=error(best, best.low))

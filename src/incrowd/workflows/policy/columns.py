@@ -54,7 +54,7 @@ def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dic
     if not place.is_dir():
         raise InvalidParameter(f"there is no folder {name}: a relative path starts in the policy's folder.")
     files = sorted(path for path in place.iterdir() if path.suffix.lower() == ".csv")
-    found = dict(sections)
+    attached_sections = dict(sections)
     for column, section in sections.items():
         own = [path for path in files if path.stem.lower() == column.lower()]
         named = own or [path for path in files if path.stem.lower().endswith(f"_{column.lower()}")]
@@ -64,10 +64,10 @@ def attached(sections: dict[str, ColumnSection], name: str, folder: Path) -> dic
         if named and section.hierarchy is None and not Role.IDENTIFIER.covers(section.role):
             file = f"{name.rstrip('/')}/{named[0].name}"
             rule = HierarchySection(file=file, delimiter=delimiter_of(_read(named[0], file)))
-            found[column] = section.model_copy(update={"hierarchy": rule})
-    if found == sections:
+            attached_sections[column] = section.model_copy(update={"hierarchy": rule})
+    if attached_sections == sections:
         raise InvalidParameter(f"no file in {name} is named after a column that needs a hierarchy.")
-    return found
+    return attached_sections
 
 
 def delimiter_of(content: bytes) -> str:
@@ -216,8 +216,8 @@ def other_table(
         return OtherTable(name, Schema(columns), *source, public=True)
     if unit.kind is not Kind.PERSON:
         raise InvalidParameter(
-            f"the rows of {name!r} are somebody's, but the dataset protects single rows: declare dataset.unit.column, "
-            "the column that tells people apart."
+            f"the rows of {name!r} belong to people, but the dataset protects single rows: declare "
+            "dataset.unit.column, the person ID column."
         )
     more = None if section.more is None else ExtraRowsRule(section.more)
     own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)

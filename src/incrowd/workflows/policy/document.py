@@ -83,7 +83,7 @@ def _plain(node: Any, path: Path, lines: dict[Path, int]) -> Any:
             raise InvalidParameter(f"line {line}: a key must be a single word or number.")
         name = _text(key)
         if name in content:
-            raise InvalidParameter(f"line {line}: the key {name!r} stands here twice.")
+            raise InvalidParameter(f"line {line}: the key {name!r} occurs twice.")
         content[name] = _plain(value, (*path, name), lines)
         lines[(*path, name)] = line
     return content
@@ -106,10 +106,11 @@ def checked(model: type[BaseModel], document: Document, where: str) -> Any:
         return model.model_validate(document.content)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        told = [
-            f"{place_in(document, _path(problem['loc']), where)}: {_said(problem, model)}" for problem in problems[:10]
+        messages = [
+            f"{place_in(document, _path(problem['loc']), where)}: {_message(problem, model)}"
+            for problem in problems[:10]
         ]
-        raise InvalidParameter("\n".join(dict.fromkeys(told))) from None
+        raise InvalidParameter("\n".join(dict.fromkeys(messages))) from None
 
 
 def _path(place: Path) -> Path:
@@ -122,26 +123,28 @@ def place_in(document: Document, path: Path, where: str) -> str:
     return f"{where}, line {line}" if line is not None else where
 
 
-def _said(problem: Any, model: type[BaseModel]) -> str:
+def _message(problem: Any, model: type[BaseModel]) -> str:
     words = [str(part) for part in _path(problem["loc"])]
     path, name = ".".join(words), words[-1] if words else ""
     if problem["type"] == "extra_forbidden":
-        known = _known(model, problem["loc"][:-1])
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" Here may stand: {', '.join(known)}." if known else ""
+        names = _possible_names(model, problem["loc"][:-1])
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" Allowed here: {', '.join(names)}." if names else ""
         return f"{name!r} is not known here.{hint}"
     if problem["type"] == "missing":
         return f"{path} is missing."
     return f"{path}: {problem['msg'].removeprefix('Value error, ')}."
 
 
-def _known(model: type[BaseModel], path: Path) -> list[str]:
+def _possible_names(model: type[BaseModel], path: Path) -> list[str]:
     """Return the names that may stand at a place in the document."""
     current: Any = model
     for step in path:
         models = [hint for hint in _models(current) if isinstance(hint, type) and issubclass(hint, BaseModel)]
-        found = [each.model_fields[str(step)].annotation for each in models if str(step) in each.model_fields]
-        current = found[0] if found else current
+        hints = [
+            candidate.model_fields[str(step)].annotation for candidate in models if str(step) in candidate.model_fields
+        ]
+        current = hints[0] if hints else current
     return [name for hint in _models(current) for name in getattr(hint, "model_fields", {})]
 
 

@@ -30,11 +30,11 @@ def edited(text: str, changes: Mapping[Place, Value]) -> str:
     e:
       f: 3
     """
-    wanted = read_document(text).content
+    content = read_document(text).content
     for place, value in changes.items():
-        wanted = replaced_at(wanted, place, value)
+        content = replaced_at(content, place, value)
         text = _changed(text if text.endswith("\n") or not text else f"{text}\n", place, value)
-    if read_document(text).content != wanted:
+    if read_document(text).content != content:
         named = ", ".join(".".join(place) for place in changes)
         raise InvalidParameter(f"{named}: written in a way that cannot be changed here. Change it in the file itself.")
     return text
@@ -50,7 +50,7 @@ def replaced_at(content: Any, place: Place, value: Value) -> Any:
         content = {}
     name, rest = place[0], place[1:]
     if value is None and not rest:
-        return {key: each for key, each in content.items() if key != name}
+        return {key: item for key, item in content.items() if key != name}
     if value is None and name not in content:
         return content
     return {**content, name: replaced_at(content.get(name), rest, value) if rest else _texts(value)}
@@ -58,23 +58,23 @@ def replaced_at(content: Any, place: Place, value: Value) -> Any:
 
 def _texts(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _texts(each) for key, each in value.items()}
-    return str(value) if isinstance(value, str | int | float) else [_texts(each) for each in value]
+        return {str(key): _texts(item) for key, item in value.items()}
+    return str(value) if isinstance(value, str | int | float) else [_texts(item) for item in value]
 
 
 def _changed(text: str, place: Place, value: Value) -> str:
     """Return the text with one change."""
     root = _root(text)
-    parent, key, node = _found(root, place)
+    parent, key, node = _node_at(root, place)
     if node is not None:
         return _removed(text, parent, key, node) if value is None else _replaced(text, key, node, value)
     if value is None:
         return text
     depth = len(place) - 1
-    while depth and _found(root, place[:depth])[2] is None:
+    while depth and _node_at(root, place[:depth])[2] is None:
         depth -= 1
         value = {place[depth + 1]: value}
-    _, key, above = _found(root, place[:depth])
+    _, key, above = _node_at(root, place[:depth])
     if above is None or type(above).__name__ != "MappingNode":
         if depth == 0:
             return f"{text}{_block({place[0]: value}, 0)}"
@@ -88,7 +88,7 @@ def _root(text: str) -> Any:
     return YAML(typ="safe", pure=True).compose(text)
 
 
-def _found(root: Any, place: Place) -> tuple[Any, Any, Any]:
+def _node_at(root: Any, place: Place) -> tuple[Any, Any, Any]:
     """Return the mapping, the key and the value at a place; None where there is none."""
     above, key, node = None, None, root
     for name in place:
@@ -117,8 +117,8 @@ def _inserted(text: str, above: Any, name: str, value: Value) -> str:
     if not _is_block(above):
         end = above.end_mark.index - 1
         comma = ", " if above.value else ""
-        kept = text[:end].rstrip(" ") if above.value else text[:end]
-        return f"{kept}{comma}{_word(name)}: {_flow(value)}{text[end:]}"
+        before = text[:end].rstrip(" ") if above.value else text[:end]
+        return f"{before}{comma}{_word(name)}: {_flow(value)}{text[end:]}"
     column = above.start_mark.column
     line = text.find("\n", _end(above))
     line = len(text) if line < 0 else line + 1
@@ -127,8 +127,8 @@ def _inserted(text: str, above: Any, name: str, value: Value) -> str:
 
 def _removed(text: str, above: Any, key: Any, node: Any) -> str:
     if not _is_block(above):
-        kept = {k.value: _plain(v) for k, v in above.value if k is not key}
-        return text[: above.start_mark.index] + _flow(kept) + text[above.end_mark.index :]
+        rest = {k.value: _plain(v) for k, v in above.value if k is not key}
+        return text[: above.start_mark.index] + _flow(rest) + text[above.end_mark.index :]
     start = text.rfind("\n", 0, key.start_mark.index) + 1
     end = text.find("\n", _end(node))
     return text[:start] + text[len(text) if end < 0 else end + 1 :]
@@ -139,7 +139,7 @@ def _plain(node: Any) -> Any:
         case "MappingNode":
             return {key.value: _plain(value) for key, value in node.value}
         case "SequenceNode":
-            return [_plain(each) for each in node.value]
+            return [_plain(item) for item in node.value]
     return node.value
 
 
@@ -163,17 +163,17 @@ def _block(value: Mapping[str, Any], indent: int) -> str:
     """
     room = " " * indent
     lines = []
-    for name, each in value.items():
-        if isinstance(each, Mapping) and indent == 0 and each:
-            lines += [f"{_word(name)}:", _block(each, 2).rstrip("\n")]
+    for name, item in value.items():
+        if isinstance(item, Mapping) and indent == 0 and item:
+            lines += [f"{_word(name)}:", _block(item, 2).rstrip("\n")]
         else:
-            lines.append(f"{room}{_word(name)}: {_flow(each)}")
+            lines.append(f"{room}{_word(name)}: {_flow(item)}")
     return "\n".join(lines) + "\n"
 
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_word(str(name))}: {_flow(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_word(str(name))}: {_flow(item)}" for name, item in value.items()) + "}"
     if isinstance(value, str | int | float):
         return _word(str(value))
     return "[" + ", ".join(map(_flow, value)) + "]"

@@ -31,50 +31,45 @@ class PolicySection(Section):
     """The whole policy file."""
 
     incrowd: Whole = Field(description="The version of this format: 1.")
-    dataset: DatasetSection = Field(description="What the data is called, whom it is about, and how many.")
-    source: AnySource | None = Field(None, description="Where the rows are; DATA on the command line overrides.")
+    dataset: DatasetSection = Field(description="Name, unit of privacy and size of the data.")
+    source: AnySource | None = Field(None, description="Where the rows are; DATA on the command line overrides it.")
     columns: dict[str, ColumnSection] = Field(description="Every column of the source, by its name.")
-    hierarchies: str | None = Field(
-        None, description="A folder of files in ARX's format, each attached to the column that it is named after."
-    )
+    hierarchies: str | None = Field(None, description="A folder of files in ARX's format, each named after its column.")
     release: dict[str, Any] | tuple[dict[str, Any], ...] | None = Field(
         None,
-        description="The method and its parameters, or a list of masks one after the other; may be left out where only "
-        "questions are answered.",
+        description="The method and its parameters, or a list of masks; may be left out if only queries are answered.",
     )
     budget: BudgetSection | None = Field(
-        None, description="Of the dataset, for good; by default the first release's own."
+        None, description="Permanent privacy budget; default: the cost of the first release."
     )
     ledger: str = Field(
         DEFAULT,
-        description="Where spending is written down; a path is taken from the policy's folder. Where it is left out, "
-        "the variable INCROWD_LEDGER goes before the default.",
+        description="Address of the ledger; a path is relative to the policy's folder. If it is left out, "
+        "INCROWD_LEDGER overrides the default.",
     )
-    engine: AnyEngine = Field(
-        "local", description="Where the rows are worked on; no part of the guarantee, nor of the policy's hash."
-    )
-    tables: dict[str, TableSection] | None = Field(None, description="More tables that questions may read.")
-    queries: QueriesSection | None = Field(None, description="What questions may be asked.")
+    engine: AnyEngine = Field("local", description="The engine; not part of guarantee and policy hash.")
+    tables: dict[str, TableSection] | None = Field(None, description="More tables that queries may read.")
+    queries: QueriesSection | None = Field(None, description="Which queries are allowed.")
     nodes: NodesSection | None = Field(None, description="The nodes of a graph, in place of source and columns.")
     edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes.")
     risk: dict[str, Exact] | None = Field(
         None,
-        description="How much more often than its control an attack may be right: for each attack or risk, or for any; "
-        "incrowd attack exits with 1 above it. No part of the guarantee, nor of the policy's hash.",
+        description="Maximum gain of an attack over its control group: for each attack or risk, or for any; incrowd "
+        "attack exits with 1 above it. Not part of the guarantee, nor of the policy's hash.",
     )
     purpose: str | None = Field(
         None,
-        description="What people must have consented to, such as research/newborns: rows of nobody else are used.",
+        description="What people must have consented to, such as research/newborns: only their rows are used.",
     )
-    consent: ConsentSection | None = Field(None, description="Where the decisions of people are kept, for a purpose.")
+    consent: ConsentSection | None = Field(None, description="Where consent is recorded, for a purpose.")
 
     @field_validator("risk")
     @classmethod
     def _known_risks(cls, risk: dict[str, Fraction] | None) -> dict[str, Fraction] | None:
-        known = ("any", *attack_names(), *map(str, Risk)) if risk else ()
+        names = ("any", *attack_names(), *map(str, Risk)) if risk else ()
         for name, share in (risk or {}).items():
-            if name not in known:
-                raise ValueError(f"there is no attack or risk {name!r}; there are {', '.join(known)}")
+            if name not in names:
+                raise ValueError(f"there is no attack or risk {name!r}; there are {', '.join(names)}")
             if not 0 <= share <= 1:
                 raise ValueError(f"the share of {name!r} lies between 0 and 1")
         return risk

@@ -17,7 +17,7 @@ Place = tuple[str | None, SourceOptions]
 
 @dataclass(frozen=True)
 class GraphPlace:
-    """Where nodes and edges are, which columns tell nodes apart, and what becomes of odd edges."""
+    """Where nodes and edges are, which columns identify nodes, and how invalid edges are treated."""
 
     id: str
     nodes: Place
@@ -33,11 +33,9 @@ class GraphPlace:
 
 
 def node_columns(name: str, declared: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Return the columns of nodes, the one that tells them apart first: it is an identifier."""
+    """Return the columns of nodes, the node ID first: it is an identifier."""
     if any(column.name == name for column in declared):
-        raise InvalidParameter(
-            f"the column {name!r} tells nodes apart and is not declared again: leave it out of columns."
-        )
+        raise InvalidParameter(f"the column {name!r} is the node ID: leave it out of columns.")
     return (Column(name, Role.IDENTIFIER), *declared)
 
 
@@ -49,7 +47,7 @@ def graph_schema(columns: tuple[Column, ...], unit: Unit, section: EdgesSection)
 def edge_rules(section: EdgesSection, *, apart: bool) -> Connect:
     """Return how rows become edges, those of each kind and direction apart where the method takes them so."""
     if len(set(section.ends)) < 2 or section.kind in section.ends:
-        raise InvalidParameter("the ends and the kind of an edge stand in columns of their own.")
+        raise InvalidParameter("the ends and the kind of an edge need separate columns.")
     if len(set(section.kinds)) < len(section.kinds):
         raise InvalidParameter("a kind of edges is declared twice: name each kind once under kinds.")
     return (Relate if apart else Connect)(

@@ -46,8 +46,8 @@ def check_apart(target: Path, releases: Sequence[Path]) -> None:
     folders = [release.resolve() if release.is_dir() else release.resolve().parent for release in releases]
     if any(target.resolve().is_relative_to(folder) for folder in folders):
         raise InvalidParameter(
-            f"{target} lies beside the release, and people pass on whole folders: write it elsewhere, such as "
+            f"{target} is in the folder of the release, which is passed on as a whole: write it elsewhere, such as "
             f".incrowd/internal/{target.name}."
         )
     if target.exists():
-        raise OutputUnavailable(f"{target} exists, and nothing is overwritten. Choose another name.")
+        raise OutputUnavailable(f"{target} already exists. Choose another name.")

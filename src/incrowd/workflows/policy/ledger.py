@@ -1,4 +1,4 @@
-"""The ledger of a policy: made by the first release, never made again in silence; it also counts looks at rows."""
+"""The ledger of a policy: created by the first release, never replaced silently; it also records data access."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _FILE = "sqlite:///"
 
 
 _EXCHANGED = (
-    "another ledger stands where this policy's releases were charged before: put the old one back, or give the policy "
-    "another ledger: address if this is meant."
+    "this is not the ledger that this policy's earlier releases were charged to: restore that one, or give the policy "
+    "another ledger: address if this is intended."
 )
 
 
@@ -44,12 +44,12 @@ def ensure_book(policy: LedgerOwner, ledger: Ledger | None) -> Ledger:
     file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
     """
     ledger = ledger or Ledger.create(policy.ledger_address)
-    mark, known = _mark(policy), _known(_mark(policy))
+    mark, remembered = _mark(policy), _remembered(_mark(policy))
     entries = {_place(policy): ledger.id} | _chosen_elsewhere(policy)
-    if known.get(_place(policy)) not in (None, ledger.id):  # another process made one since
+    if remembered.get(_place(policy)) not in (None, ledger.id):  # another process made one since
         raise LedgerUnavailable(_EXCHANGED)
-    if any(name not in known for name in entries):
-        _remember(mark, entries | known)
+    if any(name not in remembered for name in entries):
+        _remember(mark, entries | remembered)
     return ledger
 
 
@@ -59,14 +59,14 @@ def find_book(policy: LedgerOwner) -> Ledger | None:
     A lost or exchanged one is refused, and so is one that cannot be read: it never counts as absent.
     """
     _require_same_place(policy)
-    expected = _known(_mark(policy)).get(_place(policy))
+    expected = _remembered(_mark(policy)).get(_place(policy))
     try:
         ledger = Ledger.open(policy.ledger_address)
     except LedgerMissing as error:
         if expected is None:
             return None
         raise LedgerMissing(
-            f"{error} Releases were charged to it before, so a new one is not made: restore it from a copy."
+            f"{error} Earlier releases were charged to it, so no new one is created: restore it from a copy."
         ) from None
     if expected not in (None, ledger.id):
         raise LedgerUnavailable(_EXCHANGED)
@@ -85,18 +85,18 @@ def _require_same_place(policy: LedgerOwner) -> None:
         return
     place, default = public_address(policy.ledger_address), policy.own_ledger
     made = default.startswith(_FILE) and Path(default.removeprefix(_FILE)).exists()
-    before = _known(_mark(policy)).get(_UNNAMED) or (public_address(default) if made else place)
+    before = _remembered(_mark(policy)).get(_UNNAMED) or (public_address(default) if made else place)
     if before != place:
         raise InvalidParameter(
-            f"policies of this folder that name no ledger were charged to {before} before; now it would be {place}. "
-            f"Nothing was charged. Set {VARIABLE} as it was then, or write ledger: into the policy if this is meant."
+            f"policies of this folder without ledger: were charged to {before} before; now it would be {place}. "
+            f"Nothing was charged. Set {VARIABLE} as before, or add ledger: to the policy if this is intended."
         )
 
 
 def declaration_of(policy: Policy) -> Declaration:
     """Return what a policy says about its dataset to the ledger."""
-    told = policy.section.dataset
-    return Declaration(policy.name, policy.schema.unit, policy.budget, told.same_people_as, told.separate)
+    dataset = policy.section.dataset
+    return Declaration(policy.name, policy.schema.unit, policy.budget, dataset.same_people_as, dataset.separate)
 
 
 def _mark(policy: LedgerOwner) -> Path:
@@ -107,7 +107,7 @@ def _place(policy: LedgerOwner) -> str:
     return hashlib.sha256(policy.ledger_address.encode()).hexdigest()
 
 
-def _known(mark: Path) -> dict[str, str]:
+def _remembered(mark: Path) -> dict[str, str]:
     try:
         content = json.loads(mark.read_text(encoding="utf-8"))
         return {str(place): str(name) for place, name in content.items()}
@@ -115,15 +115,15 @@ def _known(mark: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError, AttributeError):
         raise LedgerUnavailable(
-            f"{mark} cannot be read; it tells which ledger belongs to this policy. Restore it from a copy."
+            f"{mark} cannot be read; it says which ledger belongs to this policy. Restore it from a copy."
         ) from None
 
 
-def _remember(mark: Path, known: dict[str, str]) -> None:
+def _remember(mark: Path, remembered: dict[str, str]) -> None:
     written = mark.with_name(f".{_MARK}.{os.getpid()}")
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        written.write_text(json.dumps(remembered, indent=1), encoding="utf-8")
         written.replace(mark)
     except OSError as error:
         raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.") from None
@@ -131,14 +131,14 @@ def _remember(mark: Path, known: dict[str, str]) -> None:
 
 def standing_at(ledger: Ledger, dataset: str, sequence: int) -> BudgetStatus:
     """Return how a dataset stood right after an entry, as the entries up to that one tell."""
-    told: dict[str, Any] = {}
+    sets: dict[str, Any] = {}
     for link in ledger.chain.links():
-        told.update(link.sets)
+        sets.update(link.sets)
         if link.sequence == sequence:
             break
 
     def value(key: Key) -> Any:
-        return told.get(text_of(key))
+        return sets.get(text_of(key))
 
     return standing_of(value, known_dataset(value, dataset))
 
@@ -148,8 +148,8 @@ def require_look(policy: Policy, ledger: Ledger | None) -> None:
     for step in policy.plan.steps:
         if isinstance(step, LevelsByLook) and (problem := look_problem(step, policy.name, ledger)) is not None:
             raise Refused(
-                f"the policy says that a private look chose its levels, but {problem}. Look again, or choose levels "
-                "without looking at the rows and leave chosen: out."
+                f"the policy says that a private preview chose its levels, but {problem}. Run another preview, or "
+                "choose levels without reading the rows and leave out chosen:."
             )
 
 
@@ -157,12 +157,12 @@ def look_problem(look: LevelsByLook, dataset: str, ledger: Ledger | None) -> str
     """Return why a ledger does not hold the private look that is named, about the people of a dataset; or None."""
     entry = None if ledger is None else next(ledger.entries(look.entry - 1), None)
     if ledger is None or entry is None or entry.anchor.to_json() != _named(look):
-        return f"entry {look.entry} of this ledger is not the one that is named"
-    paid = next((each for each in entry.charged if same_people(ledger, each.dataset, dataset)), None)
+        return f"entry {look.entry} of this ledger is not the one named in the policy"
+    paid = next((charge for charge in entry.charged if same_people(ledger, charge.dataset, dataset)), None)
     if paid is None or (paid.guarantee.loss, paid.guarantee.because) != (Pure(look.epsilon), (LOOKED,)):
-        return f"entry {look.entry} of the ledger is not the charge of such a look at this dataset"
+        return f"entry {look.entry} of the ledger is not the charge of such a preview of this dataset"
     if None in (ledger.conclusions(entry.body["release"]) or (None,)):
-        return f"entry {look.entry} of the ledger paid for a look that never came to its end"
+        return f"entry {look.entry} of the ledger was charged for a preview that did not finish"
     return None
 
 
@@ -172,8 +172,8 @@ def _named(look: LevelsByLook) -> dict[str, Any]:
 
 def same_people(ledger: Ledger, one: str, other: str) -> bool:
     """Whether two datasets share a budget; a dataset that no charge made known yet shares none."""
-    known = ledger.knows(one) and ledger.knows(other)
-    return known and ledger.standing(one).dataset == ledger.standing(other).dataset
+    both_known = ledger.knows(one) and ledger.knows(other)
+    return both_known and ledger.standing(one).dataset == ledger.standing(other).dataset
 
 
 def record_look(policy: Policy | None, verb: str) -> bool:

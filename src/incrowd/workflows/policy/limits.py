@@ -1,6 +1,6 @@
 """Limits: how large the whole numbers of a policy can be, so that no number makes a plan run for minutes.
 
-They are public and hang on nothing but the policy: what exceeds one is refused at once, before anything is computed.
+They are public and depend on nothing but the policy: what exceeds one is refused at once, before anything is computed.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def method_of(document: Document, where: str, schema: Schema) -> Method:
     release = document.content["release"]
     if not isinstance(release, list):
         return _step(release, ("release",), (document, where), schema)
-    return chain(_step(each, ("release", place), (document, where), schema) for place, each in enumerate(release))
+    return chain(_step(step, ("release", place), (document, where), schema) for place, step in enumerate(release))
 
 
 def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str], schema: Schema) -> Method:
@@ -42,27 +42,29 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
     graph = is_graph(document)
-    known = graph_method_names() if graph else method_names()
+    names = graph_method_names() if graph else method_names()
     if isinstance(release, dict) and "distribution" in release:
         if len(path) > 1:
-            raise InvalidParameter(f"a method of another distribution stands alone: {name!r} cannot be one of several.")
-        known = admit(str(release["distribution"]))
+            raise InvalidParameter(
+                f"a method of another distribution cannot be part of a list: release {name!r} alone."
+            )
+        names = admit(str(release["distribution"]))
         release = {key: value for key, value in release.items() if key != "distribution"}
-    if name not in known:
+    if name not in names:
         if name in (*graph_method_names(), *method_names()):
             raise InvalidParameter(
-                f"the method {name!r} is for {'tables' if graph else 'graphs'}: a policy of a graph has nodes: and "
-                "edges:, one of a table has columns:."
+                f"the method {name!r} is for {'tables' if graph else 'graphs'}: a graph policy has nodes: and "
+                "edges:, a table policy has columns:."
             )
-        near = difflib.get_close_matches(str(name), known, 1)
+        near = difflib.get_close_matches(str(name), names, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidParameter(f"there is no method {name!r}; there are {', '.join(known)}.{hint}")
+        raise InvalidParameter(f"the method {name!r} is unknown; available: {', '.join(names)}.{hint}")
     model = section_of(method_class(name))
     _refuse_target(release, path, source)
     own = len(path)
-    inner = Document(release, {each[own:]: line for each, line in document.lines.items() if each[:own] == path})
-    found = checked(model, inner, where)
-    method: Method = instance_of(method_class(name), found)
+    inner = Document(release, {place[own:]: line for place, line in document.lines.items() if place[:own] == path})
+    section = checked(model, inner, where)
+    method: Method = instance_of(method_class(name), section)
     for key in ("levels", "sensitive"):
         for column in getattr(method, key, {}):
             try:
@@ -134,7 +136,7 @@ def instance_of(cls: Any, section: BaseModel) -> Any:
         if inner is None or value is None:
             values[item.name] = value
         elif isinstance(value, dict):
-            values[item.name] = {name: instance_of(inner, each) for name, each in value.items()}
+            values[item.name] = {name: instance_of(inner, part) for name, part in value.items()}
         else:
             values[item.name] = instance_of(inner, value)
     return cls(**values)

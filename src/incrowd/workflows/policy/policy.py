@@ -56,7 +56,7 @@ class Policy:
     def method(self) -> Method:
         """What is released, and how."""
         if self.step is None:
-            raise InvalidParameter("this policy releases no table: write release: with a method into it.")
+            raise InvalidParameter("this policy has no release: add release: with a method.")
         return self.step
 
     @cached_property
@@ -70,11 +70,11 @@ class Policy:
     @property
     def gate(self) -> ConsentGate | None:
         """Whose rows take part, where the policy names a purpose, as far as that is known before the run."""
-        told = self.section
-        if told.purpose is None or told.consent is None:
+        section = self.section
+        if section.purpose is None or section.consent is None:
             return None
         edges = True if self.graph is not None else None
-        return ConsentGate(told.purpose, told.consent.as_of, calendar=told.consent.calendar, edges=edges)
+        return ConsentGate(section.purpose, section.consent.as_of, calendar=section.consent.calendar, edges=edges)
 
     @property
     def names_ledger(self) -> bool:
@@ -125,9 +125,9 @@ def _until(document: Document, until: int | None) -> Document:
     steps = document.content.get("release")
     if not isinstance(steps, list) or not 1 <= until <= len(steps):
         raise InvalidParameter(
-            f"there is no step {until} to stop after: release: is one method."
+            f"--last-step {until}: release: is one method, not a list."
             if not isinstance(steps, list)
-            else f"there is no step {until} to stop after: release: has {len(steps)} steps."
+            else f"--last-step {until}: release: has {len(steps)} steps."
         )
     return Document({**document.content, "release": steps[:until]}, document.lines)
 
@@ -136,13 +136,13 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
     """Return the policy of a document that was parsed; relative paths start from `folder`, errors name `where`."""
     content = document.content
     if not isinstance(content, dict):
-        raise InvalidParameter(f"{where} is empty or not a mapping: it needs incrowd, dataset, columns and release.")
+        raise InvalidParameter(f"{where} is empty or not a mapping: write incrowd, dataset, columns and release.")
     if str(content.get("incrowd")) != str(VERSION):
         raise UnsupportedVersion(f"{where} must start with 'incrowd: {VERSION}', the version of the format known here.")
     graph = is_graph(document)
     section = checked(GraphPolicySection if graph else PolicySection, document, where)
     if section.release is None and section.queries is None:
-        raise InvalidParameter(f"{where}: release is missing. Where only questions are answered, write queries:.")
+        raise InvalidParameter(f"{where}: release is missing. If only queries are answered, write queries:.")
     _require_consent(section, where)
     section = _with_hierarchies(section, folder, where)
     columns = _columns(section.columns, ("columns",), document, (where, folder))
@@ -160,16 +160,16 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         budget = None if section.budget is None else _budget(section.budget)
         engine = _engine(section.engine)
     except InvalidParameter as error:
-        told = str(error)
-        raise InvalidParameter(told if told.startswith(where) else f"{where}: {told}") from None
+        message = str(error)
+        raise InvalidParameter(message if message.startswith(where) else f"{where}: {message}") from None
     source, options = _source(section.source, folder, columns)
-    said = {name: value for name, value in content.items() if name not in _ASIDE}
+    hashed = {name: value for name, value in content.items() if name not in _ASIDE}
     files = population_hash(section.release if isinstance(section.release, dict) else {}, folder) | file_hashes(method)
     place = _place_of_graph(section, folder, columns, apart=getattr(method, "apart", False))
     own = section.columns if section.nodes is None else section.nodes.columns
     for declared in (own, *(table.columns for table in (section.tables or {}).values())):
         files |= files_of(declared, folder)
-    mark = digest(f"incrowd policy {VERSION}", {"policy": said, "files": files})
+    mark = digest(f"incrowd policy {VERSION}", {"policy": hashed, "files": files})
     name, ledger = section.dataset.name, section.ledger
     return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place)
 
@@ -198,23 +198,23 @@ def _require_consent(section: PolicySection, where: str) -> None:
         check_purpose(section.purpose)
         if section.consent is None:
             raise Refused(
-                f"{where}: 'purpose' asks for consent, and the policy does not say where that is kept; nothing is "
-                "ignored. Write consent: with registry: and key:."
+                f"{where}: 'purpose' requires consent, but the policy does not say where consent is recorded. Write "
+                "consent: with registry: and key:."
             )
     elif section.consent is not None:
-        raise InvalidParameter(f"{where}: consent: is for a purpose. Write purpose:, or leave consent: out.")
+        raise InvalidParameter(f"{where}: consent: needs purpose:. Write purpose:, or leave out consent:.")
 
 
 def _require_calendar(gate: ConsentGate | None, plan: Plan) -> None:
-    """Refuse a release without an ε whose day could be chosen by who moved, and a calendar that nothing hangs on."""
+    """Refuse a release without an ε whose day could be chosen by who moved, and a calendar that nothing depends on."""
     form = isinstance(plan.guarantee.loss, Syntactic)
     if gate is not None and form and not gate.calendar:
         raise InvalidParameter(
-            "a release without an epsilon of people who may withdraw is made on days that are fixed before, or else "
-            "its day shows that somebody left: list them under consent: calendar:."
+            "a release without an epsilon, of people who may withdraw, needs days that are fixed in advance; "
+            "otherwise its day could show that a person left. List them at consent: calendar:."
         )
     if gate is not None and gate.calendar and not form:
-        raise InvalidParameter("a calendar is for releases without an epsilon: leave consent: calendar: out.")
+        raise InvalidParameter("a calendar is for releases without an epsilon: leave out consent: calendar:.")
 
 
 def _with_hierarchies(section: PolicySection, folder: Path, where: str) -> PolicySection:
@@ -243,27 +243,28 @@ def _columns(
 def _tables(
     section: PolicySection, main: Schema, document: Document, place: tuple[str, Path]
 ) -> tuple[OtherTable, ...]:
-    found = []
+    tables = []
     for name, table in (section.tables or {}).items():
         columns = _columns(table.columns, ("tables", name, "columns"), document, place)
         source, options = _source(table.source, place[1], columns)
         try:
-            found.append(other_table(name, table, main.unit, columns, (source or "", options)))
+            tables.append(other_table(name, table, main.unit, columns, (source or "", options)))
         except InvalidParameter as error:
             raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
-    return tuple(found)
+    return tuple(tables)
 
 
 def _unit(section: UnitSection, *, graph: bool) -> Unit:
     if graph != (section.kind is not None):
         raise InvalidParameter(
-            "a graph protects edges or nodes: write unit: {kind: edge}, {kind: edge of one kind} or {kind: node}."
+            "the unit of privacy of a graph is an edge or a node: write unit: {kind: edge}, {kind: edge of one kind} "
+            "or {kind: node}."
             if graph
-            else "kind is for graphs: a table protects rows, or people with column."
+            else "kind is for graphs: the unit of privacy of a table is a row, or with column: a person."
         )
     kind = Kind(section.kind or (Kind.PERSON if section.column is not None else Kind.ROW))
     if graph and Adjacency(section.adjacency) is not Adjacency.ADD_REMOVE:
-        raise InvalidParameter("edges and nodes of a graph are added or removed: leave adjacency out.")
+        raise InvalidParameter("a graph has add-remove adjacency: leave out adjacency.")
     more = None if section.more is None else ExtraRowsRule(section.more)
     return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows, more)
 
@@ -286,10 +287,12 @@ def _source(
         return None, SourceOptions(types=types)
     if isinstance(section, str):
         return _located(section, folder), SourceOptions(types=types)
-    told = {name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None}
+    options = {
+        name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None
+    }
     catalog = None if section.catalog is None else folder / section.catalog
     address = f"{IN_ENGINE}{section.table}" if section.path is None else _located(section.path, folder)
-    return address, SourceOptions(**told, catalog=catalog, types=types)
+    return address, SourceOptions(**options, catalog=catalog, types=types)
 
 
 def _located(address: str, folder: Path) -> str:

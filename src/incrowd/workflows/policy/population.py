@@ -45,8 +45,8 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
             f"the population file {population.file} has no column {missing[0]!r}, and people are compared by "
             f"all quasi-identifiers ({', '.join(quasi)}): add it, or give it another role."
         )
-    found: Method = replace(cast("Any", method), population=replace(population, file=str(file)))
-    return found
+    changed: Method = replace(cast("Any", method), population=replace(population, file=str(file)))
+    return changed
 
 
 def with_files(method: Method, folder: Path) -> Method:
@@ -56,12 +56,12 @@ def with_files(method: Method, folder: Path) -> Method:
     >>> with_files(FullDomain(5), Path()) == FullDomain(5)
     True
     """
-    found = {name: getattr(method, name) for name in getattr(method, "located", ()) if getattr(method, name)}
-    if not found:
+    files = {name: getattr(method, name) for name in getattr(method, "located", ()) if getattr(method, name)}
+    if not files:
         return method
     placed = {
-        name: str(folder / value) if isinstance(value, str) else tuple(str(folder / each) for each in value)
-        for name, value in found.items()
+        name: str(folder / value) if isinstance(value, str) else tuple(str(folder / name_) for name_ in value)
+        for name, value in files.items()
     }
     changed: Method = replace(cast("Any", method), **placed)
     return changed
@@ -113,12 +113,14 @@ def people_behind(classes: Counts, people: Counts) -> tuple[NDArray[np.int64], i
     """
     columns = []
     for here, there, codes in zip(classes.classes, people.classes, classes.codes(), strict=True):
-        known = {label: code for code, label in enumerate(there.labels().to_pylist())}
-        columns.append(np.array([known.get(label, -1) for label in here.labels().to_pylist()] or [-1], np.int32)[codes])
+        codes_by_label = {label: code for code, label in enumerate(there.labels().to_pylist())}
+        columns.append(
+            np.array([codes_by_label.get(label, -1) for label in here.labels().to_pylist()] or [-1], np.int32)[codes]
+        )
     inside = np.all([column >= 0 for column in columns], axis=0)
     keys = people.layout.pack([np.maximum(column, 0) for column in columns])
     places = np.minimum(np.searchsorted(people.keys, keys), max(0, len(people) - 1))
-    found = np.zeros(len(classes), np.int64)
+    behind = np.zeros(len(classes), np.int64)
     if len(people):
-        found[:] = np.where(inside & (people.keys[places] == keys), people.counts[places], 0)
-    return found, people.total - int(found.sum())
+        behind[:] = np.where(inside & (people.keys[places] == keys), people.counts[places], 0)
+    return behind, people.total - int(behind.sum())

@@ -19,7 +19,7 @@ _FORMATS = (".parquet", ".csv", ".tsv")
 
 
 def open_rows(
-    data: str | None, policy: Policy | None, told: SourceOptions = DEFAULTS, engine: Engine = LOCAL
+    data: str | None, policy: Policy | None, given_options: SourceOptions = DEFAULTS, engine: Engine = LOCAL
 ) -> Opened:
     """Open the data that was named, or else the policy's source, on an engine; no row is read but for a guess.
 
@@ -27,42 +27,42 @@ def open_rows(
     of a release and what is in it, and a file of another kind, are read as what they are.  What a caller tells goes
     before.  Without a policy, what nobody tells is guessed from the rows.
     """
-    return engine.open(*reading(data, policy, told))
+    return engine.open(*reading(data, policy, given_options))
 
 
 def reading(
-    data: str | None, policy: Policy | None, told: SourceOptions = DEFAULTS
+    data: str | None, policy: Policy | None, given_options: SourceOptions = DEFAULTS
 ) -> tuple[str | Path, SourceOptions]:
     """Return where the rows are, and how they are read: as told, else as the policy says, else as guessed."""
     options = DEFAULTS if policy is None else policy.options
     if data is None:
         if policy is None or policy.source is None:
-            raise InvalidParameter("no data: name a file, or a policy that has a source.")
-        return policy.source, over(options, told)
+            raise InvalidParameter("no data: give a file, or a policy with a source.")
+        return policy.source, over(options, given_options)
     if is_release(data):
         return _data_file(Path(data)), DEFAULTS
     if policy is None:
         released = is_release(str(Path(data).parent))
-        return data, over(DEFAULTS, told) if released else guessed_options(data, over(DEFAULTS, told))
+        return data, over(DEFAULTS, given_options) if released else guessed_options(data, over(DEFAULTS, given_options))
     foreign = policy.source is not None and Path(data).suffix != Path(policy.source).suffix
     if foreign or is_release(str(Path(data).parent)):
         options = replace(DEFAULTS, types=options.types)
-    return data, over(options, told)
+    return data, over(options, given_options)
 
 
-def read_as(policy: Policy, told: SourceOptions) -> Policy:
+def read_as(policy: Policy, options: SourceOptions) -> Policy:
     """Return a policy whose source is read as a caller tells, and else as the policy says."""
-    return replace(policy, options=over(policy.options, told))
+    return replace(policy, options=over(policy.options, options))
 
 
-def over(options: SourceOptions, told: SourceOptions) -> SourceOptions:
+def over(options: SourceOptions, overrides: SourceOptions) -> SourceOptions:
     """Return the options with what a caller tells in their place.
 
     >>> over(SourceOptions(decimal=",", sheet="2024"), SourceOptions(sheet="2025")).sheet
     '2025'
     """
-    given = {field.name: getattr(told, field.name) for field in fields(told)}
-    return replace(options, **{name: value for name, value in given.items() if value != getattr(DEFAULTS, name)})
+    values = {field.name: getattr(overrides, field.name) for field in fields(overrides)}
+    return replace(options, **{name: value for name, value in values.items() if value != getattr(DEFAULTS, name)})
 
 
 def settings_of(
@@ -102,16 +102,16 @@ def released_levels(data: str | None) -> dict[str, int]:
     if data is None or not is_release(data):
         return {}
     try:
-        found = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
-        each = {str(name): level if isinstance(level, list) else [level] for name, level in found.items()}
-        return {name: int(levels[0]) for name, levels in each.items() if len(levels) == 1}
+        levels = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
+        lists = {str(name): level if isinstance(level, list) else [level] for name, level in levels.items()}
+        return {name: int(levels[0]) for name, levels in lists.items() if len(levels) == 1}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidParameter(f"the certificate in {data} cannot be read: name the data file itself.") from None
+        raise InvalidParameter(f"the certificate in {data} cannot be read: give the data file itself.") from None
 
 
 def _data_file(release: Path) -> Path:
-    found = sorted(path for path in release.iterdir() if path.suffix in _FORMATS)
-    if len(found) != 1:
-        what = "no data file" if not found else f"{len(found)} data files"
-        raise SourceUnreadable(f"{release} holds {what}, and one table is looked at here: name its file.")
-    return found[0]
+    files = sorted(path for path in release.iterdir() if path.suffix in _FORMATS)
+    if len(files) != 1:
+        what = "no data file" if not files else f"{len(files)} data files"
+        raise SourceUnreadable(f"{release} contains {what}: give the file of one table.")
+    return files[0]

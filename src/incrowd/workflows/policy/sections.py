@@ -47,8 +47,8 @@ def _words(value: Any) -> Any:
 
 
 _MORE = (
-    "What becomes of people with more rows: drop leaves them out, refuse refuses the source; by default so many of "
-    "their rows are kept."
+    "For people with more rows: drop suppresses them, refuse refuses the source; by default max_rows of their rows are "
+    "used."
 )
 
 
@@ -59,7 +59,7 @@ class Section(BaseModel):
 
 
 class UnitSection(Section):
-    """Whom the guarantees protect: one row by default; with a column, one person; of a graph, an edge or a node."""
+    """The unit of privacy: one row by default; with a column, one person; in a graph, an edge or a node."""
 
     kind: Literal["edge", "edge of one kind", "node"] | None = Field(
         None,
@@ -68,12 +68,12 @@ class UnitSection(Section):
     )
     column: str | None = Field(
         None,
-        description="The column that tells people apart, by its declared type; rows without a value are left out.",
+        description="The person ID column, by its declared type; rows without a value are suppressed.",
     )
-    max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
+    max_rows: MaxRows = Field(1, description="Maximum rows per person.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     adjacency: Literal["add-remove", "replace-one"] = Field(
-        "add-remove", description="Whether a person is added or removed, or replaced by another."
+        "add-remove", description="Neighboring tables: a person is added or removed, or replaced by another."
     )
 
 
@@ -81,20 +81,18 @@ class DatasetSection(Section):
     """What the data is called, for good: budgets are kept under this name."""
 
     name: str = Field(description="The name under which the ledger keeps this dataset's budget.")
-    unit: UnitSection = Field(UnitSection(), description="Whom the guarantees protect; by default one row.")
-    period: str | None = Field(None, description="The time the data speaks of.")
-    version: str | None = Field(
-        None, description="Which state of the data this is: asked of another version, a question is another one."
-    )
+    unit: UnitSection = Field(UnitSection(), description="The unit of privacy; by default one row.")
+    period: str | None = Field(None, description="Reference period of the data.")
+    version: str | None = Field(None, description="Version of the data: a query about another version is a new query.")
     population: Whole | None = Field(
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
     rows: Whole | None = Field(
-        None, description="About how many rows the data has, a public number: a plan says what will probably come out."
+        None, description="Approximate public number of rows, for the expected output of a plan."
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
     separate: str | None = Field(
-        None, description="Why rows that are known under another name, or half of them, get a budget of their own."
+        None, description="Why rows that another dataset shares, in whole or by half, get a separate budget."
     )
 
 
@@ -106,7 +104,7 @@ class SourceSection(Section):
         None, description="By default as the first bytes and the ending tell."
     )
     delimiter: str | None = Field(
-        None, description="What parts the columns of a text file; by default of , ; tab | the one that fits the header."
+        None, description="Column delimiter of a text file; default: the one of , ; tab | that fits the header."
     )
     encoding: str | None = Field(
         None, description="Such as `cp1252`; by default as a byte-order mark tells, else UTF-8."
@@ -114,24 +112,24 @@ class SourceSection(Section):
     quote: str | None = Field(None, description='What quotes cells of a text file, by default `"`; empty for nothing.')
     header: bool | None = Field(None, description="Whether the columns are named in the file; by default they are.")
     header_row: HeaderRow | None = Field(
-        None, description="The line or row that names the columns, where titles stand above it; by default the first."
+        None, description="Number of the line with the column names; default: the first."
     )
     names: tuple[str, ...] | None = Field(None, description="The columns, where the file does not name them.")
     nulls: tuple[str, ...] | None = Field(
-        None, description='How a missing value is spelled, such as `["", "k.A."]`; by default an empty cell.'
+        None, description='Text of a missing value, such as `["", "k.A."]`; by default an empty cell.'
     )
     decimal: Literal[".", ","] | None = Field(
-        None, description="The decimal mark of numbers in text; by default a point."
+        None, description="Decimal separator of numbers in text; by default a point."
     )
     thousands: Literal[".", ",", "'", " "] | None = Field(
-        None, description="What parts groups of three digits of numbers in text; by default nothing may."
+        None, description="Thousands separator of numbers in text; by default none."
     )
     dates: tuple[str, ...] | None = Field(
-        None, description="How days are spelled in text, such as `%d.%m.%Y`; `2024-12-31` is always read."
+        None, description="Date formats in text, such as `%d.%m.%Y`; `2024-12-31` is always read."
     )
     sheet: Word | None = Field(None, description="The sheet of a workbook, by name or number; by default the first.")
     table: str | None = Field(None, description="A table of a database, or of the engine.")
-    query: str | None = Field(None, description="A question to the database, asked once.")
+    query: str | None = Field(None, description="A query to the database, run once.")
     labels: bool | None = Field(None, description="Labels of SPSS, Stata and SAS in place of codes; by default true.")
     catalog: str | None = Field(None, description="The catalog of labels of a SAS file.")
 
@@ -159,8 +157,8 @@ NAMED, SETTINGS = "by name", "with settings"
 """The two ways to write an engine or a source; nobody writes these words."""
 
 
-def _written_by(given: Any) -> str:
-    return NAMED if isinstance(given, str) else SETTINGS
+def _written_by(value: Any) -> str:
+    return NAMED if isinstance(value, str) else SETTINGS
 
 
 AnySource = Annotated[Annotated[str, Tag(NAMED)] | Annotated[SourceSection, Tag(SETTINGS)], Discriminator(_written_by)]
@@ -190,7 +188,7 @@ AnyEngine = Annotated[
 
 
 class HierarchySection(Section):
-    """How a column is made coarser: exactly one rule."""
+    """How a column is generalized: exactly one rule."""
 
     intervals: tuple[Exact, ...] | None = Field(None, description="Widths, each a multiple of the one before.")
     origin: Exact | None = Field(None, description="Where the first interval starts; by default the lower bound.")
@@ -209,10 +207,10 @@ class HierarchySection(Section):
         None, description="A public classification of codes: first characters, then chapters."
     )
     file: str | None = Field(None, description="A CSV file in ARX's format: value, then its label on each level.")
-    delimiter: str = Field(";", description="What parts the columns of that file.")
+    delimiter: str = Field(";", description="Column delimiter of that file.")
     pseudonym: str | None = Field(None, description="A file with a secret key of 32 bytes or more, kept apart.")
-    derived: Literal["rows"] | None = Field(None, description="Set when this was drafted from rows.")
-    public: str | None = Field(None, description="The public source that says the same as the draft.")
+    derived: Literal["rows"] | None = Field(None, description="Set when this is data-dependent (drafted from rows).")
+    public: str | None = Field(None, description="The public source of the same values.")
 
     @field_validator("intervals", "prefix", "dates", "groups", mode="before")
     @classmethod
@@ -225,10 +223,10 @@ class HierarchySection(Section):
             *("intervals", "cuts", "prefix", "redaction", "dates", "groups", "tree", "classification", "file"),
             "pseudonym",
         )
-        given = [name for name in rules if getattr(self, name) is not None]
-        if len(given) != 1:
+        present = [name for name in rules if getattr(self, name) is not None]
+        if len(present) != 1:
             raise ValueError(
-                f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(given)}" if given else "")
+                f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(present)}" if present else "")
             )
         return self
 
@@ -253,32 +251,34 @@ class ColumnSection(Section):
     )
     bounds: tuple[Word | None, Word | None] | None = Field(None, description="Lowest and highest value, both included.")
     categories: tuple[Word, ...] | None = Field(None, description="All values, as written.")
-    hierarchy: HierarchySection | None = Field(None, description="How its values become coarser, level by level.")
-    separator: str | None = Field(None, description="A row holds a set of items: what parts them where they are text.")
-    missing: Word = Field("class", description="class: its own class; drop: the row is left out; or a value instead.")
+    hierarchy: HierarchySection | None = Field(None, description="How its values are generalized, level by level.")
+    separator: str | None = Field(None, description="For a column of item sets: the separator of items in text.")
+    missing: Word = Field("class", description="class: its own class; drop: the row is suppressed; or a value instead.")
     outside: Literal["other", "ends", "drop"] | None = Field(
         None,
         description="Values outside: one class 'other', the nearest bound, whose label says so, or no row at all.",
     )
     max_length: MaxLength = Field(
-        MAX_LENGTH, description="How many characters of a text that is not listed questions read; the rest is cut off."
+        MAX_LENGTH, description="Maximum characters of free text that queries read; the rest is cut off."
     )
-    derived: Literal["rows"] | None = Field(None, description="Set when bounds or categories were drafted from rows.")
-    public: str | None = Field(None, description="The public source that says the same as the draft.")
+    derived: Literal["rows"] | None = Field(
+        None, description="Set when bounds or categories are data-dependent (drafted from rows)."
+    )
+    public: str | None = Field(None, description="The public source of the same values.")
 
 
 class BudgetSection(Section):
     """How much may be lost about the people in the dataset, for good."""
 
-    epsilon: Exact = Field(Fraction(0), description="The most that all releases together may cost.")
-    delta: Exact = Field(Fraction(0), description="The most that their deltas may add up to.")
+    epsilon: Exact = Field(Fraction(0), description="Total ε that all releases may cost.")
+    delta: Exact = Field(Fraction(0), description="Total δ that all releases may cost.")
     unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")
 
 
 class ConsentSection(Section):
-    """Where decisions of people are kept: apart from the data, and the key of their pseudonyms in a third place."""
+    """Where consent is recorded: apart from the data, with the key of pseudonyms in a third place."""
 
-    registry: str = Field(description="The registry of decisions: a file, or the address of a database.")
+    registry: str = Field(description="The consent registry: a file, or the address of a database.")
     key: str = Field(description="A file with a secret key of 32 bytes or more; in neither folder of the other two.")
     as_of: str | None = Field(
         None,
@@ -294,10 +294,10 @@ class ConsentSection(Section):
     def _days(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         if value is None:
             return None
-        if not value or list(value) != sorted(set(value)) or not all(_DAY.fullmatch(each) for each in value):
+        if not value or list(value) != sorted(set(value)) or not all(_DAY.fullmatch(day) for day in value):
             raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first")
         try:
-            return tuple(date.fromisoformat(each).isoformat() for each in value)
+            return tuple(date.fromisoformat(day).isoformat() for day in value)
         except ValueError:
             raise ValueError("a calendar lists days such as 2026-05-01, each once, the earliest first") from None
 
@@ -314,16 +314,16 @@ class TableSection(Section):
     """One more table that questions may read: of the same people, or public."""
 
     source: AnySource = Field(description="Where its rows are.")
-    public: bool = Field(False, description="Whether everybody may see it: then nobody's privacy hangs on it.")
-    unit: str | None = Field(None, description="The column that tells people apart, with the values of the main table.")
-    max_rows: MaxRows = Field(1, description="How many rows of one person take part, at most.")
+    public: bool = Field(False, description="Whether the table is public and needs no protection.")
+    unit: str | None = Field(None, description="The person ID column, with the values of the main table.")
+    max_rows: MaxRows = Field(1, description="Maximum rows per person.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
 
     @model_validator(mode="after")
-    def _whose(self) -> TableSection:
+    def _public_or_of_people(self) -> TableSection:
         if self.public == (self.unit is not None):
-            raise ValueError("is either public: true, or has a unit: the column that tells people apart")
+            raise ValueError("needs either public: true, or unit: with the person ID column")
         return self
 
 
@@ -331,7 +331,7 @@ class NodesSection(Section):
     """The nodes of a graph: where they are, what tells them apart, and what else is known of each."""
 
     source: AnySource = Field(description="Where the nodes are: a table, or a GraphML file.")
-    id: str = Field(description="The column that tells nodes apart; it is never released.")
+    id: str = Field(description="The node ID column; it is not released.")
     columns: dict[str, ColumnSection] = Field(
         default_factory=dict, description="Further columns of nodes, declared as those of a table are."
     )
@@ -347,17 +347,17 @@ class EdgesSection(Section):
         description="Whether a to b and b to a are two edges; edge-kinds counts them apart, for all other methods they "
         "connect one pair.",
     )
-    kind: str | None = Field(None, description="The column that tells kinds of edges apart.")
+    kind: str | None = Field(None, description="The column of edge kinds.")
     kinds: tuple[Word, ...] = Field((), description="The kinds that count; by default all.")
     loops: Literal["refuse", "drop"] = Field(
-        "refuse", description="Edges from a node to itself: the source is refused, or they are left out."
+        "refuse", description="Edges from a node to itself: the source is refused, or they are dropped."
     )
     doubles: Literal["refuse", "drop"] = Field(
-        "refuse", description="Edges that stand twice: the source is refused, or they count once."
+        "refuse", description="Duplicate edges: the source is refused, or they count once."
     )
     unknown: Literal["refuse", "drop"] = Field(
         "refuse",
-        description="Edges to nodes that are not among the nodes: the source is refused, or they are left out.",
+        description="Edges to nodes that are not among the nodes: the source is refused, or they are dropped.",
     )
 
     @model_validator(mode="after")
@@ -368,24 +368,22 @@ class EdgesSection(Section):
 
 
 class QueriesSection(Section):
-    """What questions may be asked, by `incrowd query` and `incrowd serve`."""
+    """Which queries are allowed, by `incrowd query` and `incrowd serve`."""
 
-    table: str | None = Field(None, description="What the main table is called in SQL; by default after the dataset.")
+    table: str | None = Field(None, description="Name of the main table in SQL; default: the dataset's name.")
     most_epsilon: Exact | None = Field(
-        None, description="The most epsilon that one question may cost; by default 1 for a question of an analyst."
+        None, description="Maximum epsilon of one query; by default 1 for a query of an analyst."
     )
     open: bool = Field(
-        default=False, description="Whether analysts may ask without an allowance of their own, up to the whole budget."
+        default=False, description="Whether analysts may query without an allowance, up to the whole budget."
     )
     readers: tuple[str, ...] = Field(
-        (), description="Analysts who may read what others asked; all others see their own questions alone."
+        (), description="Analysts who may see the queries of others; everyone else sees only their own."
     )
     pushdown: bool = Field(
-        default=False, description="Whether PostgreSQL computes what is asked, instead of its tables being copied here."
+        default=False, description="Whether PostgreSQL computes the answers, instead of copying its tables here."
     )
-    max_groups: MaxGroups | None = Field(
-        None, description="In how many groups of an answer one person takes part, at most; by default in max_rows."
-    )
+    max_groups: MaxGroups | None = Field(None, description="Maximum groups of an answer per person; default: max_rows.")
     today: Day | None = Field(
-        None, description="The day that `CURRENT_DATE` means in questions, such as 2025-12-31; by default none."
+        None, description="The value of `CURRENT_DATE` in queries, such as 2025-12-31; by default none."
     )

@@ -1,4 +1,4 @@
-"""Sources: the marks of the rows behind each dataset, in a file of the holder's, apart from the ledger.
+"""Sources: the fingerprints of the rows behind each dataset, in a file of the holder's, apart from the ledger.
 
 Another name brings the same people no fresh budget: rows that are known under another name, or half of them, are asked
 about before anything is charged.  It is a help for the holder and no claim: that all releases pass one ledger stays
@@ -101,15 +101,15 @@ class FingerprintFile:
 
     def known_key(self) -> bytes | None:
         """Return the key under which marks were made; None where there are none yet."""
-        found = self._read()
-        return None if found is None else bytes.fromhex(found["key"])
+        stored = self._read()
+        return None if stored is None else bytes.fromhex(stored["key"])
 
     def key(self) -> bytes:
         """Return the key under which marks are made; the first to ask makes it."""
-        found = self._read()
-        if found is None:
-            found = self._changed(lambda stored: stored)
-        return bytes.fromhex(found["key"])
+        stored = self._read()
+        if stored is None:
+            stored = self._changed(lambda stored: stored)
+        return bytes.fromhex(stored["key"])
 
     def datasets(self, ledger: str) -> dict[str, DatasetFingerprints]:
         """Return what is remembered of each dataset of a ledger."""
@@ -135,11 +135,11 @@ class FingerprintFile:
         marks = [(source.address and self.address_mark(source.address), source.marks) for source in sources]
 
         def bound(stored: dict[str, Any]) -> dict[str, Any]:
-            known = stored["ledgers"].get(ledger, {})
-            whole = DatasetFingerprints.from_json(known[dataset]) if dataset in known else DatasetFingerprints()
-            for address, each in marks:
-                whole = whole.with_source(address, each)
-            return {**stored, "ledgers": {**stored["ledgers"], ledger: {**known, dataset: whole.to_json()}}}
+            datasets = stored["ledgers"].get(ledger, {})
+            whole = DatasetFingerprints.from_json(datasets[dataset]) if dataset in datasets else DatasetFingerprints()
+            for address, fingerprint in marks:
+                whole = whole.with_source(address, fingerprint)
+            return {**stored, "ledgers": {**stored["ledgers"], ledger: {**datasets, dataset: whole.to_json()}}}
 
         return bound
 
@@ -148,8 +148,8 @@ class FingerprintFile:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with lock_at(self.path.with_name(_LOCK)):
-                found = self._read() or {"version": 1, "key": secrets.token_bytes(32).hex(), "ledgers": {}}
-                changed = self._understood(lambda: change(found))
+                stored = self._read() or {"version": 1, "key": secrets.token_bytes(32).hex(), "ledgers": {}}
+                changed = self._understood(lambda: change(stored))
                 _replace(self.path, json.dumps(changed, indent=1))
                 return changed
         except OSError as error:
@@ -172,7 +172,7 @@ class FingerprintFile:
             return work()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, binascii.Error):
             raise LedgerUnavailable(
-                f"{self.path} cannot be read; it tells which rows belong to which dataset. Restore it from a copy; "
+                f"{self.path} cannot be read; it says which rows belong to which dataset. Restore it from a copy; "
                 "without it, the same people under another name are not recognized."
             ) from None
 
@@ -186,7 +186,7 @@ class DatasetBinding:
     sources: tuple[MarkedSource, ...]
     ledger: str
     root: str
-    known: list[bool] = field(default_factory=list)
+    remembered: list[bool] = field(default_factory=list)
     """Whether the sources were seen to be remembered: what is remembered once is not looked up again."""
 
     @classmethod
@@ -206,14 +206,14 @@ class DatasetBinding:
     @property
     def bound(self) -> bool:
         """Whether the sources are remembered already."""
-        if not self.known and self.book.holds(self.ledger, self.root, self.sources):
-            self.known.append(True)
-        return bool(self.known)
+        if not self.remembered and self.book.holds(self.ledger, self.root, self.sources):
+            self.remembered.append(True)
+        return bool(self.remembered)
 
     def _check(self, ledger: Ledger) -> None:
-        known = self.book.datasets(self.ledger)
-        own = known.get(self.root, DatasetFingerprints())
-        others = {name: marks for name, marks in known.items() if name != self.root and ledger.knows(name)}
+        datasets = self.book.datasets(self.ledger)
+        own = datasets.get(self.root, DatasetFingerprints())
+        others = {name: marks for name, marks in datasets.items() if name != self.root and ledger.knows(name)}
         for source in self.sources:
             for name, marks in others.items():
                 self._check_beside(source, name, marks, own)
@@ -223,30 +223,30 @@ class DatasetBinding:
     ) -> None:
         address = source.address and self.book.address_mark(source.address)
         if source.marks.content in set(marks.contents) - set(own.contents):
-            raise self._known(name)
+            raise self._refusal(name)
         if address in set(marks.addresses) - set(own.addresses):
-            raise self._known(name)
+            raise self._refusal(name)
         what, share = marks.overlap(source.marks, own)
         if share >= ASKED:
             raise Refused(
-                f"dataset {self.declaration.dataset} and dataset {name} seem to share half or more of their {what}, "
-                f"counted in the smaller of both; another name brings no fresh budget. {_advice(name)}"
+                f"dataset {self.declaration.dataset} and dataset {name} seem to share at least half of their {what} "
+                f"(of the smaller dataset). A new name gives no new budget. {_advice(name)}"
             )
 
-    def _known(self, name: str) -> Refused:
+    def _refusal(self, name: str) -> Refused:
         return Refused(
-            f"the rows of dataset {self.declaration.dataset} are already known as dataset {name}; another name brings "
-            f"no fresh budget. {_advice(name)}"
+            f"the rows of dataset {self.declaration.dataset} are those of dataset {name}. A new name gives no new "
+            f"budget. {_advice(name)}"
         )
 
 
 def _advice(name: str) -> str:
-    return f"Say same_people_as: {name} to share its budget, or separate: with the reason why these are other people."
+    return f"Write same_people_as: {name} to share its budget, or separate: with the reason why these are other people."
 
 
 def _datasets(stored: Mapping[str, Any], ledger: str) -> dict[str, DatasetFingerprints]:
-    known = stored.get("ledgers", {}).get(ledger, {})
-    return {name: DatasetFingerprints.from_json(marks) for name, marks in known.items()}
+    datasets = stored.get("ledgers", {}).get(ledger, {})
+    return {name: DatasetFingerprints.from_json(marks) for name, marks in datasets.items()}
 
 
 def _newest(marks: tuple[str, ...], mark: str) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
         raise Refused(
             "this release has no epsilon, so it must be compared with every earlier one of the same people, and "
             f"{'; '.join(release.place for release in missing[:_NAMED])}{more} is not there as it was published. "
-            "Nothing was charged. Put it back, or release with --anyway if you know what the two show together."
+            "Nothing was charged. Put it back, or release with --force if you know what the two show together."
         )
     return tuple(release for release in releases if release.certificate is not None)
 

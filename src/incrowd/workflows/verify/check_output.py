@@ -15,17 +15,17 @@ from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
 from incrowd.verifier.check import CheckOutcome, Problem
 
-_ELSEWHERE = {"levels"}  # the method's own check holds chosen levels against the labels
+_ELSEWHERE = {"levels"}  # the method's own check compares chosen levels with the labels
 
 
 def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-    """Hold what published files show against the certificate; `output` is what they were reopened as."""
+    """Compare published files with the certificate; `output` is what they were reopened as."""
     yield CheckOutcome("evidence", _evidence(certificate, output), "the file shows the same")
     files = files[: len(output.parts)]  # documents stand after the tables
     scattered = any(_scattered(part, path) for part, path in zip(output.parts, files, strict=True))
-    order = Problem("rows that look alike do not stand together") if scattered else None
-    yield CheckOutcome("order of the rows", order, "it tells nothing: what looks alike stands together")
-    notes = Problem("the file carries notes beside its table, and no release is written with any")
+    order = Problem("equal rows are not adjacent") if scattered else None
+    yield CheckOutcome("order of the rows", order, "reveals nothing: equal rows are adjacent")
+    notes = Problem("the file contains metadata, and releases contain none")
     yield CheckOutcome("metadata of the file", notes if any(map(_annotated, files)) else None, "there is none")
 
 
@@ -35,19 +35,19 @@ def _evidence(certificate: Certificate, output: Any) -> Problem | None:
         private = Decimal(certificate.accounting.spent.epsilon).is_finite()
     except InvalidOperation:
         return Problem("the amounts cannot be read")
-    seen, told = encode(output.evidence(certificate.guarantee.unit, private=private)), certificate.evidence
-    wrong = sorted(name for name in {*seen, *told} - _ELSEWHERE if seen.get(name) != told.get(name))
+    seen, stated = encode(output.evidence(certificate.guarantee.unit, private=private)), certificate.evidence
+    wrong = sorted(name for name in {*seen, *stated} - _ELSEWHERE if seen.get(name) != stated.get(name))
     return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
 
 
 def _scattered(output: Any, file: Path) -> bool:
-    """Whether rows that look alike are scattered: where they stand could tell who is who."""
+    """Whether equal rows are scattered: their order could reveal who is who."""
     tuples = getattr(output, "tuples", None)  # how many different rows there are; outputs without rows have none
     return tuples is not None and _runs(output.schema.names, file) > tuples
 
 
 def _runs(names: list[str], file: Path) -> int:
-    """Return how many stretches of rows that look alike there are."""
+    """Return the number of runs of equal rows."""
     runs, last = 0, None
     for batch in open_source(str(file)).batches(names):
         plain = pa.table({name: _text(batch.column(name)) for name in names})

@@ -34,7 +34,7 @@ def sign_release(folder: Path, key_file: Path) -> Certificate:
 
     certificate = read_certificate(folder)
     if certificate.signature is not None:
-        raise InvalidParameter("this certificate is signed already, and a signature is not replaced.")
+        raise InvalidParameter("this certificate is already signed, and a signature is not replaced.")
     signed, file = sign(certificate, key_file), folder / CERTIFICATE
     written = file.with_name(f".{CERTIFICATE}.signed")
     try:
@@ -59,7 +59,7 @@ def private_key(file: Path) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(content, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InvalidParameter(f"{file} holds no unencrypted private key in PEM format.") from None
+        raise InvalidParameter(f"{file} does not contain an unencrypted private key in PEM format.") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")
     return key
@@ -72,16 +72,16 @@ def check_signature(certificate: Certificate, trusted: Path | None = None) -> st
 
     signature = certificate.signature
     if signature is None or signature.algorithm != _ALGORITHM:
-        return "it is of a kind that is not known here"
+        return "its algorithm is unknown"
     if trusted is not None and public_key(trusted) != signature.public_key:
-        return "it was made with another key than the one given"
+        return "it was made with another key"
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
         key.verify(bytes.fromhex(signature.value), certificate.signed_part.encode())
     except ValueError:
         return "it cannot be read"
     except InvalidSignature:
-        return "it does not fit the certificate: something was changed after signing"
+        return "it does not match the certificate: something changed after signing"
     return None
 
 
@@ -95,7 +95,7 @@ def public_key(file: Path) -> str:
     try:
         key = load_pem_public_key(content)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InvalidParameter(f"{file} holds no public key in PEM format.") from None
+        raise InvalidParameter(f"{file} does not contain a public key in PEM format.") from None
     if not isinstance(key, Ed25519PublicKey):
         raise InvalidParameter(f"{file} is a key of another kind: certificates are signed with Ed25519.")
     return key.public_bytes(Encoding.Raw, PublicFormat.Raw).hex()

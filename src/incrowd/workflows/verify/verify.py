@@ -1,8 +1,7 @@
-"""Verify: make guarantee and claims of a certificate again, derive every number a second time, look into its files.
+"""Verify: recompute guarantee, claims and numbers of a certificate independently, and inspect its files.
 
-Nothing of the first route is used: `incrowd.verifier` shares no code with the accountants, and a method's `check.py`
-none with the method.  With the policy the whole plan is made again and compared; with the ledger the charge is looked
-up.
+`incrowd.verifier` shares no code with the accountants, and a method's CHECK none with its algorithm.  With the policy,
+the whole plan is recomputed and compared; with the ledger, the charge is looked up.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _OUTSIDE = {_ASSUMED, _CODE, "files", "ledger", "parent", "policy", _REPORT, "si
 
 
 class References(TypedDict, total=False):
-    """What a certificate can be held against besides its own files.
+    """What a certificate can be compared with besides its own files.
 
     `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from,
     `distribution` the package whose code may run, where a method is not one of incrowd's own.
@@ -87,16 +86,16 @@ class Verification:
         if not self.passed:
             return "NOT verified"
         if not self.complete:
-            known = "consistent, but some claim or step could not be derived again: see the question marks"
+            text = "consistent, but some claim or step could not be recomputed: see the question marks"
         else:
-            known = "verified" if self.vouched else "consistent; who wrote it is not shown"
-        return known + self._of_the_code + self._of_the_report
+            text = "verified" if self.vouched else "consistent; origin not verified"
+        return text + self._of_the_code + self._of_the_report
 
     @property
     def _of_the_code(self) -> str:
         """What is said of a method of another distribution."""
         outside = any(outcome.about == _CODE for outcome in self.findings)
-        return "; it rests on code that incrowd did not check" if outside else ""
+        return "; it depends on code that incrowd did not check" if outside else ""
 
     @property
     def _of_the_report(self) -> str:
@@ -112,9 +111,11 @@ class Verification:
             for finding in self.findings
             if finding.verdict is Verdict.FAILED
         ]
-        open_ = [each for each in self.findings if each.verdict is Verdict.UNKNOWN]
-        lines += [("? not known here", f"{each.about}: {each.why}") for each in open_ if each.about != _ASSUMED]
-        lines += [("? assumed", each.why) for each in open_ if each.about == _ASSUMED]
+        open_ = [finding for finding in self.findings if finding.verdict is Verdict.UNKNOWN]
+        lines += [
+            ("? not checked here", f"{finding.about}: {finding.why}") for finding in open_ if finding.about != _ASSUMED
+        ]
+        lines += [("? assumed", finding.why) for finding in open_ if finding.about == _ASSUMED]
         return [*lines, ("✓ passed", _check_count(self.findings))]
 
     def _repr_html_(self) -> str:
@@ -124,7 +125,7 @@ class Verification:
 def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
     passed = [finding.about for finding in findings if finding.verdict is Verdict.PASSED]
     claims = sum(about.startswith("claim: ") for about in passed)
-    return f"{len(passed)} checks" + (f", {claims} of them claims that were derived again" if claims else "")
+    return f"{len(passed)} checks" + (f", {claims} of them recomputed claims" if claims else "")
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -153,7 +154,7 @@ def certificate_of(plain: dict[str, object]) -> Certificate:
 
 
 def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
-    """Check a certificate; the data is looked for beside it unless named, `held` is what it is held against."""
+    """Check a certificate; the data is looked for beside it unless named, `held` is what it is compared with."""
     if (distribution := held.get("distribution")) is not None:
         admit(distribution)
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
@@ -191,14 +192,14 @@ def _outside(certificate: Certificate) -> Iterator[CheckOutcome]:
         yield failed(_CODE, "the installed code is not the code that the certificate names")
     else:
         code = outside.code
-        why = f"it rests on {code.distribution} {code.version}, the same code as here; incrowd did not check it"
+        why = f"it depends on {code.distribution} {code.version}, the same code as here; incrowd did not check it"
         yield undecided(_CODE, why)
 
 
 def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckOutcome]:
     if path.is_dir():
-        given = [each for each in named if each is not None]
-        yield check_folder(certificate, path, [each.name for each in given if each.resolve().parent == path.resolve()])
+        files = [file for file in named if file is not None]
+        yield check_folder(certificate, path, [file.name for file in files if file.resolve().parent == path.resolve()])
 
 
 def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
@@ -237,46 +238,46 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
     bare = replace(certificate, outputs=tables_of(certificate), signature=None)
     page = file.read_text(encoding="utf-8")
     if page == public_report(bare, output):
-        yield CheckOutcome(_REPORT, None, "rendered again, it is the same page")
+        yield CheckOutcome(_REPORT, None, "regenerated: identical")
     elif GENERATOR in page:
-        yield CheckOutcome(_REPORT, Problem("it is not the page that this certificate gives"), "")
+        yield CheckOutcome(_REPORT, Problem("it is not the page of this certificate"), "")
     else:
         other = Problem("the enclosed report is not vouched for: another version wrote it", undecided=True)
         yield CheckOutcome(_REPORT, other, "")
 
 
 def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckOutcome]:
-    """Verify the release that a coarser table was made from, and then hold the table against it."""
+    """Verify the parent release of a coarser table, and compare the table with it."""
     check, folder = check_of(certificate.method.name), held.get("parent")
     if not check.has_parent:
         if folder is not None:
-            yield failed("parent", "this release was not made from another: its steps name no parent")
+            yield failed("parent", "this release has no parent: its steps name none")
         return
     if folder is None:
-        yield undecided("parent", "its folder was not given: that this table is what its file gives")
+        yield undecided("parent", "its folder was not given: the table was not recomputed from it")
         return
     own = verify(folder, ledger=held.get("ledger"), trusted=held.get("trusted"))
     wrong, where = own.failure, folder if folder.is_dir() else folder.parent
     if wrong is not None:
-        yield failed("parent", f"it does not verify itself ({wrong.about}: {wrong.why})")
+        yield failed("parent", f"the parent does not verify ({wrong.about}: {wrong.why})")
         return
     try:
         parent = Certified(own.certificate, placed(own.certificate, where, None))
         problem = check.compare_parent(Certified(certificate, files), parent)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         problem = Problem(f"the files cannot be compared ({type(error).__name__})")
-    right = f"verified first ({own.verdict}); computed again from its file, the table is the same"
+    right = f"verified first ({own.verdict}); recomputed from its file, the table is identical"
     yield CheckOutcome("parent", problem, right)
 
 
 def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckOutcome]:
-    """Make the whole plan again and compare every leaf of it."""
+    """Recompute the whole plan and compare every leaf of it."""
     if policy is None:
         return
     if policy.hash != certificate.policy_hash:
-        yield failed("policy", "this is not the policy that the release was made under")
+        yield failed("policy", "this is not the policy of the release")
         return
-    yield CheckOutcome("policy", _unlike(certificate, policy), "the plan made from it is the same, leaf by leaf")
+    yield CheckOutcome("policy", _unlike(certificate, policy), "the recomputed plan is identical")
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -293,25 +294,25 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
             case "private look":
                 made = look_again(certificate, policy)
             case "coarser table":
-                made = Problem("a coarser table is made from a release: give that with --parent", undecided=True)
+                made = Problem("a coarser table comes from a release: give it with --parent", undecided=True)
             case _:
                 made = policy.plan
     except (IncrowdError, ValueError, TypeError):
-        return Problem("no plan can be made from it")
+        return Problem("it gives no plan")
     if isinstance(made, Problem):
         return made
-    told, planned = gate_of(certificate.steps), policy.gate
-    if (told is None) != (planned is None) or (planned and told and not told.follows(planned)):
-        return Problem("the policy asks for another consent, or for none")
+    gate, planned = gate_of(certificate.steps), policy.gate
+    if (gate is None) != (planned is None) or (planned and gate and not gate.follows(planned)):
+        return Problem("the policy checks another consent, or none")
     made = replace(made, steps=own_steps(made.steps)).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.guarantee, made.claims) == stated
-    known = same and columns == encode(certificate.schema.columns)
-    return None if known else Problem("the plan made from it has other steps, guarantees, claims or columns")
+    same_plan = same and columns == encode(certificate.schema.columns)
+    return None if same_plan else Problem("the recomputed plan has other steps, guarantees, claims or columns")
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckOutcome]:
     if ledger is None:
-        yield undecided("ledger", "no ledger was given: that the charge was made, and what came since")
+        yield undecided("ledger", "no ledger was given: charge and later entries not checked")
         return
     try:
         problem = _charge(certificate, ledger)
@@ -333,19 +334,21 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
         return report.finding or "the chain is broken"
     id_, digest = _came_of(certificate)
     entry = next(ledger.entries(anchor.sequence - 1), None)
-    paid = [each for each in entry.charged if each.guarantee == certificate.guarantee] if entry is not None else []
+    paid = (
+        [charge for charge in entry.charged if charge.guarantee == certificate.guarantee] if entry is not None else []
+    )
     if entry is None or not paid or entry.body.get("release") != id_:
         return f"entry {anchor.sequence} is not the charge of this release"
-    told = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
-    if paid[0].dataset != certificate.dataset.name or told != certificate.accounting:
-        return f"entry {anchor.sequence} tells other amounts, or of another dataset"
+    accounting = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
+    if paid[0].dataset != certificate.dataset.name or accounting != certificate.accounting:
+        return f"entry {anchor.sequence} has other amounts, or another dataset"
     for look in (step for step in walk(certificate.steps) if isinstance(step, LevelsByLook)):
         problem = look_problem(look, certificate.dataset.name, ledger)
         if problem is not None or look.entry >= anchor.sequence:
-            return f"the levels are said to be chosen by a private look before: {problem or 'its entry came later'}"
+            return f"the levels are claimed to come from a private preview: {problem or 'its entry is later'}"
     concluded = ledger.conclusions(id_)
     if digest not in concluded:
-        return "the ledger does not say that this certificate came of the charge" if concluded else _OPEN
+        return "the ledger does not record this certificate for the charge" if concluded else _OPEN
     return None
 
 
@@ -357,13 +360,13 @@ def _came_of(certificate: Certificate) -> tuple[str, str]:
     return certificate.id, certificate.digest()
 
 
-_OPEN = "the ledger does not say what came of the charge: the release was interrupted, or was not made here"
+_OPEN = "the ledger records no outcome of the charge: the release was interrupted, or not made here"
 
 
 def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckOutcome]:
     if certificate.signature is None:
         if trusted is None:
-            yield undecided("signature", "the certificate is not signed: who made it")
+            yield undecided("signature", "the certificate is not signed: origin not verified")
         else:
             public_key(trusted)  # which refuses a file that holds none
             yield failed("signature", "a key was given, and the certificate is not signed")
@@ -372,9 +375,9 @@ def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[Check
     if problem is not None:
         yield failed("signature", problem)
     elif trusted is None:
-        yield undecided("signature", "it is intact; whose key it is must be learned elsewhere")
+        yield undecided("signature", "it is intact; verify elsewhere whose key it is")
     else:
-        yield passed("signature", "signed by the key that was given")
+        yield passed("signature", "signed by the given key")
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:

@@ -204,7 +204,7 @@ def test_estimates_are_never_below_zero_and_too_wide_ones_are_called_useless() -
     shown = KeptChoices(
         ("sex", "home"), choices, (1.0, 1.0, 0.5), (-5 * FINENESS, 0, 100 * FINENESS), (60 * FINENESS,) * 3
     )
-    assert [each.kept for each in shown.estimates] == [0.0, 0.0, 100.0]
+    assert [each.expected for each in shown.estimates] == [0.0, 0.0, 100.0]
     assert [each.low for each in shown.estimates] == [0.0, 0.0, 40.0]
     assert shown.place == 2
     assert shown.useless

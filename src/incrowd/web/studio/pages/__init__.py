@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from incrowd.web.studio.page import Page
 
 PAGES = (
-    *("open", "columns", "hierarchies", "purpose", "workbench", "plan", "released", "proof", "lattice", "policy"),
+    *("open", "columns", "hierarchies", "output", "workbench", "plan", "released", "proof", "lattice", "policy"),
     *("board", "verify", "console", "map", "consent", "survey", "graph"),
 )
-"""Every page, by the name of its file; the road from a table to a release comes first, then the desks beside it."""
+"""Every page, by the name of its file; the road from a table to a release comes first, then the tools."""
 
 
 def pages() -> tuple[Page, ...]:

@@ -18,17 +18,17 @@ from incrowd.workflows.registry import reasons
 from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
-_NOTHING, _OPEN = "no release", "not concluded: still running, or killed"
+_NOTHING, _OPEN = "without a release", "not concluded: running, or killed"
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show every ledger of the folder."""
-    books = books_of(asked)
-    folders = _published(asked.folder) if books.ledgers else {}
+    books = books_of(request)
+    folders = _published(request.folder) if books.ledgers else {}
     content = {
         "books": [_book(book, folders) for book in books.ledgers],
-        "unread": [{"file": each.file, "problem": each.problem} for each in books.unread],
-        "surveys": asked.folder.surveys(),
+        "unread": [{"file": unread.file, "problem": unread.problem} for unread in books.unread],
+        "surveys": request.folder.surveys(),
         "most": _MOST,
     }
     return PageContent(content, commands=tuple(book.line for book in books.ledgers) or ("incrowd ledger show",))
@@ -36,13 +36,13 @@ def show(asked: PageRequest) -> PageContent:
 
 def _published(folder: Folder) -> dict[str, str]:
     """Return the folder of each release that lies here, by the digest of its certificate."""
-    found = {}
+    folders = {}
     for name in folder.releases():
         try:
-            found[read_certificate(folder.release(name)).digest()] = name
+            folders[read_certificate(folder.release(name)).digest()] = name
         except IncrowdError:  # the verifier says what is wrong with it
             continue
-    return found
+    return folders
 
 
 def _book(book: FolderLedger, folders: dict[str, str]) -> dict[str, Any]:
@@ -78,11 +78,11 @@ def _dataset(standing: BudgetStatus, book: FolderLedger, overview: Overview) -> 
         "protects": str(standing.terms.unit),
         "state": standing.terms.closed or "open",
         "unbounded": standing.totals.unbounded,
-        "spent": _shown(spent, short_up),
-        "budget": None if budget is None else _shown(budget.limit, short_down),
-        "left": None if left is None else _shown(left, short_down),
+        "spent": _amount(spent, short_up),
+        "budget": None if budget is None else _amount(budget.limit, short_down),
+        "left": None if left is None else _amount(left, short_down),
         "used": None if budget is None or left is None else _used(budget.limit, left),
-        "looks": dict(sum((Counter(overview.looks.get(each, {})) for each in names), Counter[str]())),
+        "looks": dict(sum((Counter(overview.looks.get(name, {})) for name in names), Counter[str]())),
     }
 
 
@@ -99,7 +99,7 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
     name = str(entry.body["release"])
     certificate = outcomes.get(name)
     state = "certified" if certificate is not None else _NOTHING if name in outcomes else _OPEN
-    cost = None if not paid.epsilon.is_finite() else _shown(Amount(paid.epsilon, paid.delta), short_up)
+    cost = None if not paid.epsilon.is_finite() else _amount(Amount(paid.epsilon, paid.delta), short_up)
     return {
         "entry": entry.sequence,
         "at": entry.at.replace("T", " ")[:19],
@@ -120,20 +120,20 @@ def _analyst(share: AnalystShare) -> dict[str, Any]:
     return {
         "dataset": share.dataset,
         "analyst": share.analyst,
-        "spent": _shown(share.spent, short_up),
-        "allowance": None if allowance is None else _shown(allowance.limit, short_down),
+        "spent": _amount(share.spent, short_up),
+        "allowance": None if allowance is None else _amount(allowance.limit, short_down),
         "until": None if until is None else until.isoformat(),
         "expired": until is not None and until < datetime.now(UTC).date(),
     }
 
 
-def _shown(amount: Amount, rounded: Any) -> dict[str, str]:
+def _amount(amount: Amount, rounded: Any) -> dict[str, str]:
     return {"epsilon": rounded(amount.epsilon, 6), "delta": rounded(amount.delta, 6)}
 
 
 PAGE = Page(
     "board",
     "Release board",
-    "Every dataset of this folder: what was released of it, what that cost, what is left, and who looked.",
+    "Every dataset of this folder: its releases, their cost, the remaining budget, and data access.",
     show,
 )

@@ -18,48 +18,48 @@ _SUBSETS = 5
 _NUMBERS = ("rows", "population")
 _WORDS = ("name", "period")
 MEANING = {
-    Role.IDENTIFIER: "never released",
-    Role.QUASI: "others may know it of a person",
-    Role.SENSITIVE: "nobody should learn it of a person",
-    Role.PLAIN: "tells nothing of a person",
+    Role.IDENTIFIER: "not released",
+    Role.QUASI: "others may know it about a person",
+    Role.SENSITIVE: "nobody should learn it about a person",
+    Role.PLAIN: "neither of these",
 }
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show each column with its role, and what the rows say of it once they were looked at."""
-    file = asked.policy_file()
-    job = PROFILE.known(asked, file)
-    found: TableProfile | None = result(job)
-    person = None if found is None else person_column(found)
+    file = request.policy_file()
+    job = PROFILE.job(request, file)
+    profile: TableProfile | None = result(job)
+    person = None if profile is None else person_column(profile)
     content = {
-        "columns": _columns(file, found),
+        "columns": _columns(file, profile),
         "roles": {str(role): words for role, words in MEANING.items()},
-        "types": [str(each) for each in Type],
+        "types": [str(type_) for type_ in Type],
         "dataset": _dataset(file),
-        "looked": found is not None,
-        "table_rows": None if found is None else found.rows,
+        "looked": profile is not None,
+        "table_rows": None if profile is None else profile.rows,
         "person": None if person is None else person.to_json(),
-        "subsets": [] if found is None else _subsets(found),
-        "notes": [] if found is None else list(found.notes),
+        "subsets": [] if profile is None else _subsets(profile),
+        "notes": [] if profile is None else list(profile.notes),
         "seen": list(file.seen.what),
     }
     line = command("incrowd", "profile", "--policy", file.name)
     return PageContent(content, commands=(line,), job=foremost(job))
 
 
-def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any]]:
+def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, Any]]:
     declared = file.at("columns") or {}
-    facts = {} if found is None else {column.name: column for column in found.columns}
+    facts = {} if profile is None else {column.name: column for column in profile.columns}
     columns = []
     for name, section in declared.items():
-        told = section if isinstance(section, dict) else {}
+        written = section if isinstance(section, dict) else {}
         met = facts.get(name)
         columns.append(
             {
                 "name": name,
-                "role": str(told.get("role", Role.QUASI)),
-                "type": str(told.get("type", Type.TEXT)),
-                "drafted": _drafted(told),
+                "role": str(written.get("role", Role.QUASI)),
+                "type": str(written.get("type", Type.TEXT)),
+                "drafted": _drafted(written),
                 "guess": None
                 if met is None
                 else {"role": str(met.role), "why": met.why_role, "why_type": met.why_type},
@@ -73,46 +73,46 @@ def _columns(file: PolicyFile, found: TableProfile | None) -> list[dict[str, Any
     return columns
 
 
-def _drafted(told: dict[str, Any]) -> bool:
+def _drafted(section: dict[str, Any]) -> bool:
     """Whether something of a column was read off the rows, and nobody vouched for it."""
-    rule = told.get("hierarchy")
-    parts = [told, *([rule] if isinstance(rule, dict) else [])]
+    rule = section.get("hierarchy")
+    parts = [section, *([rule] if isinstance(rule, dict) else [])]
     return any(part.get("derived") and not part.get("public") for part in parts)
 
 
 def _dataset(file: PolicyFile) -> dict[str, Any]:
-    told = {name: file.at("dataset", name) or "" for name in (*_WORDS, *_NUMBERS)}
+    values = {name: file.at("dataset", name) or "" for name in (*_WORDS, *_NUMBERS)}
     unit = file.at("dataset", "unit") or {}
-    return {**told, "unit": unit.get("column") or "", "max_rows": unit.get("max_rows") or "1"}
+    return {**values, "unit": unit.get("column") or "", "max_rows": unit.get("max_rows") or "1"}
 
 
-def _subsets(found: TableProfile) -> list[dict[str, Any]]:
-    most = [subset for subset in found.subsets if subset.spread.unique][:_SUBSETS]
-    return [{"columns": list(each.columns), "share": each.spread.unique_share} for each in most]
+def _subsets(profile: TableProfile) -> list[dict[str, Any]]:
+    most = [subset for subset in profile.subsets if subset.spread.unique][:_SUBSETS]
+    return [{"columns": list(subset.columns), "share": subset.spread.unique_share} for subset in most]
 
 
-def look(asked: PageRequest) -> Redirect:
+def look(request: PageRequest) -> Redirect:
     """Look at the rows, which is recorded."""
-    PROFILE.begin(asked, asked.policy_file())
-    return asked.to("columns")
+    PROFILE.begin(request, request.policy_file())
+    return request.to("columns")
 
 
-def save(asked: PageRequest) -> Redirect:
+def save(request: PageRequest) -> Redirect:
     """Write roles and types; the lines of columns that stay as they are stay as they are."""
-    file = asked.policy_file()
+    file = request.policy_file()
     changes: dict[Place, Value] = {}
     for place, (name, section) in enumerate((file.at("columns") or {}).items()):
-        told = section if isinstance(section, dict) else {}
+        declared = section if isinstance(section, dict) else {}
         for key, least in (("role", Role.QUASI), ("type", Type.TEXT)):
-            wanted = asked.form.get(f"{key}-{place}")
-            if wanted is not None and wanted != str(told.get(key, least)):
-                changes["columns", name, key] = wanted
-                if key == "role" and Role.IDENTIFIER.covers(told.get("role")):  # it is to leave, by a look
-                    changes |= provenance(name, told, "", file.seen)
-                if key == "role" and Role.IDENTIFIER.covers(wanted):
+            chosen = request.form.get(f"{key}-{place}")
+            if chosen is not None and chosen != str(declared.get(key, least)):
+                changes["columns", name, key] = chosen
+                if key == "role" and Role.IDENTIFIER.covers(declared.get("role")):  # it is to leave, by a look
+                    changes |= provenance(name, declared, "", file.seen)
+                if key == "role" and Role.IDENTIFIER.covers(chosen):
                     changes |= _unreleased(file, name)
-    file.save(changes, asked.value("base"))
-    return asked.to("columns")
+    file.save(changes, request.value("base"))
+    return request.to("columns")
 
 
 def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
@@ -121,35 +121,35 @@ def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
     changes: dict[Place, Value] = {place: None for place in places if file.at(*place) is not None}
     listed = file.at("release", "columns")
     if isinstance(listed, list) and name in listed:
-        changes["release", "columns"] = [each for each in listed if each != name]
+        changes["release", "columns"] = [column for column in listed if column != name]
     return changes
 
 
-def dataset(asked: PageRequest) -> Redirect:
+def dataset(request: PageRequest) -> Redirect:
     """Write what the dataset is called, how many rows and people there are, and whom the guarantee protects."""
-    file = asked.policy_file()
+    file = request.policy_file()
     changes: dict[Place, Value] = {}
     for name in (*_WORDS, *_NUMBERS):
-        wanted = asked.value(name).replace(",", "") if name in _NUMBERS else asked.value(name)
-        if wanted != (file.at("dataset", name) or ""):
-            changes["dataset", name] = wanted or None
-    column, most = asked.value("unit"), asked.value("max_rows") or "1"
-    told = _dataset(file)
-    if (column, most) != (told["unit"], told["max_rows"]):
+        value = request.value(name).replace(",", "") if name in _NUMBERS else request.value(name)
+        if value != (file.at("dataset", name) or ""):
+            changes["dataset", name] = value or None
+    column, most = request.value("unit"), request.value("max_rows") or "1"
+    declared = _dataset(file)
+    if (column, most) != (declared["unit"], declared["max_rows"]):
         if column and column not in (file.at("columns") or {}):
-            raise InvalidParameter("there is no such column to tell people apart.")
+            raise InvalidParameter("the person ID column does not exist.")
         if column:
             changes["dataset", "unit", "column"], changes["dataset", "unit", "max_rows"] = column, most
         else:
             changes["dataset", "unit"] = None
-    file.save(changes, asked.value("base"))
-    return asked.to("columns")
+    file.save(changes, request.value("base"))
+    return request.to("columns")
 
 
 PAGE = Page(
     "columns",
     "Columns and roles",
-    "What each column could do to a person. The guess is yours to overrule.",
+    "How each column can identify or expose a person. You can change every guess.",
     show,
     {"look": look, "save": save, "dataset": dataset},
     step=2,

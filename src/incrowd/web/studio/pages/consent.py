@@ -1,4 +1,4 @@
-"""The consent desk: who consents, what the next release loses by it, and what people decided, told back to them."""
+"""Consent: who consents, what the next release loses by it, and what people decided, told back to them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ENDINGS = (".csv", ".json")
 _LISTED = 50
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show how many consent, and what the next release loses, if somebody asked for that."""
-    return _shown(asked)
+    return _page(request)
 
 
-def _shown(asked: PageRequest, more: Mapping[str, Any] | None = None, lines: tuple[str, ...] = ()) -> PageContent:
-    file = asked.policy_file()
+def _page(request: PageRequest, more: Mapping[str, Any] | None = None, lines: tuple[str, ...] = ()) -> PageContent:
+    file = request.policy_file()
     policy = file.policy
     content: dict[str, Any] = {
         "able": policy.gate is not None,
@@ -38,9 +38,9 @@ def _shown(asked: PageRequest, more: Mapping[str, Any] | None = None, lines: tup
         "problem": None,
         "preview": None,
         "formats": list(FORMATS),
-        "files": asked.folder.named(_ENDINGS),
-        "file": asked.value("file"),
-        "done": asked.value("done") if asked.value("done") in ("give", "withdraw", "import") else None,
+        "files": request.folder.named(_ENDINGS),
+        "file": request.value("file"),
+        "done": request.value("done") if request.value("done") in ("give", "withdraw", "import") else None,
         "subject": None,
         "check": None,
         "notes": [],
@@ -52,17 +52,17 @@ def _shown(asked: PageRequest, more: Mapping[str, Any] | None = None, lines: tup
     job = None
     try:
         content["status"] = status(policy).to_json()
-        job = asked.jobs.known(_key(file))
+        job = request.jobs.find(_key(file))
     except IncrowdError as problem:
         content["problem"] = str(problem)
-    found: ConsentPreview | None = result(job)
-    content["preview"] = None if found is None else _plain(found)
+    changes: ConsentPreview | None = result(job)
+    content["preview"] = None if changes is None else _plain(changes)
     return PageContent(content, commands=(*lines, line), job=foremost(job))
 
 
-def _plain(found: ConsentPreview) -> dict[str, Any]:
-    told = found.to_json()
-    return told | {"below_k": told["below_k"][:_LISTED], "small": len(told["below_k"])}
+def _plain(changes: ConsentPreview) -> dict[str, Any]:
+    plain = changes.to_json()
+    return plain | {"below_k": plain["below_k"][:_LISTED], "small": len(plain["below_k"])}
 
 
 def _key(file: PolicyFile) -> str:
@@ -71,87 +71,87 @@ def _key(file: PolicyFile) -> str:
     return f"consent {file.path} {policy.hash} {rows_state(policy)} {open_registry(policy).chain.head().hash}"
 
 
-def look(asked: PageRequest) -> Redirect:
+def look(request: PageRequest) -> Redirect:
     """Compare who takes part now with who did at the last release: rows are read, and the look is recorded."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
 
     def work(_tell: Tell) -> ConsentPreview:
         record_look(policy, "consent preview")
-        file.seen.add("what the next release loses by withdrawals")
+        file.seen.add("the effect of withdrawals")
         return preview(policy)
 
-    asked.job(_key(file), "Reading the rows of those who consent", work)
-    return asked.to("consent")
+    request.job(_key(file), "Reading the rows of those who consent", work)
+    return request.to("consent")
 
 
-def give(asked: PageRequest) -> Redirect | PageContent:
+def give(request: PageRequest) -> Redirect | PageContent:
     """Record that somebody consents."""
-    return _decide(asked, Decided.GIVE)
+    return _decide(request, Decided.GIVE)
 
 
-def withdraw(asked: PageRequest) -> Redirect | PageContent:
+def withdraw(request: PageRequest) -> Redirect | PageContent:
     """Record that somebody withdraws."""
-    return _decide(asked, Decided.WITHDRAW)
+    return _decide(request, Decided.WITHDRAW)
 
 
-def _decide(asked: PageRequest, decided: Decided) -> Redirect | PageContent:
+def _decide(request: PageRequest, decided: Decided) -> Redirect | PageContent:
     """Record a decision; one that reaches nobody, or more than one person, is said to be so."""
-    more = {name: asked.value(name) or None for name in _DECISION}
-    decision = decide(asked.policy_file().policy, _person(asked), decided, **more)
+    more = {name: request.value(name) or None for name in _DECISION}
+    decision = decide(request.policy_file().policy, _person(request), decided, **more)
     if decision.note is not None:
-        return _shown(asked, {"notes": [decision.note]})
-    return asked.to("consent", done=str(decided))
+        return _page(request, {"notes": [decision.note]})
+    return request.to("consent", done=str(decided))
 
 
-def _person(asked: PageRequest) -> str:
+def _person(request: PageRequest) -> str:
     """Return an id that a form holds; addresses never do."""
-    person = asked.form.get("person", "").strip()
+    person = request.form.get("person", "").strip()
     if not person:
-        raise InvalidParameter("write the id of a person, as the data has it.")
+        raise InvalidParameter("write the ID of a person, as in the data.")
     return person
 
 
-def take(asked: PageRequest) -> Redirect | PageContent:
+def take(request: PageRequest) -> Redirect | PageContent:
     """Record the decisions of a file of the folder; those that reach nobody are listed."""
-    form = asked.value("form") or None
+    form = request.value("form") or None
     if form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
-    imported = import_records(asked.policy_file().policy, asked.folder.file(asked.value("file")), form)
+    imported = import_records(request.policy_file().policy, request.folder.file(request.value("file")), form)
     if not imported.notes:
-        return asked.to("consent", done="import")
+        return request.to("consent", done="import")
     notes = [f"{place}: {decision.note}" for place, decision in imported.notes[:_LISTED]]
     more = [f"and {len(imported.notes) - _LISTED:,} more"] if len(imported.notes) > _LISTED else []
-    return _shown(asked, {"done": "import", "notes": [*notes, *more]})
+    return _page(request, {"done": "import", "notes": [*notes, *more]})
 
 
-def tell(asked: PageRequest) -> Download:
+def tell(request: PageRequest) -> Download:
     """Send a person's receipt: a page, or JSON after ISO/IEC TS 27560."""
-    found = receipt(asked.policy_file().policy, _person(asked))
-    page = asked.value("as") != "json"
-    text = found.to_html() if page else json.dumps(found.to_json(), indent=1, ensure_ascii=False)
+    decisions = receipt(request.policy_file().policy, _person(request))
+    page = request.value("as") != "json"
+    text = decisions.to_html() if page else json.dumps(decisions.to_json(), indent=1, ensure_ascii=False)
     return Download(f"receipt.{'html' if page else 'json'}", text.encode())
 
 
-def subject(asked: PageRequest) -> PageContent:
+def subject(request: PageRequest) -> PageContent:
     """Show for which releases somebody was eligible, and at what total loss; no row is read."""
-    file = asked.policy_file()
-    found = subject_report(file.policy, _person(asked)).to_json()
-    return _shown(asked, {"subject": found}, (command("incrowd", "consent", "subject", "ID", "--policy", file.name),))
+    file = request.policy_file()
+    report = subject_report(file.policy, _person(request)).to_json()
+    return _page(request, {"subject": report}, (command("incrowd", "consent", "subject", "ID", "--policy", file.name),))
 
 
-def check(asked: PageRequest) -> PageContent:
+def check(request: PageRequest) -> PageContent:
     """Recompute the registry from its first entry."""
-    file = asked.policy_file()
-    found = check_registry(file.policy)
+    file = request.policy_file()
+    report = check_registry(file.policy)
     line = command("incrowd", "consent", "check", "--policy", file.name)
-    return _shown(asked, {"check": {"ok": found.ok, "finding": found.finding}}, (line,))
+    return _page(request, {"check": {"ok": report.ok, "finding": report.finding}}, (line,))
 
 
 PAGE = Page(
     "consent",
-    "Consent desk",
-    "Who consents to the use of their data, what a withdrawal takes from the next release, and receipts.",
+    "Consent",
+    "Consent of data subjects, the effect of withdrawals on the next release, and receipts.",
     show,
     {
         "look": look,

@@ -1,4 +1,4 @@
-"""The query console: what may be asked, what a question costs before it is asked, the answer, and what was asked."""
+"""The query console: tables, cost estimates, answers and their history."""
 
 from __future__ import annotations
 
@@ -45,49 +45,49 @@ class _Follower:
         self.tell = lambda _done, _total: None
 
 
-def show(asked: PageRequest) -> PageContent | Redirect:
+def show(request: PageRequest) -> PageContent | Redirect:
     """Show what may be asked and was asked, the price of a question, or an answer."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
     content: dict[str, Any] = {
         "able": policy.section.queries is not None,
         "name": policy.name,
-        "question": {name: asked.value(name) for name in _FIELDS},
+        "question": {name: request.value(name) for name in _FIELDS},
         "tables": [],
         "standing": None,
         "price": None,
         "problem": None,
         "unopened": False,
-        "typing": bool(asked.value("live")),
+        "typing": bool(request.value("live")),
         "key": None,
         "answer": None,
         "history": [],
     }
     if policy.section.queries is None:
-        return PageContent(content, commands=_lines(asked, file.name))
-    work = paid(asked, asked.value("paid")) if asked.value("paid") else None
+        return PageContent(content, commands=_lines(request, file.name))
+    work = paid(request, request.value("paid")) if request.value("paid") else None
     if (answered := result(work)) is not None:
-        return asked.to("console", answer=answered.certificate.id)
-    opening = _opening(asked, file)
+        return request.to("console", answer=answered.certificate.id)
+    opening = _opening(request, file)
     if opening.result is None:
         content["unopened"] = not opening.running
-        return PageContent(content, commands=_lines(asked, file.name), job=foremost(work, opening))
+        return PageContent(content, commands=_lines(request, file.name), job=foremost(work, opening))
     service: QueryService = opening.result
     answers = service.history.answers
     content |= {"tables": service.schema()["tables"], "standing": service.budgets.report(None)[policy.name]}
     content["history"] = _history(answers, policy)
     pictures = {}
-    stored = answers.named(asked.value("answer")) if asked.value("answer") else None
+    stored = answers.named(request.value("answer")) if request.value("answer") else None
     if stored is not None and _about(stored, policy):
         answer = stored.answers[0]
-        content["answer"] = _answer(answer, stored, again=bool(asked.value("again")))
+        content["answer"] = _answer(answer, stored, again=bool(request.value("again")))
         pictures["picture"] = _picture(answer)
-    elif asked.value("sql") and (work is None or not work.running):
-        content |= _priced(asked, service, policy)
-    return PageContent(content, pictures, _lines(asked, file.name), foremost(work))
+    elif request.value("sql") and (work is None or not work.running):
+        content |= _priced(request, service, policy)
+    return PageContent(content, pictures, _lines(request, file.name), foremost(work))
 
 
-def _opening(asked: PageRequest, file: PolicyFile) -> Job:
+def _opening(request: PageRequest, file: PolicyFile) -> Job:
     """Open the desk of a policy once, while its rows are the same: they are marked for that, and not shown."""
     policy = file.policy
 
@@ -96,24 +96,24 @@ def _opening(asked: PageRequest, file: PolicyFile) -> Job:
             return service  # its rows are closed again: it tells prices, for which none is read
 
     key = f"desk {file.path} {policy.hash} {rows_state(policy)}"
-    return asked.jobs.known(key) or asked.job(key, "Opening the table", work)
+    return request.jobs.find(key) or request.job(key, "Opening the table", work)
 
 
-def again(asked: PageRequest) -> Redirect:
+def again(request: PageRequest) -> Redirect:
     """Open a table once more that could not be opened."""
-    file = asked.policy_file()
-    asked.jobs.forget(_opening(asked, file).key)
-    return asked.to("console")
+    file = request.policy_file()
+    request.jobs.forget(_opening(request, file).key)
+    return request.to("console")
 
 
-def _asking(asked: PageRequest) -> QueryRequest:
+def _asking(request: PageRequest) -> QueryRequest:
     """Return the question of a form."""
 
     def number(name: str) -> Fraction | None:
-        return exact(asked.value(name), name) if asked.value(name) else None
+        return exact(request.value(name), name) if request.value(name) else None
 
-    if not asked.value("sql"):
-        raise InvalidParameter("write a question: one SELECT.")
+    if not request.value("sql"):
+        raise InvalidParameter("write a query: one SELECT.")
     terms = QueryTerms(
         epsilon=number("epsilon"),
         delta=number("delta") or Fraction(0),
@@ -121,44 +121,44 @@ def _asking(asked: PageRequest) -> QueryRequest:
         rate=number("rate"),
         rho=number("rho"),
     )
-    return QueryRequest(asked.value("sql"), terms, asked.value("analyst") or None, asked.value("account") or None)
+    return QueryRequest(request.value("sql"), terms, request.value("analyst") or None, request.value("account") or None)
 
 
-def _what(asked: PageRequest) -> str:
-    return json.dumps([asked.value(name) for name in _FIELDS])
+def _what(request: PageRequest) -> str:
+    return json.dumps([request.value(name) for name in _FIELDS])
 
 
-def _priced(asked: PageRequest, service: QueryService, policy: Policy) -> dict[str, Any]:
+def _priced(request: PageRequest, service: QueryService, policy: Policy) -> dict[str, Any]:
     """Return what a question costs, or why it is not answered; no row is read for it."""
     try:
-        found = service.price(_asking(asked))
+        estimate = service.price(_asking(request))
     except IncrowdError as problem:
         return {"problem": str(problem)}
-    price = found.to_json() | {
-        "costs": [list(line) for line in found.costs],
-        "expected": [{"output": each.output, "words": each.words} for each in found.expected],
-        "enough": all(left is not None for left in found.left.values()) or bool(asked.value("account")),
-        "free": _free(asked, found.repeated),
+    price = estimate.to_json() | {
+        "costs": [list(line) for line in estimate.costs],
+        "expected": [{"output": output.output, "words": output.words} for output in estimate.expected],
+        "enough": all(left is not None for left in estimate.left.values()) or bool(request.value("account")),
+        "free": _free(request, estimate.repeated),
         "unasked": UNASKED,
     }
-    return {"price": price, "key": payment_key(policy, _what(asked))}
+    return {"price": price, "key": payment_key(policy, _what(request))}
 
 
-def _free(asked: PageRequest, repeated: bool) -> bool:
+def _free(request: PageRequest, repeated: bool) -> bool:
     """Whether nobody pays: what was asked before costs the dataset nothing, but the allowance of a named analyst."""
-    return repeated and not asked.value("analyst")
+    return repeated and not request.value("analyst")
 
 
-def ask(asked: PageRequest) -> Redirect:
+def ask(request: PageRequest) -> Redirect:
     """Ask: a new question after a typed confirmation, once; one that was answered for free again."""
-    file = asked.policy_file()
-    policy, asking = file.policy, _asking(asked)
-    if asked.value("free"):
+    file = request.policy_file()
+    policy, asking = file.policy, _asking(request)
+    if request.value("free"):
         with open_queries([policy]) as service:
             if asking.analyst is not None or not service.price(asking).repeated:
-                raise Refused("this was not asked before: look at its price first. Nothing was spent.")
+                raise Refused("this query is new: check its cost estimate first. Nothing was spent.")
             answered = service.ask(asking)
-        return asked.to("console", answer=answered.certificate.id, again="1")
+        return request.to("console", answer=answered.certificate.id, again="1")
 
     def work(tell: Tell) -> Any:
         follower = _Follower(tell)
@@ -166,9 +166,9 @@ def ask(asked: PageRequest) -> Redirect:
             follower.end()
             return service.ask(asking)
 
-    pay(asked, policy, _what(asked), "Answering the query", work)
-    given = {name: asked.value(name) for name in _FIELDS if asked.value(name)}
-    return asked.to("console", paid=asked.value("key"), **given)
+    pay(request, policy, _what(request), "Running the query", work)
+    parameters = {name: request.value(name) for name in _FIELDS if request.value(name)}
+    return request.to("console", paid=request.value("key"), **parameters)
 
 
 def _about(stored: StoredAnswer, policy: Policy) -> bool:
@@ -183,7 +183,7 @@ def _text(stored: StoredAnswer) -> str:
 def _answer(answer: Answer, stored: StoredAnswer, *, again: bool) -> dict[str, Any]:
     header, lines, folded = answer.rendered
     accounting = stored.certificate.accounting
-    several = [f"The first of {len(stored.answers)} answers that were paid for as one."] if stored.answers[1:] else []
+    several = [f"The first of {len(stored.answers)} answers of one batch."] if stored.answers[1:] else []
     last = REPEATED if again else coverage(answer)
     notes = [*several, *([UNDECLARED] if folded else []), *answer.notes, *([last] if last else [])]
     return {
@@ -203,65 +203,65 @@ def _picture(answer: Answer) -> Markup:
     """Return a picture for each column of noisy numbers that has intervals; the table beside it has them all."""
     keys = [column for column in answer.columns if column.low is None and not column.note]
     places = [at for at in range(answer.table.num_rows) if at not in set(answer.undeclared)][:_DRAWN]
-    drawn = []
+    figures = []
     for column in answer.columns:
-        shown = _estimated(column, keys, places)
-        if column.low is not None and shown:
+        estimates = _estimated(column, keys, places)
+        if column.low is not None and estimates:
             title = f"{column.name}, with 95 % intervals"
-            drawn.append(tag("figure", error_bars(title, shown), tag("figcaption", title)))
-    return joined(drawn)
+            figures.append(tag("figure", error_bars(title, estimates), tag("figcaption", title)))
+    return joined(figures)
 
 
 def _estimated(column: AnswerColumn, keys: list[AnswerColumn], places: list[int]) -> list[IntervalEstimate]:
     if column.low is None or column.high is None:
         return []
-    found = []
+    estimates = []
     for at in places:
         value, low, high = (part[at].as_py() for part in (column.values, column.low, column.high))
         name = ", ".join(str(key.values[at].as_py()) for key in keys) or column.name
         if isinstance(value, int | float):
-            found.append(IntervalEstimate(name, float(value), low, high))
-    return found
+            estimates.append(IntervalEstimate(name, float(value), low, high))
+    return estimates
 
 
 def _history(answers: Answers, policy: Policy) -> list[dict[str, Any]]:
     """Return what was asked of a dataset, the latest first: text, cost, answer with its interval, what was left."""
-    stored = [each for each in answers.all() if _about(each, policy)][-_HISTORY:]
-    found = []
-    for each in reversed(stored):
-        answer, accounting = each.answers[0], each.certificate.accounting
+    stored = [answer for answer in answers.all() if _about(answer, policy)][-_HISTORY:]
+    entries = []
+    for entry in reversed(stored):
+        answer, accounting = entry.answers[0], entry.certificate.accounting
         _, lines, _ = answer.rendered
         first = " · ".join(lines[0]) if lines else "no group"
-        found.append(
+        entries.append(
             {
-                "id": each.certificate.id,
-                "at": each.certificate.created.replace("T", " ")[:19],
-                "question": _text(each),
-                "asker": None if each.asker in ("", EVERYONE) else each.asker,
+                "id": entry.certificate.id,
+                "at": entry.certificate.created.replace("T", " ")[:19],
+                "question": _text(entry),
+                "analyst": None if entry.asker in ("", EVERYONE) else entry.asker,
                 "cost": {"epsilon": accounting.spent.epsilon, "delta": accounting.spent.delta},
                 "left": None if accounting.left is None else vars(accounting.left),
                 "first": first,
                 "more": max(0, len(lines) - 1),
             }
         )
-    return found
+    return entries
 
 
-def _lines(asked: PageRequest, file: str) -> tuple[str, ...]:
-    given = [
+def _lines(request: PageRequest, file: str) -> tuple[str, ...]:
+    options = [
         word
         for name in (*_TERMS, "analyst", "account")
-        if asked.value(name)
-        for word in (f"--{name}", asked.value(name))
+        if request.value(name)
+        for word in (f"--{name}", request.value(name))
     ]
-    words = ["incrowd", "query", asked.value("sql") or "SELECT …", "--policy", file, *given]
+    words = ["incrowd", "query", request.value("sql") or "SELECT …", "--policy", file, *options]
     return command(*words, "--price"), command(*words)
 
 
 PAGE = Page(
     "console",
     "Query console",
-    "Ask with SQL. The price stands there before anything is asked, and the answer comes with its intervals.",
+    "Query with SQL. You see the cost estimate first; the answer has confidence intervals.",
     show,
     {"ask": ask, "again": again},
     needs=("policy",),

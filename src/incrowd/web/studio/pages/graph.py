@@ -23,27 +23,27 @@ from incrowd.workflows.verify.verify import read_certificate
 Profiled = tuple[GraphProfile, Markup]
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show what the policy says of a graph, its profile if somebody asked for it, and its releases."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
     content: dict[str, Any] = {"able": policy.graph is not None, "name": policy.name, "profile": None, "after": None}
     if policy.graph is None:
         return PageContent(content | {"release": None, "releases": [], "report": None})
-    release = asked.value("release")
-    folder = asked.release() if release else None
-    looked = asked.jobs.known(_key(file))
-    held = None if folder is None else asked.jobs.known(_key(file, folder))
+    release = request.value("release")
+    folder = request.release() if release else None
+    looked = request.jobs.find(_key(file))
+    held = None if folder is None else request.jobs.find(_key(file, folder))
     pictures = {"before": Markup(), "beside": Markup()}
-    found: Profiled | None = result(looked)
+    profiled: Profiled | None = result(looked)
     assessed: GraphAssessment | None = result(held)
-    if found is not None:
-        content["profile"], pictures["before"] = found[0].to_json(), found[1]
+    if profiled is not None:
+        content["profile"], pictures["before"] = profiled[0].to_json(), profiled[1]
     if assessed is not None:
         content["after"], pictures["beside"] = assessed.to_json(), assessed.pictures
     content |= {
         "release": release or None,
-        "releases": _releases(asked, policy),
+        "releases": _releases(request, policy),
         "report": f"{release}/{REPORT}" if folder is not None and (folder / REPORT).is_file() else None,
         "protects": str(policy.schema.unit),
         "method": policy.method.name,
@@ -52,51 +52,51 @@ def show(asked: PageRequest) -> PageContent:
     return PageContent(content, pictures, _lines(file.name, release), foremost(looked, held))
 
 
-def _releases(asked: PageRequest, policy: Policy) -> list[str]:
+def _releases(request: PageRequest, policy: Policy) -> list[str]:
     """Return the releases of this folder that were made under a policy."""
-    found = []
-    for name in asked.folder.releases():
+    names = []
+    for name in request.folder.releases():
         try:
-            if read_certificate(asked.folder.release(name)).policy_hash == policy.hash:
-                found.append(name)
+            if read_certificate(request.folder.release(name)).policy_hash == policy.hash:
+                names.append(name)
         except IncrowdError:  # the verifier says what is wrong with it
             continue
-    return found
+    return names
 
 
 def _key(file: PolicyFile, release: Path | None = None) -> str:
     return f"graph {file.path} {file.policy.hash} {rows_state(file.policy)} {release}"
 
 
-def look(asked: PageRequest) -> Redirect:
+def look(request: PageRequest) -> Redirect:
     """Read the graph and count who stands out: recorded as a look."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
 
     def work() -> Profiled:
-        return profile_graph(policy), graph_figure(graph_of(policy), "The graph as it is", exact=True)
+        return profile_graph(policy), graph_figure(graph_of(policy), "Original graph", exact=True)
 
-    _begin(asked, file, _key(file), work)
-    return asked.to("graph", release=asked.value("release"))
+    _begin(request, file, _key(file), work)
+    return request.to("graph", release=request.value("release"))
 
 
-def assess(asked: PageRequest) -> Redirect:
+def assess(request: PageRequest) -> Redirect:
     """Hold a release against the graph it was made from: recorded as a look."""
-    file, folder = asked.policy_file(), asked.release()
+    file, folder = request.policy_file(), request.release()
     policy = file.policy
-    _begin(asked, file, _key(file, folder), lambda: assess_graph(folder, policy))
-    return asked.to("graph", release=asked.value("release"))
+    _begin(request, file, _key(file, folder), lambda: assess_graph(folder, policy))
+    return request.to("graph", release=request.value("release"))
 
 
-def _begin(asked: PageRequest, file: PolicyFile, key: str, find: Callable[[], Any]) -> None:
+def _begin(request: PageRequest, file: PolicyFile, key: str, find: Callable[[], Any]) -> None:
     if file.policy.graph is None:
-        raise InvalidParameter("this policy has no nodes: and edges:, so there is no graph to look at.")
+        raise InvalidParameter("this policy has no nodes: and edges:, so it has no graph.")
 
     def work(_tell: Tell) -> Any:
         file.seen.add("the graph")
         return find()
 
-    asked.job(key, "Reading the graph", work)
+    request.job(key, "Reading the graph", work)
 
 
 def _lines(file: str, release: str) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def _lines(file: str, release: str) -> tuple[str, ...]:
 PAGE = Page(
     "graph",
     "Graph view",
-    "Who is connected with whom: how people stand out by their connections, and what was published instead.",
+    "Connections of people: which nodes are unique, and what was published of the graph.",
     show,
     {"look": look, "assess": assess},
     needs=("policy",),

@@ -24,9 +24,9 @@ from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.policy import Policy
 
 KINDS = {
-    "intervals": "widths, each a multiple of the one before: 5, 10, 20",
-    "cuts": "cut points, levels apart by a semicolon: 18, 65; 65",
-    "prefix": "how many first characters stay: 3, 2, 1",
+    "intervals": "widths, each a multiple of the last: 5, 10, 20",
+    "cuts": "cut points, levels separated by semicolons: 18, 65; 65",
+    "prefix": "length of the prefix: 3, 2, 1",
     "dates": "week, month, quarter, year, decade",
     "groups": "sizes of groups of neighboring categories: 2, 4",
     "classification": "icd-10, isco-08 or nace-2",
@@ -49,30 +49,30 @@ def _classes(column: Column, policy: Policy, rows: Rows, engine: Engine) -> list
     if column.separator is not None:
         return []
     finest = engine.count(rows, Cells.of(policy.schema, {}, [column.name]))
-    found = []
+    classes = []
     for level in range(int(column.pseudonymous), column.hierarchy.height + 1):
         sizes = finest.rollup({column.name: level}).counts if level else finest.counts
         if len(sizes):
             parts = {"smallest": sizes.min(), "middle": np.median(sizes), "largest": sizes.max()}
-            found.append({"level": level, "classes": len(sizes), **{name: int(size) for name, size in parts.items()}})
-    return found
+            classes.append({"level": level, "classes": len(sizes), **{name: int(size) for name, size in parts.items()}})
+    return classes
 
 
 SIZES = RowAccess("check", "sizes of classes", "Reading every row, once for each column", _sizes)
 """What the rows hold beside what is declared."""
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show one column's levels, as they are or as a form would have them."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
     names = [column.name for column in policy.schema.released]
-    name = asked.value("column") or (names[0] if names else "")
+    name = request.value("column") or (names[0] if names else "")
     if name not in names:
-        raise InvalidParameter("there is no such column that is released: give it another role first.")
-    job = SIZES.known(asked, file)
-    found: Mapping[str, Any] | None = result(job)
-    changes, problem, tried = _changes(asked, file, name), None, policy
+        raise InvalidParameter("this column is not released: change its role first.")
+    job = SIZES.job(request, file)
+    sizes: Mapping[str, Any] | None = result(job)
+    changes, problem, tried = _changes(request, file, name), None, policy
     if changes:
         try:
             tried = file.trial(changes)
@@ -80,19 +80,19 @@ def show(asked: PageRequest) -> PageContent:
             problem = str(error)
     column = tried.schema[name]
     content = {
-        "columns": [_line(policy.schema[each]) for each in names],
+        "columns": [_line(policy.schema[column]) for column in names],
         "column": _line(column),
         "levels": _levels(column),
         "kinds": KINDS,
-        "kind": asked.value("kind") or _kind(file, name),
-        "steps": asked.value("steps") or _steps(file, name),
-        "source": asked.value("source"),
-        "file": asked.value("file"),
-        "faults": _faults(asked),
+        "kind": request.value("kind") or _kind(file, name),
+        "steps": request.value("steps") or _steps(file, name),
+        "source": request.value("source"),
+        "file": request.value("file"),
+        "faults": _faults(request),
         "problem": problem,
         "changed": bool(changes),
-        "sizes": None if found is None else found["classes"].get(name, []),
-        "outside": None if found is None else _outside(found["report"], name),
+        "sizes": None if sizes is None else sizes["classes"].get(name, []),
+        "outside": None if sizes is None else _outside(sizes["report"], name),
         "seen": list(file.seen.what),
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
@@ -147,30 +147,30 @@ def _steps(file: PolicyFile, name: str) -> str:
     rule = file.at("columns", name, "hierarchy") or {}
     value = rule.get(_kind(file, name), "")
     if isinstance(value, list):
-        nested = [", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in value]
-        return ("; " if any(isinstance(each, list) for each in value) else ", ").join(nested)
+        nested = [", ".join(map(str, level)) if isinstance(level, list) else str(level) for level in value]
+        return ("; " if any(isinstance(level, list) for level in value) else ", ").join(nested)
     return str(value)
 
 
-def _changes(asked: PageRequest, file: PolicyFile, name: str) -> dict[Place, Value]:
+def _changes(request: PageRequest, file: PolicyFile, name: str) -> dict[Place, Value]:
     """Return what a form would write: another rule, or a file in ARX's format, with where it comes from."""
     place: Place = ("columns", name, "hierarchy")
-    if asked.value("file"):
-        path = asked.folder.file(asked.value("file"))
+    if request.value("file"):
+        path = request.folder.file(request.value("file"))
         local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
         mark = delimiter_of(path.read_bytes())
         rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
         replaced = (("columns", name, key) for key in ("categories", "bounds", "type", "derived", "public"))
-        gone: dict[Place, Value] = {each: None for each in replaced if file.at(*each) is not None}
-        return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, asked.value("source"), file.seen)}
-    kind, steps = asked.value("kind"), asked.value("steps")
+        gone: dict[Place, Value] = {place: None for place in replaced if file.at(*place) is not None}
+        return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, request.value("source"), file.seen)}
+    kind, steps = request.value("kind"), request.value("steps")
     if not kind or (kind == _kind(file, name) and steps == _steps(file, name)):
         return {}
     if kind not in KINDS:
-        raise InvalidParameter("there is no such rule.")
+        raise InvalidParameter("this rule does not exist.")
     if kind == "none":
-        return {place: None, **provenance(name, None, asked.value("source"), file.seen)}
-    return {place: _rule(kind, steps), **provenance(name, {"hierarchy": {}}, asked.value("source"), file.seen)}
+        return {place: None, **provenance(name, None, request.value("source"), file.seen)}
+    return {place: _rule(kind, steps), **provenance(name, {"hierarchy": {}}, request.value("source"), file.seen)}
 
 
 def _rule(kind: str, steps: str) -> dict[str, Any]:
@@ -182,49 +182,49 @@ def _rule(kind: str, steps: str) -> dict[str, Any]:
     return {kind: words}
 
 
-def _faults(asked: PageRequest) -> list[dict[str, Any]] | None:
+def _faults(request: PageRequest) -> list[dict[str, Any]] | None:
     """Return what is wrong with a file that was dropped, by its lines alone."""
-    if not asked.value("file"):
+    if not request.value("file"):
         return None
-    path = asked.folder.file(asked.value("file"))
+    path = request.folder.file(request.value("file"))
     report = check_file(path, delimiter_of(path.read_bytes()), None, None)
     return [{"what": problem.what, "value": problem.value, "fix": problem.fix} for problem in report.problems[:_NAMED]]
 
 
 def _outside(report: Report, name: str) -> dict[str, Any]:
-    found = [problem for problem in report.problems if problem.column == name]
-    named = [{"value": each.value, "rows": each.rows, "fix": each.fix} for each in found[:_NAMED]]
-    return {"named": named, "values": len(found), "rows": sum(each.rows or 0 for each in found)}
+    problems = [problem for problem in report.problems if problem.column == name]
+    named = [{"value": problem.value, "rows": problem.rows, "fix": problem.fix} for problem in problems[:_NAMED]]
+    return {"named": named, "values": len(problems), "rows": sum(problem.rows or 0 for problem in problems)}
 
 
-def look(asked: PageRequest) -> Redirect:
+def look(request: PageRequest) -> Redirect:
     """Look at the rows, which is recorded."""
-    SIZES.begin(asked, asked.policy_file())
-    return asked.to("hierarchies", column=asked.value("column"))
+    SIZES.begin(request, request.policy_file())
+    return request.to("hierarchies", column=request.value("column"))
 
 
-def save(asked: PageRequest) -> Redirect:
+def save(request: PageRequest) -> Redirect:
     """Write the rule into the policy."""
-    file, name = asked.policy_file(), asked.value("column")
-    file.save(_changes(asked, file, name), asked.value("base"))
-    return asked.to("hierarchies", column=name)
+    file, name = request.policy_file(), request.value("column")
+    file.save(_changes(request, file, name), request.value("base"))
+    return request.to("hierarchies", column=name)
 
 
-def vouch(asked: PageRequest) -> Redirect:
+def vouch(request: PageRequest) -> Redirect:
     """Write a public source below every mark of a column."""
-    file, name, source = asked.policy_file(), asked.value("column"), asked.value("source")
+    file, name, source = request.policy_file(), request.value("column"), request.value("source")
     if not source:
-        raise InvalidParameter("name the public source that says the same: a yearbook, a law, a list of codes.")
+        raise InvalidParameter("name the public source of the same values: a yearbook, a law, a code list.")
     places: list[Place] = [("columns", name), ("columns", name, "hierarchy")]
     marked = [place for place in places if isinstance(file.at(*place), dict) and file.at(*place, "derived")]
-    file.save({(*place, "public"): source for place in marked}, asked.value("base"))
-    return asked.to("hierarchies", column=name)
+    file.save({(*place, "public"): source for place in marked}, request.value("base"))
+    return request.to("hierarchies", column=name)
 
 
 PAGE = Page(
     "hierarchies",
     "Hierarchies",
-    "How each column becomes coarser, level by level. Rules are public before a row is read.",
+    "How each column is generalized, level by level. Rules must be public, independent of the rows.",
     show,
     {"look": look, "save": save, "vouch": vouch},
     step=3,

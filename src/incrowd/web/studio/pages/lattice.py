@@ -19,21 +19,21 @@ from incrowd.workflows.policy.edit import Place, Value
 LATTICE = RowAccess(
     "plan",
     "the lattice of levels",
-    "Counting the table, and weighing combinations of levels",
+    "Counting the table at all combinations of levels",
     lattice_view,
 )
 """What combinations of levels would lose."""
 _MOST_PINS = 8
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show the diagram or the map, the node that was clicked, and those that were pinned."""
-    file = asked.policy_file()
+    file = request.policy_file()
     method = file.policy.method
     able = isinstance(method, LevelSearch)
-    job = LATTICE.known(asked, file) if able else None
+    job = LATTICE.job(request, file) if able else None
     view: LatticeView | None = result(job)
-    pins = [pin for pin in asked.value("pins").split(",") if pin][:_MOST_PINS]
+    pins = [pin for pin in request.value("pins").split(",") if pin][:_MOST_PINS]
     content: dict[str, Any] = {
         "able": able,
         "method": method.name,
@@ -50,7 +50,7 @@ def show(asked: PageRequest) -> PageContent:
         by_name = {_name(node): node for node in view.nodes}
         content["view"] = {"rows": view.rows, "combinations": view.combinations, "whole": view.whole}
         content["view"] |= {"judged": len(view.nodes), "minimal": sum(node.minimal for node in view.nodes)}
-        chosen = by_name.get(asked.value("node")) or view.best
+        chosen = by_name.get(request.value("node")) or view.best
         content["node"] = None if chosen is None else _plain(chosen, view)
         content["pins"] = [_plain(by_name[pin], view) for pin in pins if pin in by_name]
 
@@ -73,49 +73,49 @@ def _plain(node: LatticeNode, view: LatticeView) -> dict[str, Any]:
     return {"name": _name(node), "levels": levels, "choice": choice, "minimal": node.minimal, "best": node.best}
 
 
-def look(asked: PageRequest) -> Redirect:
+def look(request: PageRequest) -> Redirect:
     """Weigh the combinations, which is recorded as a look."""
-    LATTICE.begin(asked, asked.policy_file())
-    return asked.to("lattice")
+    LATTICE.begin(request, request.policy_file())
+    return request.to("lattice")
 
 
-def demand(asked: PageRequest) -> Redirect:
+def demand(request: PageRequest) -> Redirect:
     """Write another k and suppression limit."""
-    file = asked.policy_file()
-    wanted = {name: asked.value(name) for name in ("k", "suppression") if asked.value(name)}
+    file = request.policy_file()
+    demands = {name: request.value(name) for name in ("k", "suppression") if request.value(name)}
     changes: dict[Place, Value] = {
-        ("release", name): value for name, value in wanted.items() if value != str(file.at("release", name) or "")
+        ("release", name): value for name, value in demands.items() if value != str(file.at("release", name) or "")
     }
-    file.save(changes, asked.value("base"))
-    return asked.to("lattice")
+    file.save(changes, request.value("base"))
+    return request.to("lattice")
 
 
-def use(asked: PageRequest) -> Redirect:
+def use(request: PageRequest) -> Redirect:
     """Hold the release to the levels of a node: chosen after a look, and marked as such."""
-    file = asked.policy_file()
-    view = _view(asked, file)
-    node = next((each for each in view.nodes if _name(each) == asked.value("node")), None)
+    file = request.policy_file()
+    view = _view(request, file)
+    node = next((node for node in view.nodes if _name(node) == request.value("node")), None)
     if node is None or node.choice is None:
-        raise InvalidParameter("this combination of levels does not meet the demands.")
+        raise InvalidParameter("this combination of levels does not meet the criteria.")
     levels = {name: str(level) for name, level in node.choice.levels.items()}
     changes: dict[Place, Value] = {("release", "lowest"): levels, ("release", "highest"): levels}
     for name in levels:
-        changes |= provenance(name, file.at("columns", name), asked.value("source"), file.seen)
-    file.save(changes, asked.value("base"))
-    return asked.to("plan")
+        changes |= provenance(name, file.at("columns", name), request.value("source"), file.seen)
+    file.save(changes, request.value("base"))
+    return request.to("plan")
 
 
-def _view(asked: PageRequest, file: PolicyFile) -> LatticeView:
-    found: LatticeView | None = result(LATTICE.known(asked, file))
-    if found is None:
-        raise InvalidParameter("the combinations of levels were not weighed yet.")
-    return found
+def _view(request: PageRequest, file: PolicyFile) -> LatticeView:
+    view: LatticeView | None = result(LATTICE.job(request, file))
+    if view is None:
+        raise InvalidParameter("the combinations of levels were not computed yet.")
+    return view
 
 
 PAGE = Page(
     "lattice",
     "Lattice explorer",
-    "Under k-anonymity alone: every combination of levels, what it loses and how many rows it leaves out.",
+    "Under k-anonymity alone: every combination of levels, its information loss and suppressed rows.",
     show,
     {"look": look, "demand": demand, "use": use},
     needs=("policy",),

@@ -29,16 +29,16 @@ _CHOSEN = "is."
 _MOST = 12
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show the routes by public numbers, the releases that can be compared, and their map if it was asked for."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
-    releases = _releases(asked, policy)
-    chosen = [name for name in _chosen(asked) if name in releases]
-    job = asked.jobs.known(_key(asked, file, chosen)) if chosen else None
+    releases = _releases(request, policy)
+    chosen = [name for name in _chosen(request) if name in releases]
+    job = request.jobs.find(_key(request, file, chosen)) if chosen else None
     content: dict[str, Any] = {
         "name": policy.name,
-        **_routes(asked, file),
+        **_routes(request, file),
         "releases": releases,
         "chosen": chosen,
         "found": [],
@@ -47,60 +47,62 @@ def show(asked: PageRequest) -> PageContent:
         "loss": LOSS,
     }
     pictures = {"map": Markup()}
-    found: list[Assessment] | None = result(job)
-    if found is not None:
-        content["found"] = [_plain(each) for each in found]
-        content["frontier"] = [each.name for each in placed([candidate(each) for each in found]) if each.best]
-        pictures["map"] = map_of(found)
+    assessments: list[Assessment] | None = result(job)
+    if assessments is not None:
+        content["found"] = [_plain(assessment) for assessment in assessments]
+        content["frontier"] = [
+            place.name for place in placed([candidate(assessment) for assessment in assessments]) if place.best
+        ]
+        pictures["map"] = map_of(assessments)
     return PageContent(content, pictures, _lines(file.name, chosen), foremost(job))
 
 
-def _releases(asked: PageRequest, policy: Policy) -> dict[str, dict[str, str]]:
+def _releases(request: PageRequest, policy: Policy) -> dict[str, dict[str, str]]:
     """Return the releases of this folder about the policy's dataset, with what they guarantee."""
-    found = {}
-    for name in asked.folder.releases():
+    releases = {}
+    for name in request.folder.releases():
         try:
-            certificate = read_certificate(asked.folder.release(name))
+            certificate = read_certificate(request.folder.release(name))
         except IncrowdError:  # the verifier says what is wrong with it
             continue
         if certificate.dataset.name == policy.name:
             spent, kind = certificate.accounting.spent, certificate.claims[0].kind if certificate.claims else ""
-            found[name] = {"method": certificate.method.name, "epsilon": spent.epsilon, "claim": kind}
-    return found
+            releases[name] = {"method": certificate.method.name, "epsilon": spent.epsilon, "claim": kind}
+    return releases
 
 
-def _routes(asked: PageRequest, file: PolicyFile) -> dict[str, Any]:
+def _routes(request: PageRequest, file: PolicyFile) -> dict[str, Any]:
     """Return other methods at the same (ε, δ), by public numbers alone; or why they cannot be compared."""
     if file.policy.graph is not None:
-        return {"routes": None, "unrouted": "routes are compared for tables."}
+        return {"routes": None, "unrouted": "methods are compared for tables only."}
     try:
-        job = asked.jobs.wait(
-            asked.job(f"routes {file.policy.hash}", "Comparing", lambda _tell: compare(file.policy)).id
+        job = request.jobs.wait(
+            request.job(f"routes {file.policy.hash}", "Comparing", lambda _tell: compare(file.policy)).id
         )
-        return {"routes": asked.result(job).to_json(), "unrouted": None}
+        return {"routes": request.result(job).to_json(), "unrouted": None}
     except IncrowdError as problem:
         return {"routes": None, "unrouted": str(problem)}
 
 
-def _chosen(asked: PageRequest) -> list[str]:
+def _chosen(request: PageRequest) -> list[str]:
     """Return the releases that are ticked: fields of a form, or of an address, that start with `is.`."""
-    both = {**asked.given, **asked.form}
+    both = {**request.query, **request.form}
     return sorted(name.removeprefix(_CHOSEN) for name, value in both.items() if name.startswith(_CHOSEN) and value)
 
 
-def _key(asked: PageRequest, file: PolicyFile, chosen: Sequence[str]) -> str:
-    marks = [read_certificate(asked.folder.release(name)).id for name in chosen]
+def _key(request: PageRequest, file: PolicyFile, chosen: Sequence[str]) -> str:
+    marks = [read_certificate(request.folder.release(name)).id for name in chosen]
     return f"map {file.path} {file.policy.hash} {rows_state(file.policy)} {list(zip(chosen, marks, strict=True))}"
 
 
-def look(asked: PageRequest) -> Redirect:
-    """Hold the ticked releases against the rows: recorded as a look."""
-    file = asked.policy_file()
-    policy, known = file.policy, _releases(asked, file.policy)
-    chosen = [name for name in _chosen(asked) if name in known]
+def look(request: PageRequest) -> Redirect:
+    """Compare the ticked releases with the rows; the ledger records the access."""
+    file = request.policy_file()
+    policy, releases = file.policy, _releases(request, file.policy)
+    chosen = [name for name in _chosen(request) if name in releases]
     if not 1 <= len(chosen) <= _MOST:
         raise InvalidParameter(f"tick from one to {_MOST} releases of {policy.name} to put on the map.")
-    folders = {name: asked.folder.release(name) for name in chosen}
+    folders = {name: request.folder.release(name) for name in chosen}
 
     def work(tell: Tell) -> list[Assessment]:
         released = [replace(read_release(folder), name=name) for name, folder in folders.items()]
@@ -109,18 +111,24 @@ def look(asked: PageRequest) -> Redirect:
             record_look(policy, "assess")
             file.seen.add("risk and loss of releases")
             rows = engine.watched(original, tell)
-            found = [assess(each, rows, policy, engine) for each in released]
-        for folder, each in zip(folders.values(), found, strict=True):
-            keep_assessment(policy, folder, each)
-        return found
+            assessments = [assess(release, rows, policy, engine) for release in released]
+        for folder, assessment in zip(folders.values(), assessments, strict=True):
+            keep_assessment(policy, folder, assessment)
+        return assessments
 
-    asked.job(_key(asked, file, chosen), "Holding the releases against the rows", work)
-    return asked.to("map", **{f"{_CHOSEN}{name}": "1" for name in chosen})
+    request.job(_key(request, file, chosen), "Comparing the releases with the rows", work)
+    return request.to("map", **{f"{_CHOSEN}{name}": "1" for name in chosen})
 
 
-def _plain(found: Assessment) -> dict[str, Any]:
-    at = candidate(found)
-    return {"name": found.name, "rows": found.rows, "kept": found.released, "risk": at.risk, "loss": at.loss}
+def _plain(assessment: Assessment) -> dict[str, Any]:
+    at = candidate(assessment)
+    return {
+        "name": assessment.name,
+        "rows": assessment.rows,
+        "kept": assessment.released,
+        "risk": at.risk,
+        "loss": at.loss,
+    }
 
 
 def _lines(file: str, chosen: Sequence[str]) -> tuple[str, ...]:
@@ -131,7 +139,7 @@ def _lines(file: str, chosen: Sequence[str]) -> tuple[str, ...]:
 PAGE = Page(
     "map",
     "Risk and utility",
-    "Candidates on one map: what each would lose, and what risk it would leave. Which to take is a choice of people.",
+    "Compare releases by information loss and disclosure risk. The choice is yours.",
     show,
     {"look": look},
     needs=("policy",),

@@ -1,4 +1,4 @@
-"""The plan and its price: what will happen, what that guarantees and costs; and the one button that spends."""
+"""The plan and its cost: what will happen, what that guarantees and costs; and the one button that spends."""
 
 from __future__ import annotations
 
@@ -54,52 +54,52 @@ REHEARSAL = RowAccess(
 """Everything that is checked before a charge."""
 
 
-def show(asked: PageRequest) -> PageContent | Redirect:
+def show(request: PageRequest) -> PageContent | Redirect:
     """Show the plan, its price and what is left, and the form that pays; or how the work that was paid for goes."""
-    file = asked.policy_file()
-    job = paid(asked, asked.value("paid")) if asked.value("paid") else None
+    file = request.policy_file()
+    job = paid(request, request.value("paid")) if request.value("paid") else None
     done = result(job)
     if done is not None:
-        return asked.to("released", release=done["folder"])
+        return request.to("released", release=done["folder"])
     policy = file.policy
-    rehearsal = REHEARSAL.known(asked, file)
-    found = forecast(policy, result(rehearsal))
-    out = asked.value("out") or _free(asked.folder, file)
+    rehearsal = REHEARSAL.job(request, file)
+    planned = forecast(policy, result(rehearsal))
+    out = request.value("out") or _free(request.folder, file)
     content: dict[str, Any] = {
-        **_plain(found),
+        **_plain(planned),
         "checked": rehearsal is not None and rehearsal.state is State.DONE,
         "out": out,
         "formats": FORMATS,
-        "keys": _signing_keys(asked.folder),
-        "key": payment_key(policy, "release") if found.allowed else "",
+        "keys": _signing_keys(request.folder),
+        "key": payment_key(policy, "release") if planned.allowed else "",
     }
-    pictures = {"chain": _chain(policy), "budget": _budget(found)}
+    pictures = {"chain": _chain(policy), "budget": _budget(planned)}
     signing = [word for key in content["keys"][:1] for word in ("--sign", key)]
     line = command("incrowd", "release", "--policy", file.name, "--out", out, *signing)
     lines = (command("incrowd", "plan", "--policy", file.name), line)
     return PageContent(content, pictures, lines, foremost(job, rehearsal))
 
 
-def _plain(found: Forecast) -> dict[str, Any]:
-    policy, bounded = found.policy, found.epsilon.is_finite()
-    expected, words = found.expectation, vouched_words(found.policy)
-    refusal = None if found.refusal is None else found.refusal[:1].upper() + found.refusal[1:]
+def _plain(planned: Forecast) -> dict[str, Any]:
+    policy, bounded = planned.policy, planned.epsilon.is_finite()
+    expected, words = planned.expectation, vouched_words(planned.policy)
+    refusal = None if planned.refusal is None else planned.refusal[:1].upper() + planned.refusal[1:]
     return {
         "dataset": policy.name,
         "method": policy.method.name,
-        "unit": str(found.guarantee.unit),
+        "unit": str(planned.guarantee.unit),
         "bounded": bounded,
-        "epsilon": short_up(found.epsilon) if bounded else None,
-        "delta": short_up(found.delta) if bounded else None,
-        "because": texts(found.guarantee.because),
-        "assumes": list(map(str, sorted(found.guarantee.assumes))),
+        "epsilon": short_up(planned.epsilon) if bounded else None,
+        "delta": short_up(planned.delta) if bounded else None,
+        "because": texts(planned.guarantee.because),
+        "assumes": list(map(str, sorted(planned.guarantee.assumes))),
         "claims": [{"kind": claim.kind, "sentence": claim.sentence} for claim in policy.plan.claims],
         "expected": None if expected is None else expected.sentence,
         "undeclared": undeclared(policy),
-        "warnings": list(found.warnings),
+        "warnings": list(planned.warnings),
         "drafted": [*drafted_lines(policy), *([] if words is None else [words])],
         "consent": None if policy.gate is None else policy.gate.sentence,
-        "allowed": found.allowed,
+        "allowed": planned.allowed,
         "refusal": refusal,
     }
 
@@ -107,25 +107,25 @@ def _plain(found: Forecast) -> dict[str, Any]:
 def _chain(policy: Policy) -> Markup:
     """Return the steps in order, each as a picture and in words."""
     steps = tuple(walk(policy.plan.steps))
-    words = [("The table", "Rows as they were recorded. They stay here.")]
+    words = [("The table", "The original rows. They are not published.")]
     words += [(step.title, step.sentence) for step in steps]
-    drawn = scenes(step.glyph for step in steps)
+    pictures = scenes(step.glyph for step in steps)
     items = (
         tag("li", *([] if picture is None else [picture]), tag("div", tag("h3", title), tag("p", sentence)))
-        for (title, sentence), picture in zip(words, drawn, strict=True)
+        for (title, sentence), picture in zip(words, pictures, strict=True)
     )
     return tag("ol", *items, class_="chain")
 
 
-def _budget(found: Forecast) -> Markup:
+def _budget(planned: Forecast) -> Markup:
     """Return bars of what was spent, what this would spend, and what would be left."""
-    if not found.epsilon.is_finite():
+    if not planned.epsilon.is_finite():
         return Markup()
-    cost = Amount(found.epsilon, found.delta)
-    limit = found.policy.budget.limit if found.policy.budget is not None else cost
+    cost = Amount(planned.epsilon, planned.delta)
+    limit = planned.policy.budget.limit if planned.policy.budget is not None else cost
     spent = Amount(Decimal(0), Decimal(0))
-    if found.standing is not None and found.standing.terms.budget is not None:
-        limit, spent = found.standing.terms.budget.limit, found.standing.totals.spent
+    if planned.standing is not None and planned.standing.terms.budget is not None:
+        limit, spent = planned.standing.terms.budget.limit, planned.standing.totals.spent
     bars = []
     for sign, this, before, whole in (
         ("ε", cost.epsilon, spent.epsilon, limit.epsilon),
@@ -135,12 +135,12 @@ def _budget(found: Forecast) -> Markup:
         if this + before + left <= 0:
             continue
         bar = BudgetBar(sign, this, before + this, left)
-        drawn = [
+        shapes = [
             tag("rect", x=f"{part.start:.2f}%", width=f"{part.wide:.2f}%", height=16, class_=part.kind)
             for part in bar.parts
         ]
-        svg = tag("svg", *drawn, height=16, role="img", aria_label=bar.title)
-        words = f"{short_up(before)} spent, {short_up(this)} now, {short_down(left)} left of {short_down(whole)}"
+        svg = tag("svg", *shapes, height=16, role="img", aria_label=bar.title)
+        words = f"{short_up(before)} spent, {short_up(this)} now, {short_down(left)} of {short_down(whole)} remaining"
         bars.append(tag("div", tag("b", sign), svg, tag("span", words, class_="about"), class_="one"))
     return tag("div", joined(bars), class_="budget")
 
@@ -157,24 +157,24 @@ def _free(folder: Folder, file: PolicyFile) -> str:
 def _signing_keys(folder: Folder) -> list[str]:
     """Return the private keys of the folder, by their names."""
     places = [folder.root, folder.root / _KEYS]
-    found = [path for place in places if place.is_dir() for path in sorted(place.glob("*.pem"))]
-    return [folder.name(path) for path in found if b"PRIVATE KEY" in path.read_bytes()[:64]]
+    paths = [path for place in places if place.is_dir() for path in sorted(place.glob("*.pem"))]
+    return [folder.name(path) for path in paths if b"PRIVATE KEY" in path.read_bytes()[:64]]
 
 
-def check(asked: PageRequest) -> Redirect:
+def check(request: PageRequest) -> Redirect:
     """Check the rows as a release does before its charge; nothing of them is shown but whether it would be refused."""
-    REHEARSAL.begin(asked, asked.policy_file())
-    return asked.to("plan")
+    REHEARSAL.begin(request, request.policy_file())
+    return request.to("plan")
 
 
-def make_key(asked: PageRequest) -> Redirect:
+def make_key(request: PageRequest) -> Redirect:
     """Make a key for signatures: the private part for its owner alone, the public part beside it."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-    file = asked.folder.place(f"{_KEYS}/signing.pem")
+    file = request.folder.place(f"{_KEYS}/signing.pem")
     if file.exists():
-        raise InvalidParameter("there is a key already, and it is not replaced.")
+        raise InvalidParameter("a key exists already and is not replaced.")
     key = Ed25519PrivateKey.generate()
     file.parent.mkdir(exist_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
@@ -182,35 +182,35 @@ def make_key(asked: PageRequest) -> Redirect:
         opened.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     file.with_name("signing.pub.pem").write_bytes(public)
-    return asked.to("plan")
+    return request.to("plan")
 
 
-def release(asked: PageRequest) -> Redirect:
+def release(request: PageRequest) -> Redirect:
     """Charge and release, once; the work goes on behind the page."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
-    out, form = asked.folder.place(asked.value("out")), asked.value("form") or FORMATS[0]
-    signed: Path | None = asked.folder.file(asked.value("sign")) if asked.value("sign") else None
+    out, form = request.folder.place(request.value("out")), request.value("form") or FORMATS[0]
+    signed: Path | None = request.folder.file(request.value("sign")) if request.value("sign") else None
     if form not in FORMATS:
         raise InvalidParameter(f"a release is written as {', '.join(FORMATS[:-1])} or {FORMATS[-1]} here.")
     if signed is not None:
         private_key(signed)
-    held = share_of(asked.value("hold_out") or None)
-    terms = ReleaseTerms(held, bool(asked.value("anyway")))
-    name = asked.folder.name(out)
+    held = share_of(request.value("hold_out") or None)
+    terms = ReleaseTerms(held, bool(request.value("force")))
+    name = request.folder.name(out)
 
     def work(tell: Tell) -> dict[str, Any]:
         published = release_to(None, policy, Destination(out, form, signed), tell, terms)
         return {"folder": name, "notes": list(published.notes)}
 
-    pay(asked, policy, "release", f"Releasing {policy.name} into {name}", work)
-    return asked.to("plan", paid=asked.value("key"), out=name)
+    pay(request, policy, "release", f"Releasing {policy.name} into {name}", work)
+    return request.to("plan", paid=request.value("key"), out=name)
 
 
 PAGE = Page(
     "plan",
-    "Plan and price",
-    "What will happen, what that guarantees and what it costs. Nothing is spent before you type the dataset's name.",
+    "Plan and cost",
+    "Steps, guarantee and cost of the release. Nothing is spent until you type the dataset's name.",
     show,
     {"check": check, "key": make_key, "release": release},
     step=6,

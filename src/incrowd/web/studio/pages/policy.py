@@ -6,9 +6,9 @@ from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show the text, and whether it can be run."""
-    file = asked.policy_file()
+    file = request.policy_file()
     problem = None
     try:
         _ = file.policy
@@ -24,17 +24,17 @@ def show(asked: PageRequest) -> PageContent:
     return PageContent(content, commands=(command("incrowd", "plan", "--policy", file.name),))
 
 
-def save(asked: PageRequest) -> Redirect:
+def save(request: PageRequest) -> Redirect:
     """Write another text, if it can be read."""
-    text = asked.form.get("text", "").replace("\r\n", "\n")
-    asked.policy_file().write(text if text.endswith("\n") else f"{text}\n", asked.value("base"))
-    return asked.to("policy")
+    text = request.form.get("text", "").replace("\r\n", "\n")
+    request.policy_file().write(text if text.endswith("\n") else f"{text}\n", request.value("base"))
+    return request.to("policy")
 
 
 PAGE = Page(
     "policy",
     "The policy",
-    "The one file that every page writes and the command line runs.",
+    "The file that every page edits and the command line uses.",
     show,
     {"save": save},
     needs=("policy",),

@@ -32,21 +32,23 @@ from incrowd.workflows.verify.verify import read_certificate
 _TRIALS = 500
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show what was found out about a release from the original rows, and the forms that start it."""
-    file, folder, name = asked.policy_file(), asked.release(), asked.value("release")
+    file, folder, name = request.policy_file(), request.release(), request.value("release")
     certificate = read_certificate(folder)
-    before, lab = _job(asked, "assess"), _job(asked, "attack")
-    found: Assessment | None = result(before)
+    before, lab = _job(request, "assess"), _job(request, "attack")
+    assessment: Assessment | None = result(before)
     tried: AttackReport | None = result(lab)
     held = any(isinstance(step, HoldOut) for step in walk(certificate.steps))
     content: dict[str, Any] = {
         "release": name,
         "dataset": certificate.dataset.name,
-        "assessment": None if found is None else found.to_json(),
-        "rows": None if found is None else {"kept": found.released, "all": found.rows, "loss": found.loss},
+        "assessment": None if assessment is None else assessment.to_json(),
+        "rows": None
+        if assessment is None
+        else {"kept": assessment.released, "all": assessment.rows, "loss": assessment.loss},
         "lab": None if tried is None else tried.to_json(),
-        "stories": [] if tried is None else [_story(each) for each in tried.runs if each.finding.story],
+        "stories": [] if tried is None else [_story(run) for run in tried.runs if run.finding.story],
         "attackers": list(ATTACKERS),
         "attacks": list(attack_names()),
         "held_out": held,
@@ -54,7 +56,7 @@ def show(asked: PageRequest) -> PageContent:
         "same_policy": file.policy.hash == certificate.policy_hash,
     }
     pictures = {
-        "section": Markup() if found is None else section(replace(found, lab=None)),
+        "section": Markup() if assessment is None else section(replace(assessment, lab=None)),
         "findings": Markup() if tried is None else joined(findings(tried)),
     }
     more = ("--held-out",) if held else ()
@@ -65,23 +67,23 @@ def show(asked: PageRequest) -> PageContent:
     return PageContent(content, pictures, lines, foremost(before, lab))
 
 
-def _story(each: Any) -> dict[str, Any]:
-    return {"attack": each.finding.attack, "attacker": each.attacker, "lines": list(each.finding.story)}
+def _story(run: Any) -> dict[str, Any]:
+    return {"attack": run.finding.attack, "attacker": run.attacker, "lines": list(run.finding.story)}
 
 
-def _key(asked: PageRequest, verb: str) -> str:
-    folder = asked.release()
+def _key(request: PageRequest, verb: str) -> str:
+    folder = request.release()
     return f"{verb} {folder} {(folder / CERTIFICATE).stat().st_mtime_ns}"
 
 
-def _job(asked: PageRequest, verb: str) -> Job | None:
-    return asked.jobs.known(_key(asked, verb))
+def _job(request: PageRequest, verb: str) -> Job | None:
+    return request.jobs.find(_key(request, verb))
 
 
-def compare(asked: PageRequest) -> Redirect:
-    """Hold the release against the original rows: a look, recorded."""
-    file, folder = asked.policy_file(), asked.release()
-    policy, name = file.policy, asked.value("release")
+def compare(request: PageRequest) -> Redirect:
+    """Compare the release with the original rows; the ledger records the access."""
+    file, folder = request.policy_file(), request.release()
+    policy, name = file.policy, request.value("release")
 
     def work(tell: Tell) -> Assessment:
         released = replace(read_release(folder), name=name)
@@ -89,40 +91,44 @@ def compare(asked: PageRequest) -> Redirect:
             original = open_rows(None, policy, engine=engine)
             record_look(policy, "assess")
             file.seen.add("before and after")
-            found = assessed(released, engine.watched(original, tell), policy, engine)
-        keep_assessment(policy, folder, found)
-        return found
+            assessment = assessed(released, engine.watched(original, tell), policy, engine)
+        keep_assessment(policy, folder, assessment)
+        return assessment
 
-    asked.job(_key(asked, "assess"), "Holding the release against the rows", work)
-    return asked.to("proof", release=name)
+    request.job(_key(request, "assess"), "Comparing the release with the rows", work)
+    return request.to("proof", release=name)
 
 
-def run(asked: PageRequest) -> Redirect:
+def run(request: PageRequest) -> Redirect:
     """Attack the release as others would: a look, recorded."""
-    file, folder = asked.policy_file(), asked.release()
-    policy, name = file.policy, asked.value("release")
-    attacker, chosen, trials = asked.value("attacker"), asked.value("attack"), asked.value("trials") or str(_TRIALS)
+    file, folder = request.policy_file(), request.release()
+    policy, name = file.policy, request.value("release")
+    attacker, chosen, trials = (
+        request.value("attacker"),
+        request.value("attack"),
+        request.value("trials") or str(_TRIALS),
+    )
     if not trials.isdigit() or not 0 < int(trials[:6]) <= 20_000:
-        raise InvalidParameter("so many people are attacked: a whole number up to 20,000.")
+        raise InvalidParameter("the number of people is a whole number up to 20,000.")
     order = AttackOrder((chosen,) if chosen else (), (attacker,) if attacker else ())
     held = any(isinstance(step, HoldOut) for step in walk(read_certificate(folder).steps))
 
     def work(_tell: Tell) -> AttackReport:
-        given = AttackInput(folder, None, policy, sizes=(8, int(trials), None), held_out=held)
+        inputs = AttackInput(folder, None, policy, sizes=(8, int(trials), None), held_out=held)
         file.seen.add("the attack lab")
-        lab = attack(*given.opened(), order)
-        given.keep(lab, lab.exceeding(given.thresholds({})))
+        lab = attack(*inputs.opened(), order)
+        inputs.keep(lab, lab.exceeding(inputs.thresholds({})))
         return lab
 
-    asked.jobs.forget(_key(asked, "attack"))
-    asked.job(_key(asked, "attack"), "Attacking the release", work)
-    return asked.to("proof", release=name)
+    request.jobs.forget(_key(request, "attack"))
+    request.job(_key(request, "attack"), "Attacking the release", work)
+    return request.to("proof", release=name)
 
 
 PAGE = Page(
     "proof",
     "Before and after",
-    "What the release lost, what risk is left, and what adversaries get out of it. Internal: made from the rows.",
+    "Information loss, disclosure risk and attacks on the release. Internal: computed from the rows.",
     show,
     {"compare": compare, "attack": run},
     step=8,

@@ -1,4 +1,4 @@
-"""Released: the certificate in plain words, derived again by the verifier; the report, the files, the signature."""
+"""Released: the certificate in plain words, recomputed by the verifier; the report, the files, the signature."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from incrowd.workflows.verify.signing import sign_release
 from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show what a certificate says, and what the verifier finds; nothing but published files and the ledger is read."""
-    folder, name = asked.release(), asked.value("release")
+    folder, name = request.release(), request.value("release")
     certificate = read_certificate(folder)
-    policy_name = asked.value("policy") or policy_of(asked, certificate)
-    public = _public_keys(asked)
-    job = _verification(asked, folder, policy_name, public)
+    policy_name = request.value("policy") or policy_of(request, certificate)
+    public = _public_keys(request)
+    job = _verification(request, folder, policy_name, public)
     label = label_of(certificate, describe(certificate))
     content = {
         "release": name,
@@ -42,33 +42,33 @@ def show(asked: PageRequest) -> PageContent:
         "gaps": [gap.sentence for gap in gaps(certificate.claims)],
         "assumptions": assumptions(certificate.claims),
         "files": [{"name": output.name, "bytes": output.bytes} for output in certificate.outputs],
-        "tables": [each.name for each in tables_of(certificate)],
+        "tables": [file.name for file in tables_of(certificate)],
         "signature": None if certificate.signature is None else certificate.signature.public_key,
         "report": REPORT if (folder / REPORT).is_file() else None,
         "certificate_file": CERTIFICATE,
-        "keys": _private_keys(asked),
+        "keys": _private_keys(request),
         "verification": None if result(job) is None else _plain(result(job)),
     }
     lines = [command("incrowd", "verify", name)]
     if policy_name:
-        lines = [command("incrowd", "verify", name, "--policy", policy_name, *_ledger_words(asked, policy_name))]
+        lines = [command("incrowd", "verify", name, "--policy", policy_name, *_ledger_words(request, policy_name))]
     return PageContent(content, commands=tuple(lines), job=foremost(job))
 
 
-def policy_of(asked: PageRequest, certificate: Certificate) -> str:
+def policy_of(request: PageRequest, certificate: Certificate) -> str:
     """Return the policy of the folder that a release was made under, if it is still as it was."""
-    for name in asked.folder.policies():
+    for name in request.folder.policies():
         try:
-            if asked.named_policy(name).policy.hash == certificate.policy_hash:
+            if request.named_policy(name).policy.hash == certificate.policy_hash:
                 return name
         except IncrowdError:
             continue
     return ""
 
 
-def _verification(asked: PageRequest, folder: Path, policy_name: str, public: list[Path]) -> Job:
+def _verification(request: PageRequest, folder: Path, policy_name: str, public: list[Path]) -> Job:
     written = (folder / CERTIFICATE).stat().st_mtime_ns
-    policy = asked.named_policy(policy_name).policy if policy_name else None
+    policy = request.named_policy(policy_name).policy if policy_name else None
     trusted = public[0] if len(public) == 1 and read_certificate(folder).signature is not None else None
 
     def work(_tell: object) -> Verification:
@@ -76,45 +76,51 @@ def _verification(asked: PageRequest, folder: Path, policy_name: str, public: li
         same = policy if policy is not None and policy.hash == read_certificate(folder).policy_hash else None
         return verify(folder, **References(ledger=ledger, policy=same, trusted=trusted))
 
-    return asked.job(f"verify {folder} {written} {policy and policy.hash}", "Deriving every claim again", work)
+    return request.job(f"verify {folder} {written} {policy and policy.hash}", "Recomputing every claim", work)
 
 
-def _plain(found: Verification) -> dict[str, Any]:
+def _plain(verification: Verification) -> dict[str, Any]:
     listed = [
-        {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why} for finding in found.findings
+        {"about": finding.about, "verdict": str(finding.verdict), "why": finding.why}
+        for finding in verification.findings
     ]
-    return {"passed": found.passed, "complete": found.complete, "verdict": found.verdict, "findings": listed}
+    return {
+        "passed": verification.passed,
+        "complete": verification.complete,
+        "verdict": verification.verdict,
+        "findings": listed,
+    }
 
 
-def _ledger_words(asked: PageRequest, policy_name: str) -> tuple[str, ...]:
-    policy = asked.named_policy(policy_name).policy
-    place = ledger_name(policy.ledger_address, asked.folder.root)
+def _ledger_words(request: PageRequest, policy_name: str) -> tuple[str, ...]:
+    policy = request.named_policy(policy_name).policy
+    place = ledger_name(policy.ledger_address, request.folder.root)
     return () if find_book(policy) is None else ("--ledger", place)
 
 
-def _public_keys(asked: PageRequest) -> list[Path]:
-    place = asked.folder.root / "keys"
+def _public_keys(request: PageRequest) -> list[Path]:
+    place = request.folder.root / "keys"
     return sorted(place.glob("*.pub.pem")) if place.is_dir() else []
 
 
-def _private_keys(asked: PageRequest) -> list[str]:
-    place = asked.folder.root / "keys"
-    found = sorted(place.glob("*.pem")) if place.is_dir() else []
-    return [asked.folder.name(path) for path in found if not path.name.endswith(".pub.pem")]
+def _private_keys(request: PageRequest) -> list[str]:
+    place = request.folder.root / "keys"
+    paths = sorted(place.glob("*.pem")) if place.is_dir() else []
+    return [request.folder.name(path) for path in paths if not path.name.endswith(".pub.pem")]
 
 
-def sign(asked: PageRequest) -> Redirect:
+def sign(request: PageRequest) -> Redirect:
     """Sign a certificate that nobody has signed."""
-    if not asked.value("key"):
+    if not request.value("key"):
         raise InvalidParameter("choose a key.")
-    sign_release(asked.release(), asked.folder.file(asked.value("key")))
-    return asked.to("released", release=asked.value("release"))
+    sign_release(request.release(), request.folder.file(request.value("key")))
+    return request.to("released", release=request.value("release"))
 
 
 PAGE = Page(
     "released",
     "Released",
-    "What left, and why it may: the certificate, derived again.",
+    "What was released, with its recomputed certificate.",
     show,
     {"sign": sign},
     step=7,

@@ -1,4 +1,4 @@
-"""The survey playground: coins are tossed in the visitor's own browser, and the estimate comes from reports alone."""
+"""The survey playground: answers are randomized in the browser, and estimates come from reports alone."""
 
 from __future__ import annotations
 
@@ -26,38 +26,44 @@ _QUESTION = {"text": "Have you ever taken something that was not yours?", "categ
 _MOST = 20_000
 
 
-def show(asked: PageRequest) -> PageContent:
-    """Show a survey of the folder, or the one with two coins."""
-    return _shown(asked, _survey(asked), ())
+def show(request: PageRequest) -> PageContent:
+    """Show a survey of the folder, or randomized response."""
+    return _page(request, _survey(request), ())
 
 
-def _survey(asked: PageRequest) -> LocalSurvey:
-    """Return the survey that was named, or that of two coins with odds of three, or with another ε."""
-    if asked.value("survey"):
-        return load_survey(asked.folder.file(asked.value("survey"))).survey
-    told = asked.value("epsilon")
-    if told and not 0 < exact(told, "epsilon") <= 10:
-        raise InvalidParameter("try an epsilon above 0 and up to 10.")
-    odds = {"epsilon": told} if told else {"odds": "3"}
-    plain = {"survey": "1", "name": "playground", "title": "Two coins", "questions": {"ever": _QUESTION}, **odds}
+def _survey(request: PageRequest) -> LocalSurvey:
+    """Return the survey that was named, or randomized response with odds of three, or with another ε."""
+    if request.value("survey"):
+        return load_survey(request.folder.file(request.value("survey"))).survey
+    epsilon = request.value("epsilon")
+    if epsilon and not 0 < exact(epsilon, "epsilon") <= 10:
+        raise InvalidParameter("choose an epsilon above 0 and up to 10.")
+    odds = {"epsilon": epsilon} if epsilon else {"odds": "3"}
+    plain = {
+        "survey": "1",
+        "name": "playground",
+        "title": "Randomized response",
+        "questions": {"ever": _QUESTION},
+        **odds,
+    }
     return survey_of(plain, Path()).survey
 
 
-def _shown(asked: PageRequest, survey: LocalSurvey, found: tuple[QuestionEstimates, ...]) -> PageContent:
-    name = asked.value("survey")
+def _page(request: PageRequest, survey: LocalSurvey, estimates: tuple[QuestionEstimates, ...]) -> PageContent:
+    name = request.value("survey")
     content = {
-        "surveys": asked.folder.surveys(),
+        "surveys": request.folder.surveys(),
         "name": name or None,
         "survey": survey.public,
         "id": survey.id,
-        "epsilon": asked.value("epsilon"),
+        "epsilon": request.value("epsilon"),
         "guarantee": guarantee(survey),
         "odds": [_odds(question) for question in survey.questions if isinstance(question, ChoiceQuestion)],
         "crowd": _choices(survey),
         "scripts": script_hashes(),
-        "estimates": [_plain(each) for each in found],
+        "estimates": [_plain(estimate) for estimate in estimates],
     }
-    return PageContent(content, {"picture": joined(map(_picture, found))}, _lines(name, survey))
+    return PageContent(content, {"picture": joined(map(_picture, estimates))}, _lines(name, survey))
 
 
 def _choices(survey: LocalSurvey) -> bool:
@@ -78,38 +84,38 @@ def _odds(question: ChoiceQuestion) -> dict[str, Any]:
     }
 
 
-def _plain(found: QuestionEstimates) -> dict[str, Any]:
+def _plain(estimates: QuestionEstimates) -> dict[str, Any]:
     """Return estimates with their intervals in words too, which are not narrower than they are."""
-    told = found.to_json()
-    for each in told["estimates"]:
-        low, high = math.floor(1000 * each["low"]) / 10, math.ceil(1000 * each["high"]) / 10
-        each["interval"] = f"{low:.1f} % to {high:.1f} %"
-    return told
+    plain = estimates.to_json()
+    for line in plain["estimates"]:
+        low, high = math.floor(1000 * line["low"]) / 10, math.ceil(1000 * line["high"]) / 10
+        line["interval"] = f"{low:.1f} % to {high:.1f} %"
+    return plain
 
 
-def _picture(found: QuestionEstimates) -> Markup:
-    shown = [IntervalEstimate(each.value, each.estimate, each.low, each.high) for each in found.estimates]
-    title = f"Estimated shares of {found.question}, with 95 % intervals"
-    return tag("figure", error_bars(title, shown), tag("figcaption", title), data_question=found.question)
+def _picture(estimates: QuestionEstimates) -> Markup:
+    shares = [IntervalEstimate(value.value, value.estimate, value.low, value.high) for value in estimates.estimates]
+    title = f"Estimated shares of {estimates.question}, with 95 % intervals"
+    return tag("figure", error_bars(title, shares), tag("figcaption", title), data_question=estimates.question)
 
 
-def estimate(asked: PageRequest) -> PageContent:
+def estimate(request: PageRequest) -> PageContent:
     """Estimate from reports that a browser made; who answered what is not sent here, and nothing is kept."""
-    survey = _survey(asked)
+    survey = _survey(request)
     if not _choices(survey):
-        raise InvalidParameter("crowds are invented for questions with choices alone.")
-    return _shown(asked, survey, estimates_of(survey, _reports(asked.form, survey)))
+        raise InvalidParameter("simulations need questions with choices.")
+    return _page(request, survey, estimates_of(survey, _reports(request.form, survey)))
 
 
 def _reports(form: Mapping[str, str], survey: LocalSurvey) -> list[dict[str, Any]]:
     """Return the reports of a form: pairs of the number of a question and the report on it."""
     try:
-        given = json.loads(form.get("reports", ""))
-        pairs = [(survey.names[int(place)], report) for place, report in given]
+        reports = json.loads(form.get("reports", ""))
+        pairs = [(survey.names[int(place)], report) for place, report in reports]
     except (ValueError, TypeError, IndexError, RecursionError):
         raise InvalidParameter("reports are a list of pairs: the number of a question, and the report on it.") from None
     if not 0 < len(pairs) <= _MOST:
-        raise InvalidParameter(f"a crowd has from 1 to {_MOST:,} people here.")
+        raise InvalidParameter(f"a simulation has 1 to {_MOST:,} people.")
     return [{"survey": survey.id, "question": name, "report": report} for name, report in pairs]
 
 
@@ -124,8 +130,7 @@ def _lines(name: str, survey: LocalSurvey) -> tuple[str, ...]:
 PAGE = Page(
     "survey",
     "Survey playground",
-    "Answers are randomized where they are given: here, in your browser. The truth stays there, and the crowd is "
-    "still counted.",
+    "Answers are randomized in your browser, before they are sent. Shares can still be estimated from the reports.",
     show,
     {"estimate": estimate},
 )

@@ -1,4 +1,4 @@
-"""The certificate verifier: a release is checked by a second route, here; and written in the forms of others."""
+"""The certificate verifier: an independent check of a release, and exports in other formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ORDER = ("failed", "not known here", "assumed", "passed")
 
 @dataclass(frozen=True)
 class _Held:
-    """What a release is held against: a policy by the name of its file, and a ledger by its address."""
+    """What a release is compared with: a policy by the name of its file, and a ledger by its address."""
 
     file: str | None = None
     policy: Policy | None = None
@@ -38,73 +38,73 @@ class _Held:
     address: str | None = None
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show the releases of the folder, or what a check of one of them found."""
-    if not asked.value("release"):
-        chosen = {"release": None, "releases": asked.folder.releases(), "most": UPLOAD}
+    if not request.value("release"):
+        chosen = {"release": None, "releases": request.folder.releases(), "most": UPLOAD}
         return PageContent(chosen, commands=("incrowd verify FOLDER",))
-    folder, name = asked.release(), asked.value("release")
-    held = _against(asked, folder)
-    checked = _begun(asked, *_check(asked, folder, held))
-    written = _written(asked, folder) if asked.value("to") else None
-    found: Verification | None = checked.result
+    folder, name = request.release(), request.value("release")
+    held = _against(request, folder)
+    checked = _begun(request, *_check(request, folder, held))
+    written = _written(request, folder) if request.value("to") else None
+    verification: Verification | None = checked.result
     content = {
         "release": name,
-        "releases": asked.folder.releases(),
-        "policies": asked.folder.policies(),
-        "against": asked.value("against"),
+        "releases": request.folder.releases(),
+        "policies": request.folder.policies(),
+        "against": request.value("against"),
         "held": {"policy": held.file, "ledger": held.address},
-        "signer": asked.value("signer"),
-        "problem": _plainly(asked, checked.problem),
-        "found": None if found is None else _plain(found),
+        "signer": request.value("signer"),
+        "problem": _plainly(request, checked.problem),
+        "verification": None if verification is None else _plain(verification),
         "files": sorted(path.name for path in folder.iterdir() if path.is_file()),
         "forms": list(FORMS),
-        "to": asked.value("to"),
-        "holder": {each: asked.value(each) for each in _HOLDER},
-        "export": None if written is None else _export(asked, written),
+        "to": request.value("to"),
+        "holder": {name: request.value(name) for name in _HOLDER},
+        "export": None if written is None else _export(request, written),
         "most": UPLOAD,
     }
     running = next((job for job in (checked, written) if job is not None and job.running), None)
-    return PageContent(content, commands=_lines(asked, held), job=running)
+    return PageContent(content, commands=_lines(request, held), job=running)
 
 
-def _check(asked: PageRequest, folder: Path, held: _Held) -> tuple[str, str, Work]:
+def _check(request: PageRequest, folder: Path, held: _Held) -> tuple[str, str, Work]:
     """Return a check as a job: its key says what is checked and against what, as these are now."""
-    signer = asked.folder.file(asked.value("signer")) if asked.value("signer") else None
+    signer = request.folder.file(request.value("signer")) if request.value("signer") else None
     head = None if held.ledger is None else held.ledger.chain.head().hash
-    told = (held.file, None if held.policy is None else held.policy.hash, head, asked.value("signer"))
+    references = (held.file, None if held.policy is None else held.policy.hash, head, request.value("signer"))
 
     def work(_tell: object) -> Verification:
         _require_plain_names(folder)
         return verify(folder, policy=held.policy, ledger=held.ledger, trusted=signer)
 
-    return f"verify {_state(folder)} {told}", f"Checking {asked.value('release')}", work
+    return f"verify {_state(folder)} {references}", f"Checking {request.value('release')}", work
 
 
-def _against(asked: PageRequest, folder: Path) -> _Held:
-    """Return what a release is held against: a policy that is named, or what this folder has of it."""
-    named = asked.value("against")
+def _against(request: PageRequest, folder: Path) -> _Held:
+    """Return what a release is compared with: a policy that is named, or what this folder has of it."""
+    named = request.value("against")
     if named == _NOTHING:
         return _Held()
     if named:
-        policy = asked.named_policy(named).policy
-        ledger, address = find_book(policy), ledger_name(policy.ledger_address, asked.folder.root)
+        policy = request.named_policy(named).policy
+        ledger, address = find_book(policy), ledger_name(policy.ledger_address, request.folder.root)
         return _Held(named, policy, ledger, None if ledger is None else address)
     try:
         certificate = read_certificate(folder)
     except IncrowdError:  # the check says so
         return _Held()
-    books = books_of(asked)
-    same = ((name, each) for name, each in books.policies.items() if each.hash == certificate.policy_hash)
-    name, found = next(same, (None, None))
-    book = next((each for each in books.ledgers if each.ledger.id == certificate.ledger.chain), None)
-    return _Held(name, found) if book is None else _Held(name, found, book.ledger, book.name)
+    books = books_of(request)
+    same = ((name, policy) for name, policy in books.policies.items() if policy.hash == certificate.policy_hash)
+    name, same_policy = next(same, (None, None))
+    book = next((ledger for ledger in books.ledgers if ledger.ledger.id == certificate.ledger.chain), None)
+    return _Held(name, same_policy) if book is None else _Held(name, same_policy, book.ledger, book.name)
 
 
 def _require_plain_names(folder: Path) -> None:
     """Refuse a certificate that names files elsewhere: nothing but the folder of the release is read."""
     if any(Path(file.name).name != file.name or "\\" in file.name for file in read_certificate(folder).outputs):
-        raise InvalidParameter("this certificate names files outside of its own folder: it is no release.")
+        raise InvalidParameter("this certificate names files outside its own folder: it is not a release.")
 
 
 def _state(folder: Path) -> str:
@@ -112,15 +112,15 @@ def _state(folder: Path) -> str:
     return f"{folder} {[(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]}"
 
 
-def _plain(found: Verification) -> dict[str, Any]:
-    certificate = found.certificate
+def _plain(verification: Verification) -> dict[str, Any]:
+    certificate = verification.certificate
     groups: dict[str, list[dict[str, str]]] = {name: [] for name in _ORDER}
-    for finding in found.findings:
+    for finding in verification.findings:
         groups[_group(finding)].append({"about": finding.about, "why": finding.why})
     return {
-        "verdict": found.verdict,
-        "passed": found.passed,
-        "complete": found.complete,
+        "verdict": verification.verdict,
+        "passed": verification.passed,
+        "complete": verification.complete,
         "findings": groups,
         "certificate": certificate.id,
         "created": certificate.created,
@@ -135,42 +135,42 @@ def _plain(found: Verification) -> dict[str, Any]:
     }
 
 
-def _group(found: CheckOutcome) -> str:
-    if found.verdict is Verdict.UNKNOWN:
-        return "assumed" if found.about == "assumption" else "not known here"
-    return str(found.verdict)
+def _group(outcome: CheckOutcome) -> str:
+    if outcome.verdict is Verdict.UNKNOWN:
+        return "assumed" if outcome.about == "assumption" else "not known here"
+    return str(outcome.verdict)
 
 
-def _plainly(asked: PageRequest, problem: str | None) -> str | None:
+def _plainly(request: PageRequest, problem: str | None) -> str | None:
     """Return a problem without the path of the opened folder."""
-    return None if problem is None else problem.replace(f"{asked.folder.root}/", "")
+    return None if problem is None else problem.replace(f"{request.folder.root}/", "")
 
 
-def _written(asked: PageRequest, folder: Path) -> Job:
+def _written(request: PageRequest, folder: Path) -> Job:
     """Start writing a release in another form; it is made from what was published alone."""
-    to = asked.value("to")
+    to = request.value("to")
     if to not in FORMS:
         raise InvalidParameter(f"a release is written as {', '.join(FORMS)}.")
-    held = {name: asked.value(name) or None for name in _HOLDER}
+    held = {name: request.value(name) or None for name in _HOLDER}
 
     def work(_tell: object) -> Exported:
         _require_plain_names(folder)
         return exported(folder, to, PublisherInfo(**held))
 
-    return _begun(asked, f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
+    return _begun(request, f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
 
 
-def _begun(asked: PageRequest, key: str, title: str, work: Work) -> Job:
-    """Start work unless it was done, also if nothing came of it: the page says why."""
-    return asked.jobs.known(key) or asked.job(key, title, work)
+def _begun(request: PageRequest, key: str, title: str, work: Work) -> Job:
+    """Start work unless it was done, also if it failed: the page says why."""
+    return request.jobs.find(key) or request.job(key, title, work)
 
 
-def _export(asked: PageRequest, job: Job) -> dict[str, Any]:
+def _export(request: PageRequest, job: Job) -> dict[str, Any]:
     made: Exported | None = job.result
     text = "" if made is None else made.content.decode()
     return {
-        "name": f"{asked.release().name}-{FORMS[asked.value('to')]}",
-        "problem": _plainly(asked, job.problem),
+        "name": f"{request.release().name}-{FORMS[request.value('to')]}",
+        "problem": _plainly(request, job.problem),
         "notes": [] if made is None else list(made.notes),
         "files": [] if made is None else [file.name for file in made.files],
         "text": text[:_SHOWN],
@@ -179,11 +179,11 @@ def _export(asked: PageRequest, job: Job) -> dict[str, Any]:
     }
 
 
-def export(asked: PageRequest) -> Download:
+def export(request: PageRequest) -> Download:
     """Send a release in another form; nothing is kept here."""
-    job = asked.jobs.wait(_written(asked, asked.release()).id)
-    made: Exported = asked.result(job)
-    name = f"{asked.release().name}-{FORMS[asked.value('to')]}"
+    job = request.jobs.wait(_written(request, request.release()).id)
+    made: Exported = request.result(job)
+    name = f"{request.release().name}-{FORMS[request.value('to')]}"
     if made.name is None:
         return Download(name, made.content)
     return Download(name, _packed(made, made.name))
@@ -195,28 +195,28 @@ def _packed(made: Exported, name: str) -> Path:
         pass
     with zipfile.ZipFile(file.name, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(name, made.content)
-        for each in made.files:
-            packed.write(each, each.name)
+        for path in made.files:
+            packed.write(path, path.name)
     return Path(file.name)
 
 
-def again(asked: PageRequest) -> Redirect:
+def again(request: PageRequest) -> Redirect:
     """Forget what a check found, so that it is done once more."""
-    folder = asked.release()
-    asked.jobs.forget(_check(asked, folder, _against(asked, folder))[0])
-    given = {name: asked.value(name) for name in ("release", "against", "signer") if asked.value(name)}
-    return asked.to("verify", **given)
+    folder = request.release()
+    request.jobs.forget(_check(request, folder, _against(request, folder))[0])
+    parameters = {name: request.value(name) for name in ("release", "against", "signer") if request.value(name)}
+    return request.to("verify", **parameters)
 
 
-def _lines(asked: PageRequest, held: _Held) -> tuple[str, ...]:
-    name = asked.value("release")
-    told = {"--policy": held.file, "--ledger": held.address, "--public-key": asked.value("signer")}
-    words = [word for option, value in told.items() if value for word in (option, value)]
+def _lines(request: PageRequest, held: _Held) -> tuple[str, ...]:
+    name = request.value("release")
+    options = {"--policy": held.file, "--ledger": held.address, "--public-key": request.value("signer")}
+    words = [word for option, value in options.items() if value for word in (option, value)]
     check = command("incrowd", "verify", name, *words)
-    to = asked.value("to")
+    to = request.value("to")
     if not to:
         return (check,)
-    more = [word for each in _HOLDER if asked.value(each) for word in (f"--{each}", asked.value(each))]
+    more = [word for name in _HOLDER if request.value(name) for word in (f"--{name}", request.value(name))]
     out = f"{Path(name).name}-{FORMS[to].removesuffix('.zip')}"
     return check, command("incrowd", "export", name, "--to", to, "--out", out, *more)
 
@@ -224,8 +224,7 @@ def _lines(asked: PageRequest, held: _Held) -> tuple[str, ...]:
 PAGE = Page(
     "verify",
     "Certificate verifier",
-    "Every claim of a release is derived again, by a second route that shares no code with the first. Nothing leaves "
-    "this machine.",
+    "Every claim of a release is recomputed by independent code. Nothing is sent from this machine.",
     show,
     {"export": export, "again": again},
 )

@@ -1,4 +1,4 @@
-// The survey playground: coins are tossed here, by the very script that real surveys run; reports alone are sent.
+// The survey playground: answers are randomized here, by the same script as in real surveys; only reports are sent.
 import { randomize, systemWords } from "./randomizer.js";
 
 const { survey, id } = JSON.parse(document.getElementById("survey").textContent);
@@ -8,20 +8,20 @@ const numbers = new Intl.NumberFormat("en");
 
 $("own").addEventListener("submit", (event) => {
   event.preventDefault();
-  $("said").textContent = "";
+  $("message").textContent = "";
   try {
     const fields = [...document.querySelectorAll("[data-answer]")];
     const answers = Object.fromEntries(fields.map((field) => [field.dataset.answer, field.value]));
     const drawn = randomize(survey, id, answers, systemWords());
-    $("coins").replaceChildren(...drawn.coins.map((coin) => made("span", `${coin.drawn} of ${coin.below}`, "coin")));
+    $("draws").replaceChildren(...drawn.coins.map((coin) => made("span", `${coin.drawn} of ${coin.below}`, "draw")));
     $("sent").textContent = JSON.stringify(drawn.report, null, 1);
     const question = survey.questions.find((each) => each.name === drawn.report.question);
     const plainly = question.asks === "choice" && question.randomizers[0].family === "response";
     const told = plainly && question.labels[drawn.report.report];
     if (told) $("sent").append(`\n(reads: ${told})`);
-    $("tossed").hidden = false;
+    $("randomized").hidden = false;
   } catch (problem) {
-    $("said").textContent = problem.message;
+    $("message").textContent = problem.message;
   }
 });
 
@@ -58,7 +58,7 @@ if (crowd) {
     try {
       const reply = await fetch(crowd.dataset.action, { method: "POST", headers, body: form });
       const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-      if (!reply.ok) throw new Error(page.querySelector(".problem")?.textContent.trim() || "The reports were not taken.");
+      if (!reply.ok) throw new Error(page.querySelector(".problem")?.textContent.trim() || "The reports were not stored.");
       $("estimates").replaceChildren(...page.getElementById("estimates").childNodes);
       told(people, share);
     } catch (problem) {
@@ -71,7 +71,7 @@ if (crowd) {
 function told(people, share) {
   const exact = Math.round((people * share) / 100) / people;
   $("counted").textContent = `${numbers.format(people)} reports were counted.`;
-  $("truth").textContent = `In truth ${(100 * exact).toFixed(1)} % answered “${survey.questions[0].labels[0]}”: the thick mark, which only this browser knows.`;
+  $("truth").textContent = `The true share is ${(100 * exact).toFixed(1)} % “${survey.questions[0].labels[0]}” (thick line). Only this browser knows it.`;
   $("truth").hidden = false;
   document.querySelectorAll("#estimates svg.chart").forEach((svg) => {
     const { from, to, left, wide } = svg.dataset;

@@ -43,10 +43,10 @@ each("[data-drop]", (zone) => {
         location.assign(zone.dataset.next + encodeURIComponent(reply.name));
       } else {
         bar.hidden = true;
-        told.textContent = reply.error || "The file was not taken.";
+        told.textContent = reply.error || "The file was not stored.";
       }
     };
-    request.onerror = () => (told.textContent = "The file was not taken: the studio does not answer.");
+    request.onerror = () => (told.textContent = "The file was not stored: the studio does not answer.");
     request.send(file);
   };
   input.addEventListener("change", () => input.files.length && send(input.files[0]));
@@ -137,7 +137,7 @@ each(".slider output", (output) => {
 each(".pay", (form) => {
   const price = $("[name=look]", form);
   const button = $("button", form);
-  price?.addEventListener("input", () => (button.textContent = `Spend ε ${price.value} and look`));
+  price?.addEventListener("input", () => (button.textContent = `Spend ε ${price.value} and preview`));
 });
 
 // A form whose numbers live: while one types, the element #live is taken from the page that the form would show.

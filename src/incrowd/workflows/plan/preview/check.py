@@ -25,27 +25,27 @@ def contradiction(statement: Statement) -> Problem | None:
     """Return that a row can move some choice further than the noise is made for, or that levels do not fit; or None."""
     recode, measured = statement.basis.need(RecodeAtSeveral), statement.basis.need(MeasureKept)
     if any(len(choice.levels) != len(recode.columns) for choice in measured.choices):
-        return Problem("some choice has levels of other columns than those that are recoded")
+        return Problem("some choice has levels of columns that are not recoded")
     if any(choice.width < least_width(choice.k, choice.rate, FINENESS) for choice in measured.choices):
-        return Problem("one row can move what a choice keeps by more than the steps say")
-    shown = statement.evidence.get("sums")
-    if not isinstance(shown, list) or len(shown) != len(measured.choices):
-        return Problem("what was shown is not one number for each choice")
+        return Problem("one row can change a choice by more than the steps say")
+    sums = statement.evidence.get("sums")
+    if not isinstance(sums, list) or len(sums) != len(measured.choices):
+        return Problem("the evidence is not one number for each choice")
     return None
 
 
 def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:  # noqa: ARG001 - every check has it
     """Say that a look is told by its certificate alone."""
-    yield CheckOutcome("files", Problem("a private look has no files: its certificate holds what it showed"), "")
+    yield CheckOutcome("files", Problem("a private preview has no files: its certificate contains the result"), "")
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:
     """Hold what was shown against the statement."""
     if not isinstance(output, KeptChoices) or output.choices != statement.basis.need(MeasureKept).choices:
-        return Problem("it shows other choices than those that were measured")
-    return None if list(output.sums) == statement.evidence.get("sums") else Problem("it shows other numbers")
+        return Problem("the output has other choices than those measured")
+    return None if list(output.sums) == statement.evidence.get("sums") else Problem("the output has other numbers")
 
 
 def reopen(statement: Statement, files: tuple[Path, ...]) -> Output:  # noqa: ARG001 - every check has it
     """Refuse: there is no file."""
-    raise ValueError("a private look has no files")
+    raise ValueError("a private preview has no files")

@@ -85,31 +85,33 @@ class LevelLadder:
 
 def ladders(schema: Schema) -> tuple[LevelLadder, ...]:
     """Return the ladder of each released column; free text and names start at level 1."""
-    found = []
+    columns = []
     for column in schema.released:
         least = 1 if column.pseudonymous or isinstance(column.domain, Text) else 0
         recodings = {level: Recoding(column, level) for level in range(least, column.hierarchy.height + 1)}
-        classes = {level: classes_of(each) or _MANY for level, each in recodings.items()}
-        found.append(LevelLadder(column.name, classes, {level: _detail(each) for level, each in recodings.items()}))
-    return tuple(found)
+        classes = {level: classes_of(recoding) or _MANY for level, recoding in recodings.items()}
+        columns.append(
+            LevelLadder(column.name, classes, {level: _detail(recoding) for level, recoding in recodings.items()})
+        )
+    return tuple(columns)
 
 
 def details_at(schema: Schema, choices: Sequence[Levels]) -> tuple[float, ...]:
     """Return what a released row keeps of its details on average, as the declaration says: from 0, all `*`, to 1."""
     columns = ladders(schema)
-    kept = [[each.detail[level] for each, level in zip(columns, levels, strict=True)] for levels in choices]
-    return tuple(sum(each) / len(each) for each in kept)
+    details = [[column.detail[level] for column, level in zip(columns, levels, strict=True)] for levels in choices]
+    return tuple(sum(column_details) / len(column_details) for column_details in details)
 
 
 def path(columns: tuple[LevelLadder, ...]) -> tuple[Levels, ...]:
     """Return combinations of levels, each coarser than the one before, without the one in which everything is `*`."""
     levels = [min(column.classes) for column in columns]
-    found: list[Levels] = []
-    while any(level < max(each.classes) for each, level in zip(columns, levels, strict=True)):
-        found.append(tuple(levels))
-        below = [place for place, each in enumerate(columns) if levels[place] < max(each.classes)]
+    combinations: list[Levels] = []
+    while any(level < max(column.classes) for column, level in zip(columns, levels, strict=True)):
+        combinations.append(tuple(levels))
+        below = [place for place, column in enumerate(columns) if levels[place] < max(column.classes)]
         levels[max(below, key=lambda place: columns[place].gain(levels[place]))] += 1
-    return tuple(found)
+    return tuple(combinations)
 
 
 def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> tuple[WeighedChoice, ...]:
@@ -117,30 +119,30 @@ def choices_of(method: SampledSuppression, schema: Schema, rows: int | None) -> 
     columns = ladders(schema)
     own = method.parameters(schema.unit)
     cells = method.cells(schema)
-    found = {(tuple(recoding.level for recoding in cells.recodings), own.rate): own.k}
+    choices = {(tuple(recoding.level for recoding in cells.recodings), own.rate): own.k}
     solved = _solved(method, own, schema)
-    for each in solved:
-        for levels in _taken(path(columns), columns, each, rows)[: MOST // len(solved)]:
-            if len(found) < MOST:
-                found.setdefault((levels, each.rate), each.k)
+    for parameters in solved:
+        for levels in _taken(path(columns), columns, parameters, rows)[: MOST // len(solved)]:
+            if len(choices) < MOST:
+                choices.setdefault((levels, parameters.rate), parameters.k)
     return tuple(
-        WeighedChoice(levels, k, rate, expected_rows(k, rate, FINENESS).most) for (levels, rate), k in found.items()
+        WeighedChoice(levels, k, rate, expected_rows(k, rate, FINENESS).most) for (levels, rate), k in choices.items()
     )
 
 
 def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list[Parameters]:
     """Return the policy's own parameters, and those at other rates for the same ε and δ where there are such."""
     if method.delta is None:
-        raise InvalidParameter("a private look weighs releases from a secret sample: give a rate below 1.")
+        raise InvalidParameter("a private preview needs a secret sample: give a rate below 1.")
     target = Target(own.delta, method.epsilon or Fraction(own.epsilon))
-    found = [own]
+    solutions = [own]
     for rate in _RATES:
         if max(rate, own.rate) >= _NEAR * min(rate, own.rate):
             try:
-                found.append(solve(None, rate, target, schema.unit))
+                solutions.append(solve(None, rate, target, schema.unit))
             except Infeasible:
                 continue
-    return found
+    return solutions
 
 
 def _taken(
@@ -154,16 +156,16 @@ def _taken(
         return list(dict.fromkeys(levels[place] for place in places))
     sampled = math.log2(rows) + math.log2(parameters.rate) - math.log2(parameters.k)
     crowds = {level: sampled - _cells(level, columns) for level in levels}
-    return list(dict.fromkeys(min(levels, key=lambda each: abs(crowds[each] - wanted)) for wanted in _CROWDS))
+    return list(dict.fromkeys(min(levels, key=lambda candidate: abs(crowds[candidate] - target)) for target in _CROWDS))
 
 
 def _cells(levels: Levels, columns: tuple[LevelLadder, ...]) -> float:
-    return sum(math.log2(each.classes[level]) for each, level in zip(columns, levels, strict=True))
+    return sum(math.log2(column.classes[level]) for column, level in zip(columns, levels, strict=True))
 
 
 def _detail(recoding: Recoding) -> float:
     hierarchy = recoding.column.hierarchy
     if recoding.classes is None:
         return 1.0 - recoding.level / max(1, hierarchy.height)
-    known = details_of(recoding.classes)[: len(recoding.classes.marks)]
-    return float(known.mean()) / DETAIL if len(known) else 0.0
+    details = details_of(recoding.classes)[: len(recoding.classes.marks)]
+    return float(details.mean()) / DETAIL if len(details) else 0.0

@@ -37,17 +37,20 @@ class ChosenPolicy:
         """Raise, before anything is charged, if the new policy could not be written or would mean something else."""
         if self.target.resolve().parent != self.source.resolve().parent:
             raise InvalidParameter(
-                f"{self.target} must lie beside {self.source}: its ledger, source and hierarchies are found from there."
+                f"{self.target} must be in the folder of {self.source}: its ledger, source and hierarchies are "
+                "relative to it."
             )
         for path in (self.target, self.certificate):
             if path.exists():
-                raise OutputUnavailable(f"{path} exists, and nothing is overwritten. Choose another name for --write.")
+                raise OutputUnavailable(f"{path} already exists. Choose another name for --write.")
         replaced(self._text(), {"method": "safe"}, "")
 
     def write(self, looked: PreviewResult) -> None:
         """Write policy and certificate; the charge is made, so that nothing that exists is in the way any more."""
         section = looked.section
-        note = f"  # chosen by a private look: entry {looked.chosen.entry} of the ledger; see {self.certificate.name}"
+        note = (
+            f"  # chosen by a private preview: entry {looked.chosen.entry} of the ledger; see {self.certificate.name}"
+        )
         try:
             for path, text in (
                 (self.certificate, looked.certificate.to_text()),
@@ -57,8 +60,8 @@ class ChosenPolicy:
                     file.write(text)
         except OSError as error:
             raise OutputUnavailable(
-                f"{self.target} was not written: {error.strerror or 'the operating system refused'}. The look is paid: "
-                f"write levels, k, rate and chosen: {json.dumps(section['chosen'])} into a policy by hand."
+                f"{self.target} was not written: {error.strerror or 'the operating system refused'}. The preview is "
+                f"charged: write levels, k, rate and chosen: {json.dumps(section['chosen'])} into a policy by hand."
             ) from None
 
     def _text(self) -> str:
@@ -67,8 +70,8 @@ class ChosenPolicy:
 
 def chosen_section(release: Mapping[str, Any], choice: KeptEstimate, chosen: LevelsByLook) -> dict[str, Any]:
     """Return the `release:` section of a choice: its levels, k and rate, and by which look they were chosen."""
-    kept = {key: value for key, value in release.items() if key in ("method", "weights")}
-    return kept | {
+    retained = {key: value for key, value in release.items() if key in ("method", "weights")}
+    return retained | {
         "levels": {name: str(level) for name, level in choice.levels.items()},
         "k": str(choice.k),
         "rate": str(choice.rate),
@@ -96,7 +99,7 @@ def replaced(text: str, section: Mapping[str, Any], note: str) -> str:
     b: 02
     """
     document = read_document(text)
-    wanted = {**document.content, "release": dict(section)}
+    content = {**document.content, "release": dict(section)}
     start = document.lines[("release",)] - 1
     later = [line - 1 for path, line in document.lines.items() if len(path) == 1 and line - 1 > start]
     lines = text.splitlines()
@@ -105,10 +108,10 @@ def replaced(text: str, section: Mapping[str, Any], note: str) -> str:
         end -= 1
     spliced = "\n".join([*lines[:start], f"release:{note}", *map(_line, section.items()), *lines[end:]]) + "\n"
     try:
-        same = read_document(spliced).content == wanted
+        same = read_document(spliced).content == content
     except InvalidParameter:
         same = False
-    return spliced if same else json.dumps(wanted, indent=1, ensure_ascii=False) + "\n"
+    return spliced if same else json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def _is_comment(line: str) -> bool:

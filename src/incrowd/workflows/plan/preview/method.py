@@ -48,7 +48,7 @@ class PrivatePreview:
     Proof.  A row lies in one cell of each choice.  Adding it raises the cell's count by one, and so what choice c keeps
     by a step between 0 and its width w_c: all choices at once.  A person with r rows moves choice c by r·w_c at most.
     Replacing a person lowers it by at most r·w_c and raises it by at most r·w_c, so the difference is no larger.  Which
-    rows of a person are kept hangs on that person alone.  `AddCube` is private for such moves.  ∎
+    rows of a person are kept depends on that person alone.  `AddCube` is private for such moves.  ∎
     """
 
     epsilon: Fraction
@@ -58,7 +58,7 @@ class PrivatePreview:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
-            raise InvalidParameter("a private look costs an epsilon above 0, such as 0.05.")
+            raise InvalidParameter("a private preview needs an epsilon above 0, such as 0.05.")
 
     @cached_property
     def mechanism(self) -> AddCube:
@@ -126,8 +126,8 @@ def look_of(policy: Policy, epsilon: Fraction) -> PrivatePreview:
     method = policy.method
     if not isinstance(method, SampledSuppression) or method.unsampled or method.robust is not None:
         raise InvalidParameter(
-            "a private look weighs releases by method safe from a secret sample that is drawn here, and this policy "
-            f"asks for something else by method {method.name}. Give method: safe with a rate below 1, or --compare."
+            "a private preview needs method: safe with a secret sample (rate below 1), and this policy has method "
+            f"{method.name}. Change the method, or add --compare."
         )
     return _weighing(method, policy, epsilon)
 
@@ -142,8 +142,8 @@ def _weighing(method: SampledSuppression, policy: Policy, epsilon: Fraction) -> 
     schema = policy.schema
     if schema.drafted:
         raise Refused(
-            f"the rules of {', '.join(schema.drafted)} were drafted from rows (derived: rows), so a private look could "
-            'guarantee nothing. Write what is public there, or add public: "source" where a source says the same.'
+            f"the rules of {', '.join(schema.drafted)} are data-dependent (derived: rows), so a private preview has no "
+            'guarantee. Write public values there, or add public: "source".'
         )
     choices = choices_of(method, schema, declared_rows(policy))
     return PrivatePreview(epsilon, tuple(column.name for column in schema.released), choices, schema)
@@ -158,5 +158,5 @@ def look_again(certificate: Certificate, policy: Policy) -> Plan:
         with suppress(IncrowdError):
             plans.append(way(policy, measured.epsilon).plan)
     if not plans:
-        raise InvalidParameter("no private look can be planned from this policy.")
+        raise InvalidParameter("this policy allows no private preview.")
     return next((plan for plan in plans if plan.steps == certificate.steps), plans[0])

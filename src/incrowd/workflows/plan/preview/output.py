@@ -40,7 +40,7 @@ class KeptEstimate:
     k: int
     rate: Fraction
     detail: float
-    kept: float
+    expected: float
     low: float
     high: float
     draw: float
@@ -48,17 +48,17 @@ class KeptEstimate:
     @property
     def worth(self) -> float:
         """Rows kept, each counted by what it keeps of its details."""
-        return self.kept * self.detail
+        return self.expected * self.detail
 
     @property
     def useless(self) -> bool:
         """Whether the interval is wider than the estimate itself, so that it says little about this choice."""
-        return self.high - self.kept > _TOO_WIDE * self.kept
+        return self.high - self.expected > _TOO_WIDE * self.expected
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
-        told = {name: getattr(self, name) for name in ("k", "detail", "kept", "low", "high", "draw", "useless")}
-        return {"levels": dict(self.levels), "rate": str(self.rate), **told}
+        numbers = {name: getattr(self, name) for name in ("k", "detail", "low", "high", "draw", "useless")}
+        return {"levels": dict(self.levels), "rate": str(self.rate), "kept": self.expected, **numbers}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +95,10 @@ class KeptChoices(Outcome):
 
     def _estimate(self, place: int) -> KeptEstimate:
         choice, total, within = self.choices[place], self.sums[place], self.within[place]
-        kept, low, high = (max(0.0, each / FINENESS) for each in (total, total - within, total + within))
+        estimate, low, high = (max(0.0, number / FINENESS) for number in (total, total - within, total + within))
         draw = 2.0 * math.sqrt(spread(choice.k, choice.rate) * high)
         levels = dict(zip(self.names, choice.levels, strict=True))
-        return KeptEstimate(levels, choice.k, choice.rate, self.details[place], kept, low, high, draw)
+        return KeptEstimate(levels, choice.k, choice.rate, self.details[place], estimate, low, high, draw)
 
     @property
     def schema(self) -> pa.Schema:
@@ -113,6 +113,7 @@ class KeptChoices(Outcome):
         rows = [
             {
                 **vars(estimate),
+                "kept": estimate.expected,
                 "rate": str(estimate.rate),
                 "levels": ", ".join(f"{n} {level}" for n, level in estimate.levels.items()),
             }
@@ -120,7 +121,7 @@ class KeptChoices(Outcome):
         ]
         yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - all of it is noisy already
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return the noisy numbers themselves: all that the look shows follows from them and from the steps."""
         return {"sums": list(self.sums), "within": list(self.within), "steps a row": FINENESS, "best": self.place}
 

@@ -39,5 +39,5 @@ def picture(statement: Statement, output: KeptChoices) -> Markup | None:  # noqa
     return table("Rows that each choice is expected to keep", ("levels", "k", "rate", "kept", "from", "to"), rows)
 
 
-def _numbers(each: KeptEstimate) -> tuple[float, float, float]:
-    return each.kept, each.low, each.high
+def _numbers(estimate: KeptEstimate) -> tuple[float, float, float]:
+    return estimate.expected, estimate.low, estimate.high

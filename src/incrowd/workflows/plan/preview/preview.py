@@ -1,4 +1,4 @@
-"""Look: pay for a private look, see what each choice would keep, and write the policy of one of them."""
+"""Private preview: spend ε, estimate what each choice would keep, and choose one of them."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class PreviewResult(Release[KeptChoices]):
         """What came of it, for people."""
         if self.result.useless:
             return (
-                "widths useless: the intervals are too wide to choose by. The table is too small for an epsilon of "
-                f"{self.chosen.epsilon}, or no choice keeps enough of it."
+                "useless: the intervals are too wide. The table is too small for an epsilon of "
+                f"{self.chosen.epsilon}, or no choice keeps enough rows."
             )
         best = self.result.best
         return (
-            f"best: about {best.kept:,.0f} rows, {best.low:,.0f} to {best.high:,.0f}, with {100 * best.detail:.0f} % "
-            f"of their details, at k = {best.k} and rate {best.rate}"
+            f"best: about {best.expected:,.0f} rows ({best.low:,.0f} to {best.high:,.0f}) with "
+            f"{100 * best.detail:.0f} % of their detail, at k = {best.k} and rate {best.rate}"
         )
 
     @property
@@ -102,9 +102,9 @@ def require_narrow(policy: Policy, planned: PrivatePreview) -> None:
     if min(wide) > 0.5:
         enough = float(planned.epsilon) * min(wide) / 0.25
         raise Refused(
-            f"widths useless: at an epsilon of {float(planned.epsilon):g} and {rows:,} declared rows, every interval "
-            f"would be wider than what it is about. Nothing was charged. An epsilon of about {enough:.2g} would tell "
-            "something; or choose levels without a look."
+            f"useless: at an epsilon of {float(planned.epsilon):g} and {rows:,} declared rows, every interval would "
+            f"be wider than its estimate. Nothing was charged. Spend an epsilon of about {enough:.2g}, or choose "
+            "levels without a preview."
         )
 
 
@@ -118,16 +118,16 @@ def require_room(policy: Policy, guarantee: Guarantee) -> None:
     left = _left(policy)
     if left is None:
         raise Refused(
-            "no budget is declared, so the look's cost would become the whole budget, and nothing would be left for "
-            f"the release. Nothing was charged. Add to the policy: budget: {{epsilon: {plain(need.epsilon)}, delta: "
-            f"{plain(need.delta)}}}."
+            "no budget is declared: the cost of the preview would become the whole budget, and nothing would remain "
+            f"for the release. Nothing was charged. Add to the policy: budget: "
+            f"{{epsilon: {plain(need.epsilon)}, delta: {plain(need.delta)}}}."
         )
     if not need.within(left):
         raise Refused(
-            f"look and release together cost up to epsilon {short_up(need.epsilon, 6)} and delta "
+            f"preview and release together cost up to epsilon {short_up(need.epsilon, 6)} and delta "
             f"{short_up(need.delta, 6)}, and epsilon {short_down(left.epsilon, 6)} and delta "
-            f"{short_down(left.delta, 6)} are left. Nothing was charged. "
-            "Lower the release's epsilon or that of the look, or raise the budget."
+            f"{short_down(left.delta, 6)} remain. Nothing was charged. "
+            "Lower the epsilon of the release or of the preview, or raise the budget."
         )
 
 

@@ -55,13 +55,13 @@ class RecodeAtSeveral(Recode):
         """What happens, for people."""
         return f"{counted(len(self.columns), 'column')} are recoded row by row, by declared rules, for each choice."
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - rules bind no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Let the noise guarantee what it does; rules drafted from rows would tell of them before any noise."""
         if self.drafted:
-            raise InvalidParameter("rules that were drafted from rows leave a private look nothing to guarantee.")
+            raise InvalidParameter("with data-dependent rules, a private preview has no guarantee.")
         return inner
 
-    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:  # noqa: ARG002 - no row of anyone is published
+    def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim nothing: no label is published."""
         return ()
 

@@ -1,4 +1,4 @@
-"""What for?  What is to leave decides the method; the routes stand beside each other at one price."""
+"""Choose output: what is to be released decides the method; methods are compared at one cost."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from incrowd.workflows.profile.draft_text import DraftGoal
 GOALS = {
     "microdata": (
         "Rows about people",
-        "Coarse rows of a secret sample, each in a crowd. Levels are chosen for this table, privately.",
+        "Generalized rows of a secret sample, each in a crowd. Levels are chosen privately for this table.",
         "differential privacy and k-anonymity",
         ("scheme", "safe"),
     ),
     "counts": (
         "Counts",
-        "How many there are of each kind, with noise in every count, the empty ones too.",
+        "The number of rows per combination, with noise in every count, also in zero counts.",
         "pure differential privacy",
         ("private-histogram", "blended-histogram", "suppressed-histogram"),
     ),
     "synthetic": (
         "A synthetic table",
-        "Invented rows, drawn from a model of noisy counts: they look like the data, and none is true.",
+        "Artificial rows, sampled from a model of noisy counts. None is a real person's row.",
         "differential privacy",
         ("marginals", "tree"),
     ),
     "queries": (
-        "Answers to questions",
-        "Nothing leaves now. Analysts ask in SQL, each answer is paid from the budget.",
+        "Answers to queries",
+        "Nothing is released now. Analysts query in SQL; each answer is charged to the budget.",
         "differential privacy of each answer",
-        ("questions",),
+        ("queries",),
     ),
     "model": (
         "A model",
@@ -49,20 +49,20 @@ GOALS = {
     ),
     "classic": (
         "Rows under k-anonymity alone",
-        "The finest levels at which k rows look alike, found by looking at all rows. It has no epsilon.",
-        "k-anonymity; no bound on what others with knowledge learn",
+        "The finest levels with at least k rows per equivalence class, found by reading all rows. No epsilon.",
+        "k-anonymity; no bound for attackers with background knowledge",
         ("full-domain", "mondrian"),
     ),
 }
 _LOSS = {"epsilon": "1", "delta": "1e-6"}
-_SURVEY = "People can also randomize their answers themselves, before anything is collected: incrowd collect."
+_SURVEY = "Respondents can also randomize their answers before they are collected: incrowd collect."
 
 
-def show(asked: PageRequest) -> PageContent:
+def show(request: PageRequest) -> PageContent:
     """Show what can leave, and the routes beside each other where public numbers tell."""
-    file = asked.policy_file()
+    file = request.policy_file()
     policy = file.policy
-    method = "questions" if policy.step is None else policy.step.name
+    method = "queries" if policy.step is None else policy.step.name
     routes, why = None, None
     try:
         routes = compare(policy).to_json()
@@ -85,73 +85,74 @@ def show(asked: PageRequest) -> PageContent:
     return PageContent(content, commands=(command("incrowd", "plan", "--policy", file.name, "--compare"),))
 
 
-def choose(asked: PageRequest) -> Redirect:
+def choose(request: PageRequest) -> Redirect:
     """Write the sections of a goal in place of those that are there; columns, dataset and comments above stay."""
-    file, goal = asked.policy_file(), asked.value("goal")
+    file, goal = request.policy_file(), request.value("goal")
     if goal not in GOALS:
-        raise InvalidParameter("there is no such goal.")
-    sections = _sections(asked, file, goal)
+        raise InvalidParameter("this output does not exist.")
+    sections = _sections(request, file, goal)
     changes: dict[Place, Value] = {(name,): sections.get(name) for name in ("release", "queries")}
-    reason = asked.value("reason")
+    reason = request.value("reason")
     if goal == "classic":
         if not reason:
-            raise InvalidParameter(
-                "k-anonymity has no epsilon, and passes only a budget whose owner wrote why: give a reason."
-            )
+            raise InvalidParameter("k-anonymity has no epsilon, so the budget owner must give a reason.")
         changes["budget",] = {"unbounded": reason}
     elif file.at("budget", "unbounded") is not None or file.at("budget") is None:
         changes["budget",] = dict(_LOSS)
     if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
     file.save(
-        {place: value for place, value in changes.items() if value or file.at(*place) is not None}, asked.value("base")
+        {place: value for place, value in changes.items() if value or file.at(*place) is not None},
+        request.value("base"),
     )
-    return asked.to("lattice" if goal == "classic" else "policy" if goal == "queries" else "workbench")
+    return request.to("lattice" if goal == "classic" else "policy" if goal == "queries" else "workbench")
 
 
-def route(asked: PageRequest) -> Redirect:
+def route(request: PageRequest) -> Redirect:
     """Write another method at the same ε and δ, where the comparison says that it can be used."""
-    file, name = asked.policy_file(), asked.value("method")
-    found = next((each for each in compare(file.policy).routes if each.method == name and each.refusal is None), None)
-    if found is None:
-        raise InvalidParameter("this route cannot be taken for this table.")
+    file, name = request.policy_file(), request.value("method")
+    match = next(
+        (route for route in compare(file.policy).routes if route.method == name and route.refusal is None), None
+    )
+    if match is None:
+        raise InvalidParameter("this method cannot be used for this table.")
     loss = _loss(file)
     section: dict[str, Any] = {"method": name, **loss}
     levels = getattr(file.policy.step, "levels", None)
     match name:
         case "safe":
-            section |= {"levels": {each: str(level) for each, level in (levels or {}).items()}, "rate": "1/2"}
+            section |= {"levels": {column: str(level) for column, level in (levels or {}).items()}, "rate": "1/2"}
         case "scheme" | "points":
-            raise InvalidParameter(f"{name} has settings of its own: write them into the policy.")
+            raise InvalidParameter(f"{name} needs more settings: write them into the policy.")
         case "private-histogram":
             columns = [column.name for column in file.policy.schema.released]
             section = {"method": name, "columns": columns, "epsilon": loss["epsilon"]}
-            section["levels"] = {each: str(level) for each, level in (levels or {}).items()}
+            section["levels"] = {column: str(level) for column, level in (levels or {}).items()}
         case _:
-            section |= {} if not levels else {"levels": {each: str(level) for each, level in levels.items()}}
-    file.save({("release",): section}, asked.value("base"))
-    return asked.to("workbench")
+            section |= {} if not levels else {"levels": {column: str(level) for column, level in levels.items()}}
+    file.save({("release",): section}, request.value("base"))
+    return request.to("workbench")
 
 
-def _sections(asked: PageRequest, file: PolicyFile, goal: str) -> dict[str, Any]:
+def _sections(request: PageRequest, file: PolicyFile, goal: str) -> dict[str, Any]:
     """Return release and queries of a goal, with the ε and δ that the policy has already."""
     loss = _loss(file)
     if goal == "synthetic":
         return {"release": {"method": "marginals", **loss}}
     if goal == "model":
-        column = asked.value("column")
-        if column not in [each.name for each in file.policy.schema.released]:
-            raise InvalidParameter("say which column the model predicts.")
+        column = request.value("column")
+        if column not in [released.name for released in file.policy.schema.released]:
+            raise InvalidParameter("choose the column to predict.")
         return {"release": {"method": "classifier", "target_column": column, **loss}}
     columns = [
         DraftColumn(name, {"role": "quasi"} | (dict(section) if isinstance(section, dict) else {}), "declared")
         for name, section in (file.at("columns") or {}).items()
     ]
     text, _ = release_text(columns, DraftGoal(goal), Path(file.path.parent))
-    found = read_document(text).content
-    release = found.get("release") or {}
+    document = read_document(text).content
+    release = document.get("release") or {}
     release |= {name: value for name, value in loss.items() if name in release}
-    return {name: found[name] for name in ("release", "queries") if name in found}
+    return {name: document[name] for name in ("release", "queries") if name in document}
 
 
 def _loss(file: PolicyFile) -> dict[str, str]:
@@ -159,9 +160,9 @@ def _loss(file: PolicyFile) -> dict[str, str]:
 
 
 PAGE = Page(
-    "purpose",
-    "What for?",
-    "What is to leave decides how. Routes are compared by public numbers; no row is read.",
+    "output",
+    "Choose output",
+    "Choose what to release. Methods are compared by public numbers; no row is read.",
     show,
     {"choose": choose, "route": route},
     step=4,

@@ -10,11 +10,11 @@ document.querySelectorAll("[data-drop-many]").forEach((zone) => {
   const send = async (files) => {
     const kept = files.filter((file) => !file.name.startsWith("."));
     if (!kept.some((file) => file.name === "certificate.json")) {
-      told.textContent = "There is no certificate.json among these files: choose all files of a release.";
+      told.textContent = "certificate.json is missing: choose all files of a release.";
       return;
     }
     if (kept.length > most) {
-      told.textContent = `These are ${kept.length} files, and a release has a few: choose its own alone.`;
+      told.textContent = `These are ${kept.length} files, but a release has few: choose only its files.`;
       return;
     }
     const into = `received-${[...crypto.getRandomValues(new Uint8Array(4))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
