@@ -54,7 +54,9 @@ PHRASES = {
 _COMPILED = {
     name: re.compile(pattern, re.IGNORECASE if name != "who cannot" else 0) for name, pattern in PHRASES.items()
 }
-_CODE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+_KEY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+"""A key of a term in certificates: data, not text."""
+_CODE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|\bid=\"[a-z]+\"|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def _literals(path: Path, *, commands: bool) -> Iterator[tuple[str, int]]:
     quiet |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} if not commands else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet:
+            if _KEY.fullmatch(node.value):
+                continue
             yield node.value, node.lineno
 
 

@@ -86,8 +86,8 @@ def before_sampling(
 def _require(adjacency: Adjacency, sampling: Sampling) -> None:
     if sampling is not Sampling.POISSON:
         raise InvalidParameter(
-            "a sample of fixed size ties the rows' coins together, and this amplification does not hold for it: "
-            "sample every row by its own coin (poisson)."
+            "the rows of a sample of fixed size are not independent, and this amplification does not hold for it: "
+            "sample every row independently (poisson)."
         )
     if adjacency is not Adjacency.ADD_REMOVE:
         raise InvalidParameter(

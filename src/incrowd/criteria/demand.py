@@ -49,7 +49,7 @@ COUNTED = checked(RECOUNTED)
 ALL_ROWS = proved(
     Condition(
         "classes-held-against-all-rows",
-        "each class was held against all rows, those left out included, when it was made; the "
+        "each class was compared with all rows, suppressed ones included, when it was made; the "
         "file alone does not show it",
     )
 )
@@ -57,7 +57,7 @@ PEOPLE = (
     *proved(
         Condition(
             "classes-held-against-population",
-            "each class was held against the population when it was made; the file alone does not show it",
+            "each class was compared with the population when it was made; the file alone does not show it",
         )
     ),
     Precondition(

@@ -137,7 +137,7 @@ class Audited(Protection):
     source: ClassVar[Theorem] = Theorem("chin-1982", "Chin and Özsoyoğlu 1982")
     broken_by: ClassVar[Exposure] = Exposure(
         "knowing-more-than-answers",
-        "whoever knows more than the answers: bounds of the values, a value or two, or that values are 0 or 1",
+        "someone who knows more than the answers: bounds of the values, a value or two, or that values are 0 or 1",
     )
 
     def answer(self, query: QuerySet) -> Fraction | None:

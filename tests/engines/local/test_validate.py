@@ -15,7 +15,7 @@ from openpyxl import Workbook
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
-from incrowd.engines.local.validate import Check, Findings, checks_of, validate
+from incrowd.engines.local.validate import ColumnCheck, Findings, checks_of, validate
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceChanged, SourceInvalid, SourceUnreadable, UnknownColumn
 
@@ -24,7 +24,7 @@ def no_digits(array: pa.Array) -> pa.Array:
     return pc.invert(pc.fill_null(pc.match_substring_regex(array.cast(pa.string()), "^[0-9]+$"), fill_value=True))
 
 
-INTEGER = Check(no_digits, "integer")
+INTEGER = ColumnCheck(no_digits, "integer")
 
 
 def checked(tmp_path: Path, content: str, *columns: str) -> Findings:
@@ -109,7 +109,7 @@ def test_values_beside_the_columns_of_a_sheet_are_named(tmp_path: Path) -> None:
 
 
 def test_masks_of_numpy_are_understood() -> None:
-    check = Check(lambda array: np.array([False, True]))
+    check = ColumnCheck(lambda array: np.array([False, True]))
     findings = validate(open_source(pa.table({"a": [1, 2]})), {"a": check})
     assert [str(problem) for problem in findings.problems] == [
         "column a: 1 cell cannot be read as its declared type, in row 2"

@@ -24,7 +24,7 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.methods.histograms import blended, most_common, private, suppressed
 from incrowd.methods.histograms.most_common import PermuteAndFlip, PublishRanking, ReadOff, Winners
-from incrowd.methods.histograms.private import AddNoise, HideUnknown
+from incrowd.methods.histograms.private import AddBinNoise, HideUnknown
 from incrowd.methods.histograms.shared import check as contents
 from incrowd.methods.histograms.shared import partition
 from incrowd.methods.outcomes.histogram import Histogram
@@ -255,12 +255,12 @@ FORGED: list[tuple[str, type[Any], dict[str, Any], str]] = [
     ("blended", Count, {"listed": ListedBins.FROM_K}, "bins that these steps do not list"),
     ("blended for people", KeepRows, {"rows": 1}, "rows used"),
     ("blended for people", KeepRows, {"column": "name"}, "rows used"),
-    ("Laplace", AddNoise, {"within": 1}, "5 %"),
-    ("Laplace", AddNoise, {"scale": Fraction(5)}, "5 %"),
+    ("Laplace", AddBinNoise, {"within": 1}, "5 %"),
+    ("Laplace", AddBinNoise, {"scale": Fraction(5)}, "5 %"),
     ("Laplace", PublishCounts, {"exact": True}, "none is exact"),
     ("Laplace", Count, {"listed": ListedBins.FROM_THRESHOLD}, "bins that these steps do not list"),
-    ("Gaussian for people", AddNoise, {"within": 1}, "5 %"),
-    ("Gaussian for people", AddNoise, {"scale": Fraction(10**9)}, "too wide"),
+    ("Gaussian for people", AddBinNoise, {"within": 1}, "5 %"),
+    ("Gaussian for people", AddBinNoise, {"scale": Fraction(10**9)}, "too wide"),
     ("unknown bins", HideUnknown, {"least": 3}, "one person"),
     ("unknown bins", HideUnknown, {"delta": Fraction(1), "least": 2}, "larger than that of the guarantee"),
     ("unknown bins", HideUnknown, {"epsilon": Decimal("0.9")}, "the noise has a delta"),

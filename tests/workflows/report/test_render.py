@@ -106,7 +106,7 @@ def test_another_policy_is_refused_before_a_row_is_read(
     ("arguments", "why"),
     [
         ("--internal", "--internal needs --policy"),
-        ("--against people.parquet", "are for --internal"),
+        ("--against people.parquet", "--internal"),
         ("--out {home}/policy.yaml/report.html", "could not be written"),
         ("--out {home}/policy.yaml", "nothing is overwritten"),
     ],

@@ -15,7 +15,17 @@ from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
 from incrowd.accounting.suppression import inverses, loss_distribution, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
-from incrowd.core.loss import Approximate, Crowd, Loss, NoisyWhenSmall, Pure, RobustlySampled, Rule, Sampled, Sequence
+from incrowd.core.loss import (
+    AccountingRule,
+    Approximate,
+    Crowd,
+    Loss,
+    NoisyWhenSmall,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Sequence,
+)
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import DoesNotCompose, Infeasible, InvalidParameter
@@ -25,25 +35,27 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
 
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
-    (<Rule.SUPPRESSION: 'sampled-suppression'>,)
+    (<AccountingRule.SUPPRESSION: 'sampled-suppression'>,)
     """
     if isinstance(loss, RobustlySampled):
         inner, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
         return LossBound(
-            _either(lambda x: robust.delta(inner.k, inner.epsilon, bias, x), epsilon, adjacency), (Rule.BIASED_CROWD,)
+            _either(lambda x: robust.delta(inner.k, inner.epsilon, bias, x), epsilon, adjacency),
+            (AccountingRule.BIASED_CROWD,),
         )
     crowd, rate = _crowd(loss.inner, adjacency), loss.rate
     if crowd is None:
         return None
     if crowd.epsilon == 0:
-        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (Rule.SUPPRESSION,))
+        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (AccountingRule.SUPPRESSION,))
     if isinstance(crowd, NoisyWhenSmall):
         return LossBound(
             _either(lambda x: sampled_crowd.histogram_delta(crowd.k, rate, x, crowd.epsilon), epsilon, adjacency),
-            (Rule.NOISY_CROWD,),
+            (AccountingRule.NOISY_CROWD,),
         )
     return LossBound(
-        _either(lambda x: sampled_crowd.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency), (Rule.CROWD,)
+        _either(lambda x: sampled_crowd.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency),
+        (AccountingRule.CROWD,),
     )
 
 
@@ -57,7 +69,9 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     crowd = _crowd(loss.inner, adjacency)
     if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
-            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (Rule.SUPPRESSION,))
+            return LossBound(
+                inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (AccountingRule.SUPPRESSION,)
+            )
         except Infeasible:
             return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
@@ -89,7 +103,9 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Loss
     """
     if (parts := _releases(loss)) is None:
         return None
-    return LossBound(loss_distribution.composed_delta(parts, epsilon, adjacency), (Rule.COMPOSED_SUPPRESSION,))
+    return LossBound(
+        loss_distribution.composed_delta(parts, epsilon, adjacency), (AccountingRule.COMPOSED_SUPPRESSION,)
+    )
 
 
 def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -97,7 +113,9 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return LossBound(loss_distribution.composed_epsilon(parts, delta, adjacency), (Rule.COMPOSED_SUPPRESSION,))
+        return LossBound(
+            loss_distribution.composed_epsilon(parts, delta, adjacency), (AccountingRule.COMPOSED_SUPPRESSION,)
+        )
     except Infeasible:
         return None
 

@@ -48,7 +48,7 @@ _JUDGED = 1000
 
 
 @dataclass(frozen=True)
-class Check:
+class ColumnCheck:
     """Which values of a column cannot be read as declared, and the declared type in words.
 
     `unreadable` returns a mask as long as the array, true where a value is not missing and cannot be read.  Without it,
@@ -61,7 +61,7 @@ class Check:
     def problem(self, times: int) -> str:
         """Return how many cells cannot be read, in words.
 
-        >>> Check(declared="integer").problem(1204), Check(declared="date").problem(1)
+        >>> ColumnCheck(declared="integer").problem(1204), ColumnCheck(declared="date").problem(1)
         ('1,204 cells are not whole numbers', '1 cell is not a date')
         """
         words = None if self.kind is None else _WORDS.get(self.kind)
@@ -96,7 +96,7 @@ EXPECTED_ONLY = re.compile(f"{_PERHAPS}.*")
 """The part of a remedy to cut where not all cells need the same."""
 
 
-def checks_of(schema: Schema) -> dict[str, Check]:
+def checks_of(schema: Schema) -> dict[str, ColumnCheck]:
     """Return a check for each column that may be released, and for the person ID column.
 
     >>> from incrowd.core.schema import Column
@@ -107,7 +107,7 @@ def checks_of(schema: Schema) -> dict[str, Check]:
     return {column.name: _check(column) for column in (*schema.released, *people)}
 
 
-def source_checks(source: Source, schema: Schema) -> dict[str, Check]:
+def source_checks(source: Source, schema: Schema) -> dict[str, ColumnCheck]:
     """Return the checks that the rows could fail; a column whose stored type is always readable needs none.
 
     A source without stored types (text, a workbook) is always read, for its structure.
@@ -122,7 +122,7 @@ def source_checks(source: Source, schema: Schema) -> dict[str, Check]:
     return uncertain_checks(schema, source.reader.types if isinstance(source.reader, TypedReader) else {})
 
 
-def uncertain_checks(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, Check]:
+def uncertain_checks(schema: Schema, types: Mapping[str, pa.DataType]) -> dict[str, ColumnCheck]:
     """Return the checks of columns that could be unreadable, by the types in which columns are stored.
 
     >>> list(uncertain_checks(Schema((Column("zip"), Column("age", type=Type.INTEGER))), {"zip": pa.string()}))
@@ -139,12 +139,12 @@ def _surely_read(kind: Type, stored: pa.DataType | None) -> bool:
     return any(test(plain) for test in _SURELY_READ[kind])
 
 
-def _check(column: Column) -> Check:
+def _check(column: Column) -> ColumnCheck:
     if column.separator is not None:
-        return Check(None, "sets of items")
+        return ColumnCheck(None, "sets of items")
     if column.type is Type.TEXT:
-        return Check(partial(_refuse_lists, column.name), str(column.type))
-    return Check(Recoding(column, 0).unreadable, str(column.type))
+        return ColumnCheck(partial(_refuse_lists, column.name), str(column.type))
+    return ColumnCheck(Recoding(column, 0).unreadable, str(column.type))
 
 
 def _refuse_lists(name: str, array: pa.Array) -> NDArray[np.bool_]:
@@ -234,7 +234,7 @@ def refuse_crowded(unit: Unit, people: int) -> None:
 
 def validate(
     rows: Rows,
-    checks: Mapping[str, Check],
+    checks: Mapping[str, ColumnCheck],
     *,
     progress: Progress | None = None,
     marks: RowFingerprints | MarksAndKeys | None = None,
@@ -246,7 +246,7 @@ def validate(
     >>> import pyarrow.compute as pc
     >>> from incrowd.engines.readers.sources import open_source
     >>> rows = open_source(pa.table({"age": ["41", "forty"]}))
-    >>> digits = Check(lambda ages: pc.invert(pc.match_substring_regex(ages, "^[0-9]+$")), "integer")
+    >>> digits = ColumnCheck(lambda ages: pc.invert(pc.match_substring_regex(ages, "^[0-9]+$")), "integer")
     >>> [str(problem) for problem in validate(rows, {"age": digits}).problems]
     ['column age: 1 cell is not a whole number, in row 2; expected such as 42']
     """
@@ -289,7 +289,7 @@ def _lined(rows: Rows) -> LinedReader | None:
 class BadCells:
     """The cells of one column that cannot be read: how many, the positions of the first, and a remedy."""
 
-    check: Check
+    check: ColumnCheck
     spelling: Spelling | None
     times: int = 0
     first: tuple[int, ...] = ()

@@ -99,7 +99,7 @@ def open_postgres(address: Address, selection: RowSelection) -> PostgresRows:
 
 
 @dataclass(frozen=True)
-class TableDescription:
+class DatabaseTable:
     """A table, view or query as its server describes it, without reading rows."""
 
     rows: str
@@ -113,15 +113,15 @@ class TableDescription:
     """Whether a view or a query computes its rows when they are read, and may fail then."""
 
 
-def describe_table(address: Address, selection: RowSelection) -> TableDescription:
+def describe_table(address: Address, selection: RowSelection) -> DatabaseTable:
     """Describe a table, view or query; nothing is read or copied."""
 
-    def work(server: Any) -> TableDescription:
+    def work(server: Any) -> DatabaseTable:
         rows, settings, notes = _from_clause(server, address, selection)
         schema = _schema(server, rows)
         kinds = {name: _expression(schema.field(place))[0] for place, name in enumerate(distinct(schema.names))}
         place, computed = _place(server, address, settings), _is_computed(server, rows, settings)
-        return TableDescription(rows, kinds, place, settings, notes, computed)
+        return DatabaseTable(rows, kinds, place, settings, notes, computed)
 
     return transact(address, _SESSION, work, _trouble(address))
 

@@ -14,7 +14,7 @@ from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.fingerprints import RowFingerprints
 from incrowd.engines.local import validate as local
-from incrowd.engines.local.validate import BadCells, Check, RepeatedProblem
+from incrowd.engines.local.validate import BadCells, ColumnCheck, RepeatedProblem
 from incrowd.engines.readers.delimited import Delimited
 from incrowd.engines.readers.plain import plain_batch
 from incrowd.engines.spark.count import require_stable
@@ -67,7 +67,9 @@ def marks_of(rows: SparkRows, schema: Schema, key: bytes) -> SourceFingerprint:
     return gathered.marks()
 
 
-def _reports(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], RowFingerprints]) -> list[TaskReport]:
+def _reports(
+    rows: SparkRows, checks: Mapping[str, ColumnCheck], empty: Callable[[], RowFingerprints]
+) -> list[TaskReport]:
     work: Work
     columns = tuple(dict.fromkeys((*checks, *empty().columns)))
     if isinstance(rows.origin, TextFiles) and rows.admitted is None:
@@ -79,7 +81,7 @@ def _reports(rows: SparkRows, checks: Mapping[str, Check], empty: Callable[[], R
     return [TaskReport(**report) for report in collect(map_partitions(frame, work, _FIELDS)).to_pylist()]
 
 
-def _findings(reports: Sequence[TaskReport], checks: Mapping[str, Check]) -> local.Findings:
+def _findings(reports: Sequence[TaskReport], checks: Mapping[str, ColumnCheck]) -> local.Findings:
     """Combine the reports of tasks: each kind of problem once for each file."""
     order = {name: place for place, name in enumerate(checks)}
     kinds: dict[tuple[str, int, str], list[TaskReport]] = {}
@@ -90,7 +92,7 @@ def _findings(reports: Sequence[TaskReport], checks: Mapping[str, Check]) -> loc
     return local.Findings(None, tuple(_problem(kinds[kind], checks) for kind in sorted(kinds)))
 
 
-def _problem(reports: Sequence[TaskReport], checks: Mapping[str, Check]) -> RepeatedProblem:
+def _problem(reports: Sequence[TaskReport], checks: Mapping[str, ColumnCheck]) -> RepeatedProblem:
     first = reports[0]
     times = sum(report.problems for report in reports)
     places = sorted(place for report in reports for place in report.places)[: local.FIRST]
@@ -108,7 +110,7 @@ class Validating:
     """Reports the first values of a partition that cannot be read, and the fingerprint of its rows."""
 
     reading: PartitionReading
-    checks: Mapping[str, Check]
+    checks: Mapping[str, ColumnCheck]
     empty: Callable[[], RowFingerprints]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -128,7 +130,7 @@ class TextValidating:
     """Reports the first faulty lines of each text file, and the fingerprint of its rows."""
 
     texts: Texts
-    checks: Mapping[str, Check]
+    checks: Mapping[str, ColumnCheck]
     empty: Callable[[], RowFingerprints]
     several: bool
 

@@ -21,7 +21,7 @@ from incrowd.core.words import counted
 from incrowd.engines.columns import quote
 from incrowd.engines.postgres import Address, address_of, answers, is_outage, is_postgres, run, transact
 from incrowd.engines.readers.databases import RowSelection
-from incrowd.engines.readers.postgres import TableDescription, describe_table
+from incrowd.engines.readers.postgres import DatabaseTable, describe_table
 from incrowd.engines.sql import engine
 from incrowd.engines.sql.dialects import in_postgres, replace_tables
 from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, tables_read
@@ -79,7 +79,7 @@ class ServerRows:
     """Rows that stay on a server: described, not read."""
 
     server: Address
-    description: TableDescription
+    description: DatabaseTable
     rows = None  # their number may change
 
     @property

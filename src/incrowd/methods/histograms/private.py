@@ -68,7 +68,7 @@ _REACHED = Condition("no-count-below-threshold", "no count in the written output
 
 
 @dataclass(frozen=True)
-class AddNoise(Step):
+class AddBinNoise(Step):
     """Every count, that of empty bins too, gets noise of its own; 95 % stay within a stated distance of the truth."""
 
     kind: ClassVar[str] = "noise"
@@ -210,7 +210,7 @@ class PrivateHistogram:
             *counted(
                 partition.cells, partition.columns(), ListedBins.ALL if partition.listed else ListedBins.FROM_THRESHOLD
             ),
-            AddNoise(noise.law, noise.scale, noise.within, self.clamp),
+            AddBinNoise(noise.law, noise.scale, noise.within, self.clamp),
             *self._threshold(noise, partition),
             PublishCounts(self.round, exact=False),
         )
@@ -275,13 +275,13 @@ class NoisyCheck(HistogramCheck):
         threshold = basis.find(HideUnknown) or basis.find(ListFrom)
         if threshold is not None:
             return bool(np.any(counts < rounded_count(threshold.least, basis.need(PublishCounts).round)))
-        return basis.need(AddNoise).clamp and bool(np.any(counts < 0))
+        return basis.need(AddBinNoise).clamp and bool(np.any(counts < 0))
 
 
 def _noise_problem(statement: Statement) -> Problem | None:
     """Return that noise strays further than stated, or is sampled where no sample saves anything, or None."""
     basis = statement.basis
-    noise, threshold = basis.need(AddNoise), basis.find(HideUnknown)
+    noise, threshold = basis.need(AddBinNoise), basis.find(HideUnknown)
     if basis.find(SecretSample) and (threshold is not None or basis.unit.adjacency is Adjacency.REPLACE):
         return Problem("a secret sample needs known bins, and rows that are added or removed")
     if noise.noise is Law.GAUSSIAN and noise.scale > WIDEST:
@@ -291,7 +291,7 @@ def _noise_problem(statement: Statement) -> Problem | None:
     return None if threshold is None else _threshold_problem(statement, noise, threshold)
 
 
-def _threshold_problem(statement: Statement, noise: AddNoise, threshold: HideUnknown) -> Problem | None:
+def _threshold_problem(statement: Statement, noise: AddBinNoise, threshold: HideUnknown) -> Problem | None:
     """Return that a threshold could reveal a bin with one person, or that its noise costs more, or None."""
     unit, whole = statement.basis.unit, statement.basis.guarantee.delta
     passed = unit.max_rows * moved(unit) * tail(noise.noise, noise.scale, threshold.least - unit.max_rows)
@@ -322,7 +322,7 @@ CHECK = NoisyCheck(
         one(EveryRow, SecretSample),
         one(RecodeToBins),
         one(Count),
-        one(AddNoise),
+        one(AddBinNoise),
         maybe(ListFrom, HideUnknown),
         one(PublishCounts),
     ),

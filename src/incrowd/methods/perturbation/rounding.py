@@ -43,7 +43,7 @@ class RoundValues(Masking):
     row_by_row: ClassVar[bool] = True
     numeric: ClassVar[bool] = True
     source: ClassVar[Theorem] = Theorem(
-        "rounding-error", "a rounded number lies within one base of the number; by fair coins its mean is the number"
+        "rounding-error", "a rounded number lies within one base of the number; at random, its mean is the number"
     )
 
     bases: Mapping[str, Fraction]

@@ -70,7 +70,7 @@ def _stated(loss: Loss) -> tuple[Fraction, Fraction]:
 
 
 ROW = Assumption("one-row-one-person", "one row is one person, and nobody has two")
-PERSON = Assumption("person-column-of-question", "the person column tells people apart: nobody has two identifiers")
+PERSON = Assumption("person-column-of-question", "the person ID column identifies people: nobody has two IDs")
 LEDGER = Assumption("one-ledger-for-questions", "all releases about these people go through one ledger")
 BEFORE = Assumption(
     "terms-chosen-without-rows",

@@ -95,10 +95,10 @@ def curve(guarantee: Guarantee, odds: Odds) -> tuple[CurvePoint, ...]:
 
 def _line(points: tuple[CurvePoint, ...], area: Area) -> Markup:
     """Return the curve in a picture of its own, which stretches while the stroke does not."""
-    drawn = " ".join(f"{1000 * p.epsilon / area.high:.1f},{1000 * p.power / area.bottom:.1f}" for p in points)
+    path = " ".join(f"{1000 * p.epsilon / area.high:.1f},{1000 * p.power / area.bottom:.1f}" for p in points)
     return tag(
         "svg",
-        tag("polyline", points=drawn, class_="curve", vector_effect="non-scaling-stroke"),
+        tag("polyline", points=path, class_="curve", vector_effect="non-scaling-stroke"),
         x=f"{LEFT}%",
         y=TOP,
         width=f"{WIDE}%",

@@ -61,8 +61,8 @@ def render_internal(
     certificate, folder = read_certificate(release), _folder(release)
     if policy.hash != certificate.policy_hash:
         raise Refused("this is not the policy the release was made under: give the same file, with its hierarchies.")
-    kept = policy.folder / ".incrowd" / "internal"
-    target = kept / _id(certificate) / REPORT if out is None else _free(out)
+    internal = policy.folder / ".incrowd" / "internal"
+    target = internal / _id(certificate) / REPORT if out is None else _free(out)
     if target.resolve().is_relative_to(folder.resolve()):
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
     output = _output(certificate, folder)
@@ -75,10 +75,10 @@ def render_internal(
         record_look(policy, "report")
         taking = taking_part(engine, source, policy, gate_of(certificate.steps))
         before = joined([] if comparison is None else [_before(comparison, taking, engine)])
-        found = assess(released, source, policy, engine)
-    found = replace(found, lab=attacked(folder, policy, against, control))
-    steps = kept_steps(kept / _id(certificate))
-    parts = joined([before, *([] if steps is None else [steps]), section(found)])
+        assessment = assess(released, source, policy, engine)
+    assessment = replace(assessment, lab=attacked(folder, policy, against, control))
+    steps = kept_steps(internal / _id(certificate))
+    parts = joined([before, *([] if steps is None else [steps]), section(assessment)])
     _write(internal_report(certificate, output, parts), target, _PRIVATE)
     return target
 

@@ -53,11 +53,11 @@ def steps_page(plain: Mapping[str, Any]) -> str:
 def steps_section(plain: Mapping[str, Any]) -> Markup:
     """Return risk and utility after each step: tables over all of them, and pictures before and after each."""
     steps = plain["steps"]
-    named = [f"{place}. {each['title']}" if place else each["title"] for place, each in enumerate(steps)]
+    named = [f"{place}. {step['title']}" if place else step["title"] for place, step in enumerate(steps)]
     return joined(
         [
             tag("h3", "What each step did to the risk"),
-            table("Risk, step by step", _RISK, [_risk(name, each) for name, each in zip(named, steps, strict=True)]),
+            table("Risk, step by step", _RISK, [_risk(name, step) for name, step in zip(named, steps, strict=True)]),
             tag("p", _explanation()),
             tag("h3", "What each step did to the columns"),
             table("Columns, step by step", _COLUMN, _columns(named, steps)),
@@ -92,8 +92,8 @@ def _column(step: str, column: Mapping[str, Any]) -> list[str]:
 
 def _pictures(named: tuple[str, str], steps: tuple[Mapping[str, Any], Mapping[str, Any]]) -> list[Markup]:
     """Return the classes before and after a step beside each other, under its sentence."""
-    drawn = [class_sizes(_sizes(each), f"rows: {name}", _OVER) for name, each in zip(named, steps, strict=True)]
-    both = tag("div", *(tag("div", each) for each in drawn if each is not None), class_="pair")
+    charts = [class_sizes(_sizes(step), f"rows: {name}", _OVER) for name, step in zip(named, steps, strict=True)]
+    both = tag("div", *(tag("div", chart) for chart in charts if chart is not None), class_="pair")
     return [tag("h3", named[1]), tag("p", steps[1]["sentence"]), both]
 
 

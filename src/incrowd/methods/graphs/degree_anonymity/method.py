@@ -62,8 +62,8 @@ class LevelDegrees(Step):
         return (
             f"Edges are added, moved or removed until every degree is shared by {self.k} nodes{same}. In a graph of up "
             f"to {MOST_NODES} nodes these are the fewest changes, if a search of bounded length proves it; else "
-            "degrees are only raised, as little as a graph allows that could be found. Nodes get new numbers, in an "
-            "order drawn by coins. This looks at all edges."
+            "degrees are only raised, as little as a graph allows that could be found. Nodes get new numbers, in "
+            "random order. This reads all edges."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

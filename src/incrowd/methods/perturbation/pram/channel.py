@@ -49,7 +49,7 @@ _EVERY = Condition(
     "matrix-fixed-without-rows",
     "every released column is changed by a matrix without zeros that was fixed without the rows",
 )
-_ALONE = Condition("row-changed-alone", "each row is changed by itself, by coins of its own")
+_ALONE = Condition("row-changed-alone", "each row is changed independently of the others")
 _NUMBER = Exposure(
     "number-of-rows-shown",
     "how many rows there are: the output has as many, and a replaced row leaves their number as it is",
