@@ -11,7 +11,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Accounting, Amounts, Certificate, File, LedgerPlace, meaning_digest
 from incrowd.core.claims.privacy import Private
 from incrowd.core.counts import Counts
-from incrowd.core.loss import AccountingRule
+from incrowd.core.loss import LossRule
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.outcomes.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -114,7 +114,7 @@ def accounting(epsilon: str, delta: Fraction, **changes: Any) -> Accounting:
         spent=spent,
         total=spent,
         releases=1,
-        rule=(AccountingRule.NONE if unbounded else AccountingRule.SUPPRESSION,),
+        rule=(LossRule.NONE if unbounded else LossRule.SUPPRESSION,),
         left=Amounts("3", "0.0000001") if unbounded else Amounts("2.01", "0.00000009"),
         unbounded="the same table was published in 2019" if unbounded else None,
     )

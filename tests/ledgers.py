@@ -16,7 +16,7 @@ from incrowd.accounting.accountant import Spend
 from incrowd.accounting.concentrated import epsilon_of_rho, rho_of
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import AccountingRule, Approximate, Crowd, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.loss import Approximate, Crowd, Loss, LossRule, Pure, Sampled, Syntactic, ZeroConcentrated
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
@@ -35,14 +35,14 @@ class Prices:
     def spend(self, loss: Loss, delta: Fraction, adjacency: Adjacency) -> Spend:
         match loss:
             case Pure(epsilon):
-                return Spend(round_up(epsilon), Decimal(0), (AccountingRule.STATED,))
+                return Spend(round_up(epsilon), Decimal(0), (LossRule.STATED,))
             case Approximate(epsilon, stated):
-                return Spend(round_up(epsilon), round_up(stated), (AccountingRule.STATED,))
+                return Spend(round_up(epsilon), round_up(stated), (LossRule.STATED,))
             case ZeroConcentrated(rho) if delta:
-                return Spend(round_up(epsilon_of_rho(rho, delta)), round_up(delta), (AccountingRule.CONCENTRATED,))
+                return Spend(round_up(epsilon_of_rho(rho, delta)), round_up(delta), (LossRule.CONCENTRATED,))
             case Sampled(_, Crowd()):
-                return Spend(Decimal("0.5"), round_up(delta), (AccountingRule.CROWD,))
-        return Spend(Decimal("Infinity"), Decimal(0), (AccountingRule.NONE,))
+                return Spend(Decimal("0.5"), round_up(delta), (LossRule.CROWD,))
+        return Spend(Decimal("Infinity"), Decimal(0), (LossRule.NONE,))
 
     def rho(self, loss: Loss, adjacency: Adjacency) -> Fraction | None:
         return rho_of(loss, adjacency)

@@ -15,13 +15,13 @@ from incrowd.accounting.accountant import charge_of, delta, epsilon
 from incrowd.accounting.bound import LossBound
 from incrowd.accounting.suppression import tight_delta
 from incrowd.core.loss import (
-    AccountingRule,
     Approximate,
     Crowd,
     Gaussian,
     Grouped,
     Laplace,
     Loss,
+    LossRule,
     Parallel,
     Profile,
     Pure,
@@ -42,15 +42,15 @@ SDGS = Sampled(TENTH, Crowd(20))
 @pytest.mark.parametrize(
     ("loss", "value", "rule"),
     [
-        (Pure(Fraction(1)), 1.0, [AccountingRule.STATED]),
-        (Approximate(Fraction(1), SMALL), 1.0, [AccountingRule.STATED]),
-        (Profile(((Fraction(2), Fraction(0)), (Fraction(1), SMALL))), 1.0, [AccountingRule.STATED]),
-        (SDGS, 0.18299, [AccountingRule.SUPPRESSION]),
-        (Grouped(2, SDGS), 0.403, [AccountingRule.SUPPRESSION, AccountingRule.GROUPED]),
-        (Parallel((SDGS, Pure(Fraction(1)))), 1.0, [AccountingRule.STATED]),
+        (Pure(Fraction(1)), 1.0, [LossRule.STATED]),
+        (Approximate(Fraction(1), SMALL), 1.0, [LossRule.STATED]),
+        (Profile(((Fraction(2), Fraction(0)), (Fraction(1), SMALL))), 1.0, [LossRule.STATED]),
+        (SDGS, 0.18299, [LossRule.SUPPRESSION]),
+        (Grouped(2, SDGS), 0.403, [LossRule.SUPPRESSION, LossRule.GROUPED]),
+        (Parallel((SDGS, Pure(Fraction(1)))), 1.0, [LossRule.STATED]),
     ],
 )
-def test_known_losses_at_one_in_a_million(loss: Loss, value: float, rule: list[AccountingRule]) -> None:
+def test_known_losses_at_one_in_a_million(loss: Loss, value: float, rule: list[LossRule]) -> None:
     found = epsilon(loss, SMALL)
     assert found.rule == tuple(rule)
     assert found.value == pytest.approx(value, rel=1e-3)
@@ -73,20 +73,20 @@ def test_one_infinite_part_makes_the_whole_infinite(bad: Loss, other: Loss) -> N
 
 def test_the_rule_that_wins_is_named() -> None:
     many = Sequence((Laplace(Fraction(20)),) * 100)
-    assert epsilon(many, SMALL).rule == (AccountingRule.DISTRIBUTION,)
+    assert epsilon(many, SMALL).rule == (LossRule.DISTRIBUTION,)
     assert epsilon(many, SMALL).value == pytest.approx(2.2, abs=0.05)
-    assert epsilon(many, 0) == LossBound(5.0, (AccountingRule.SUMS,))
+    assert epsilon(many, 0) == LossBound(5.0, (LossRule.SUMS,))
     mixed = Sequence((ZeroConcentrated(Fraction(1, 100)), Gaussian(Fraction(10)), ZeroConcentrated(Fraction(1, 50))))
-    assert epsilon(mixed, SMALL).rule == (AccountingRule.CONCENTRATED,)
+    assert epsilon(mixed, SMALL).rule == (LossRule.CONCENTRATED,)
     releases = Sequence((SDGS,) * 8)
-    assert epsilon(releases, SMALL).rule == (AccountingRule.COMPOSED_SUPPRESSION,)
+    assert epsilon(releases, SMALL).rule == (LossRule.COMPOSED_SUPPRESSION,)
     assert delta(releases, 1).value == pytest.approx(3.867e-14, rel=1e-3)
 
 
 def test_below_the_floor_of_the_fourier_transform_it_is_not_asked() -> None:
     many = Sequence((Gaussian(Fraction(20)),) * 10)
-    assert epsilon(many, Fraction(1, 10**15)).rule == (AccountingRule.CONCENTRATED,)
-    assert delta(many, 40).rule == (AccountingRule.CONCENTRATED,)
+    assert epsilon(many, Fraction(1, 10**15)).rule == (LossRule.CONCENTRATED,)
+    assert delta(many, 40).rule == (LossRule.CONCENTRATED,)
 
 
 losses = st.one_of(
@@ -194,7 +194,7 @@ def test_robust_sampling_is_read_by_its_own_theorem() -> None:
     loss = RobustlySampled(TENTH, Fraction(3, 25), 5, Fraction(1), Crowd(50, TENTH))
     found = delta(loss, "1.07448")
     assert found.value == pytest.approx(3.851e-9, rel=1e-3)
-    assert found.rule == (AccountingRule.BIASED_CROWD,)
+    assert found.rule == (LossRule.BIASED_CROWD,)
     assert epsilon(loss, "1e-8").value < 1.1
 
 

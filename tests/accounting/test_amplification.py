@@ -69,7 +69,7 @@ def test_huge_losses_stay_finite_and_tiny_deltas_stay_positive() -> None:
 @pytest.mark.parametrize("change", [amplify, before_sampling])
 def test_only_poisson_samples_of_added_or_removed_people_are_amplified(change: object) -> None:
     assert callable(change)
-    with pytest.raises(InvalidParameter, match="own coin"):
+    with pytest.raises(InvalidParameter, match="independently"):
         change(1, 0, "0.1", sampling=Sampling.FIXED_SIZE)
     with pytest.raises(InvalidParameter, match="added or removed"):
         change(1, 0, "0.1", adjacency=Adjacency.REPLACE)

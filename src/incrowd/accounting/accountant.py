@@ -27,7 +27,6 @@ from incrowd.accounting.concentrated import (
 )
 from incrowd.accounting.people import person_delta, smallest_person_epsilon
 from incrowd.core.loss import (
-    AccountingRule,
     Approximate,
     BestRun,
     Crowd,
@@ -35,6 +34,7 @@ from incrowd.core.loss import (
     Grouped,
     Laplace,
     Loss,
+    LossRule,
     Parallel,
     Profile,
     Pure,
@@ -62,7 +62,7 @@ class Spend:
 
     epsilon: Decimal
     delta: Decimal
-    rule: tuple[AccountingRule, ...]
+    rule: tuple[LossRule, ...]
 
 
 def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Spend:
@@ -71,7 +71,7 @@ def charge_of(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_RE
     With δ = 0 a guarantee that has a δ of its own is charged at that one.
 
     >>> charge_of(Sampled(Fraction(1, 10), Crowd(20)), "1e-9").rule
-    (<AccountingRule.SUPPRESSION: 'sampled-suppression'>,)
+    (<LossRule.SUPPRESSION: 'sampled-suppression'>,)
     >>> charge_of(Syntactic("k-anonymity", (("k", "5"),)), 0).epsilon
     Decimal('Infinity')
     """
@@ -87,7 +87,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     """Return the least proved ε at `delta`; infinite where no rule gives one.
 
     >>> epsilon(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
-    LossBound(value=3.0, rule=(<AccountingRule.SUMS: 'sums'>,))
+    LossBound(value=3.0, rule=(<LossRule.SUMS: 'sums'>,))
     """
     at = _stated_delta(delta)
     _refuse_misused_samples(loss)
@@ -95,9 +95,7 @@ def epsilon(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.ADD_REMO
         return INFINITE
     bound, guarantee = _epsilon(loss, at, adjacency), stated(loss)
     if guarantee is not None and guarantee.delta <= at and float_up(guarantee.epsilon) <= bound.value:
-        return LossBound(
-            float_up(guarantee.epsilon), (AccountingRule.SUMS,) if isinstance(loss, Sequence) else bound.rule
-        )
+        return LossBound(float_up(guarantee.epsilon), (LossRule.SUMS,) if isinstance(loss, Sequence) else bound.rule)
     return bound
 
 
@@ -105,7 +103,7 @@ def delta(loss: Loss, epsilon: Number, adjacency: Adjacency = Adjacency.ADD_REMO
     """Return the least proved δ at `epsilon`; 1 where no rule gives one.
 
     >>> delta(Approximate(Fraction(1), Fraction(1, 100)), 1)
-    LossBound(value=0.01, rule=(<AccountingRule.STATED: 'as-stated'>,))
+    LossBound(value=0.01, rule=(<LossRule.STATED: 'as-stated'>,))
     """
     at = _stated_epsilon(epsilon)
     _refuse_misused_samples(loss)
@@ -116,7 +114,7 @@ def epsilon_by_rule(loss: Loss, delta: Number, adjacency: Adjacency = Adjacency.
     """Return what every sound rule says of ε at `delta`, the tightest first.
 
     >>> epsilon_by_rule(Sequence((Pure(Fraction(1)), Pure(Fraction(2)))), 0)
-    (LossBound(value=3.0, rule=(<AccountingRule.SUMS: 'sums'>,)),)
+    (LossBound(value=3.0, rule=(<LossRule.SUMS: 'sums'>,)),)
     """
     if not isinstance(loss, Sequence) or not loss.parts:
         return (epsilon(loss, delta, adjacency),)
@@ -154,16 +152,16 @@ def least_delta(loss: Loss) -> Fraction:
 def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
-            return LossBound(epsilon_at(guarantee, delta), _rule(loss, AccountingRule.STATED))
+            return LossBound(epsilon_at(guarantee, delta), _rule(loss, LossRule.STATED))
         case Profile(points):
-            return min(LossBound(epsilon_at(Approximate(*point), delta), (AccountingRule.STATED,)) for point in points)
+            return min(LossBound(epsilon_at(Approximate(*point), delta), (LossRule.STATED,)) for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
-            return LossBound(_run_epsilon(loss, delta) if delta else math.inf, _rule(loss, AccountingRule.CONCENTRATED))
+            return LossBound(_run_epsilon(loss, delta) if delta else math.inf, _rule(loss, LossRule.CONCENTRATED))
         case Laplace():
-            return LossBound(additive.laplace_epsilon(loss, float_down(delta)), (AccountingRule.LAPLACE,))
+            return LossBound(additive.laplace_epsilon(loss, float_down(delta)), (LossRule.LAPLACE,))
         case Gaussian():
             least = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
-            return LossBound(least, (AccountingRule.GAUSSIAN,))
+            return LossBound(least, (LossRule.GAUSSIAN,))
         case Sequence(parts):
             return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else _NOTHING
         case Parallel(parts):
@@ -189,15 +187,15 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
 def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
     match loss:
         case Pure() | Approximate() | BestRun(inner=Pure()) if (guarantee := stated(loss)) is not None:
-            return LossBound(delta_at(guarantee, epsilon), _rule(loss, AccountingRule.STATED))
+            return LossBound(delta_at(guarantee, epsilon), _rule(loss, LossRule.STATED))
         case Profile(points):
-            return min(LossBound(delta_at(Approximate(*point), epsilon), (AccountingRule.STATED,)) for point in points)
+            return min(LossBound(delta_at(Approximate(*point), epsilon), (LossRule.STATED,)) for point in points)
         case ZeroConcentrated() | BestRun(inner=ZeroConcentrated()):
-            return LossBound(_run_delta(loss, epsilon), _rule(loss, AccountingRule.CONCENTRATED))
+            return LossBound(_run_delta(loss, epsilon), _rule(loss, LossRule.CONCENTRATED))
         case Laplace():
-            return LossBound(additive.laplace_delta(loss, epsilon), (AccountingRule.LAPLACE,))
+            return LossBound(additive.laplace_delta(loss, epsilon), (LossRule.LAPLACE,))
         case Gaussian():
-            return LossBound(additive.gaussian_delta(loss, epsilon), (AccountingRule.GAUSSIAN,))
+            return LossBound(additive.gaussian_delta(loss, epsilon), (LossRule.GAUSSIAN,))
         case Sequence():
             return _rounds_delta(loss, epsilon, adjacency) or min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
@@ -212,14 +210,14 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
         case Grouped(size, inner):
             _rows_must_come_and_go(inner, adjacency)
             value = person_delta(_row_curve(inner, adjacency), epsilon, size)
-            return LossBound(value, (*_delta(inner, epsilon / size, adjacency).rule, AccountingRule.GROUPED))
+            return LossBound(value, (*_delta(inner, epsilon / size, adjacency).rule, LossRule.GROUPED))
     raise UnknownLoss(
         f"the accountant has no rule for a loss of class {type(loss).__name__}: use a newer version of incrowd."
     )
 
 
-def _rule(loss: Loss, alone: AccountingRule) -> tuple[AccountingRule, ...]:
-    return (AccountingRule.RUNS if isinstance(loss, BestRun) else alone,)
+def _rule(loss: Loss, alone: LossRule) -> tuple[LossRule, ...]:
+    return (LossRule.RUNS if isinstance(loss, BestRun) else alone,)
 
 
 def _run_epsilon(loss: ZeroConcentrated | BestRun, delta: Fraction) -> float:
@@ -241,7 +239,7 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
     if not delta:
         single = _epsilon(inner, delta, adjacency)
         return (
-            LossBound(float_up(size * Fraction(single.value)), (*single.rule, AccountingRule.GROUPED))
+            LossBound(float_up(size * Fraction(single.value)), (*single.rule, LossRule.GROUPED))
             if math.isfinite(single.value)
             else single
         )
@@ -249,7 +247,7 @@ def _person_epsilon(inner: Loss, delta: Fraction, size: int, adjacency: Adjacenc
         least = smallest_person_epsilon(_row_curve(inner, adjacency), delta, size)
     except Infeasible:
         return INFINITE
-    return LossBound(least, (*_delta(inner, least / size, adjacency).rule, AccountingRule.GROUPED))
+    return LossBound(least, (*_delta(inner, least / size, adjacency).rule, LossRule.GROUPED))
 
 
 def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]:
@@ -266,7 +264,7 @@ def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency
         return _delta(inner, epsilon, adjacency)
     before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
     inside = _delta(inner, before * (1.0 - 1e-15), adjacency)
-    return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), (*inside.rule, AccountingRule.AMPLIFIED))
+    return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), (*inside.rule, LossRule.AMPLIFIED))
 
 
 def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[LossBound]:
@@ -292,7 +290,7 @@ def _sums(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
         return INFINITE
     return LossBound(
         float_up(sum((times * Fraction(costs[pair]) for pair, times in alike.items()), Fraction(0))),
-        (AccountingRule.SUMS,),
+        (LossRule.SUMS,),
     )
 
 
@@ -302,12 +300,12 @@ def _concentrated(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> Loss
     if concentrated is None or delta <= concentrated[1]:
         return None
     rho, hidden = concentrated
-    return LossBound(epsilon_of_rho(rho, delta - hidden), (AccountingRule.CONCENTRATED,))
+    return LossBound(epsilon_of_rho(rho, delta - hidden), (LossRule.CONCENTRATED,))
 
 
 def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
     composed = distribution.epsilon(loss, float_down(delta), adjacency)
-    return None if composed is None else LossBound(composed, (AccountingRule.DISTRIBUTION,))
+    return None if composed is None else LossBound(composed, (LossRule.DISTRIBUTION,))
 
 
 def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
@@ -319,19 +317,19 @@ def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossB
         return None
     composed = distribution.delta(loss, epsilon, adjacency)
     beaten = composed is None or composed >= 1.0 or _sums(loss, Fraction(composed), adjacency).value <= epsilon
-    return None if composed is None or beaten else LossBound(composed, (AccountingRule.DISTRIBUTION,))
+    return None if composed is None or beaten else LossBound(composed, (LossRule.DISTRIBUTION,))
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:
-    bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), (AccountingRule.SUMS,))]
+    bounds = [LossBound(_sums_delta(loss, epsilon, adjacency), (LossRule.SUMS,))]
     concentrated = approximate_rho_of(loss, adjacency)
     if concentrated is not None:
         rho, hidden = concentrated
         value = min(1.0, float_up(hidden + Fraction(delta_of_rho(rho, epsilon))))
-        bounds.append(LossBound(value, (AccountingRule.CONCENTRATED,)))
+        bounds.append(LossBound(value, (LossRule.CONCENTRATED,)))
     distributed = distribution.delta(loss, epsilon, adjacency)
     if distributed is not None:
-        bounds.append(LossBound(distributed, (AccountingRule.DISTRIBUTION,)))
+        bounds.append(LossBound(distributed, (LossRule.DISTRIBUTION,)))
     composed = crowd_losses.composed_delta(loss, epsilon, adjacency)
     return [*bounds, composed] if composed is not None else bounds
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from incrowd.core.loss import AccountingRule, Approximate
+from incrowd.core.loss import Approximate, LossRule
 from incrowd.core.rounding import float_down, float_up, not_below
 
 _CEILING = 2.0**20
@@ -18,15 +18,15 @@ _RELATIVE = 1e-12
 class LossBound:
     """An upper bound on an ε or a δ, with the rules that prove it; bounds order by value.
 
-    >>> min(LossBound(2.0, (AccountingRule.SUMS,)), LossBound(1.5, (AccountingRule.DISTRIBUTION,))).rule
-    (<AccountingRule.DISTRIBUTION: 'privacy-loss-distribution'>,)
+    >>> min(LossBound(2.0, (LossRule.SUMS,)), LossBound(1.5, (LossRule.DISTRIBUTION,))).rule
+    (<LossRule.DISTRIBUTION: 'privacy-loss-distribution'>,)
     """
 
     value: float
-    rule: tuple[AccountingRule, ...]
+    rule: tuple[LossRule, ...]
 
 
-INFINITE = LossBound(math.inf, (AccountingRule.NONE,))
+INFINITE = LossBound(math.inf, (LossRule.NONE,))
 
 
 def least_epsilon(delta_of: Callable[[float], float], delta: float) -> float:

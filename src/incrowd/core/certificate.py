@@ -11,7 +11,7 @@ from uuid import UUID
 from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import AccountingRule
+from incrowd.core.loss import LossRule
 from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
 from incrowd.errors import InvalidParameter, UnsupportedVersion
@@ -78,7 +78,7 @@ class Accounting:
     spent: Amounts
     total: Amounts
     releases: int
-    rule: tuple[AccountingRule, ...]
+    rule: tuple[LossRule, ...]
     left: Amounts | None = None
     unbounded: str | None = None
 

@@ -280,7 +280,7 @@ def stated(loss: Loss) -> Approximate | None:
     return None
 
 
-class AccountingRule(KeyedText):
+class LossRule(KeyedText):
     """A rule by which an accountant bounds a loss; several name a rule and what was then done to its bound."""
 
     STATED = "as-stated", "as stated"

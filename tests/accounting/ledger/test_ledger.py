@@ -16,12 +16,12 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.loss import (
-    AccountingRule,
     Approximate,
     Crowd,
     Gaussian,
     Grouped,
     Loss,
+    LossRule,
     Pure,
     Sampled,
     Sequence,
@@ -64,7 +64,7 @@ def test_a_charge_is_on_disk_before_it_returns(address: str) -> None:
     assert list(again.entries())[-1].anchor == entry.anchor == again.show().head
     assert again.standing("births") == entry.standings[0]
     assert entry.charged[0].guarantee == approximate("0.5", "1e-8")
-    assert (entry.charged[0].epsilon, entry.charged[0].rule) == (Decimal("0.5"), (AccountingRule.STATED,))
+    assert (entry.charged[0].epsilon, entry.charged[0].rule) == (Decimal("0.5"), (LossRule.STATED,))
     assert again.check().ok
 
 

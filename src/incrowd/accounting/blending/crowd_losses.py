@@ -16,10 +16,10 @@ from incrowd.accounting.bound import INFINITE, LossBound, least_epsilon
 from incrowd.accounting.suppression import inverses, loss_distribution, tight_delta
 from incrowd.accounting.suppression.loss_distribution import randomized_response
 from incrowd.core.loss import (
-    AccountingRule,
     Approximate,
     Crowd,
     Loss,
+    LossRule,
     NoisyWhenSmall,
     Pure,
     RobustlySampled,
@@ -35,27 +35,27 @@ def delta_of(loss: Sampled | RobustlySampled, epsilon: float, adjacency: Adjacen
     """Return δ of a crowd under a secret sample, or None if there is no crowd under it.
 
     >>> delta_of(Sampled(Fraction(1, 10), Crowd(20)), 0.5, Adjacency.ADD_REMOVE).rule
-    (<AccountingRule.SUPPRESSION: 'sampled-suppression'>,)
+    (<LossRule.SUPPRESSION: 'sampled-suppression'>,)
     """
     if isinstance(loss, RobustlySampled):
         inner, bias = loss.inner, robust.Bias(loss.low, loss.high, loss.irregular, loss.max_rate)
         return LossBound(
             _either(lambda x: robust.delta(inner.k, inner.epsilon, bias, x), epsilon, adjacency),
-            (AccountingRule.BIASED_CROWD,),
+            (LossRule.BIASED_CROWD,),
         )
     crowd, rate = _crowd(loss.inner, adjacency), loss.rate
     if crowd is None:
         return None
     if crowd.epsilon == 0:
-        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (AccountingRule.SUPPRESSION,))
+        return LossBound(tight_delta.delta(crowd.k, rate, epsilon, adjacency), (LossRule.SUPPRESSION,))
     if isinstance(crowd, NoisyWhenSmall):
         return LossBound(
             _either(lambda x: sampled_crowd.histogram_delta(crowd.k, rate, x, crowd.epsilon), epsilon, adjacency),
-            (AccountingRule.NOISY_CROWD,),
+            (LossRule.NOISY_CROWD,),
         )
     return LossBound(
         _either(lambda x: sampled_crowd.delta(crowd.k, crowd.epsilon, rate, x), epsilon, adjacency),
-        (AccountingRule.CROWD,),
+        (LossRule.CROWD,),
     )
 
 
@@ -69,9 +69,7 @@ def epsilon_of(loss: Sampled | RobustlySampled, delta: Fraction, adjacency: Adja
     crowd = _crowd(loss.inner, adjacency)
     if isinstance(loss, Sampled) and crowd is not None and crowd.epsilon == 0 and delta:
         try:
-            return LossBound(
-                inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (AccountingRule.SUPPRESSION,)
-            )
+            return LossBound(inverses.smallest_epsilon(delta, crowd.k, loss.rate, adjacency), (LossRule.SUPPRESSION,))
         except Infeasible:
             return INFINITE
     if (at_zero := delta_of(loss, 0.0, adjacency)) is None:
@@ -103,9 +101,7 @@ def composed_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> Loss
     """
     if (parts := _releases(loss)) is None:
         return None
-    return LossBound(
-        loss_distribution.composed_delta(parts, epsilon, adjacency), (AccountingRule.COMPOSED_SUPPRESSION,)
-    )
+    return LossBound(loss_distribution.composed_delta(parts, epsilon, adjacency), (LossRule.COMPOSED_SUPPRESSION,))
 
 
 def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound | None:
@@ -113,9 +109,7 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
     if not delta or (parts := _releases(loss)) is None:
         return None
     try:
-        return LossBound(
-            loss_distribution.composed_epsilon(parts, delta, adjacency), (AccountingRule.COMPOSED_SUPPRESSION,)
-        )
+        return LossBound(loss_distribution.composed_epsilon(parts, delta, adjacency), (LossRule.COMPOSED_SUPPRESSION,))
     except Infeasible:
         return None
 

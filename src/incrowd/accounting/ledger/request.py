@@ -14,7 +14,7 @@ from incrowd.accounting.ledger.datasets import Declaration, name
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.codec import encode
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import AccountingRule, Loss, ZeroConcentrated
+from incrowd.core.loss import Loss, LossRule, ZeroConcentrated
 from incrowd.core.rounding import round_down, round_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, Refused
@@ -156,7 +156,7 @@ def _draw(price: Price, guarantee: Guarantee) -> dict[str, Any]:
             "this guarantee has no finite rho, so it cannot be charged to a zero-concentrated account. Charge it to "
             "the budget, without an account."
         )
-    return {"rho": plain(round_up(rho)), "rule": [AccountingRule.ACCOUNT.value]}
+    return {"rho": plain(round_up(rho)), "rule": [LossRule.ACCOUNT.value]}
 
 
 def _up(amount: Decimal) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
 from incrowd.core.codec import decode
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import AccountingRule
+from incrowd.core.loss import LossRule
 from incrowd.core.unit import Unit
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
 from incrowd.store.transaction import Reader
@@ -124,7 +124,7 @@ class Charged:
     guarantee: Guarantee
     epsilon: Decimal
     delta: Decimal
-    rule: tuple[AccountingRule, ...]
+    rule: tuple[LossRule, ...]
     account: str | None = None
     rho: Decimal | None = None
 
@@ -137,7 +137,7 @@ class Charged:
             Guarantee.from_json(stored["guarantee"]),
             Decimal(stored["epsilon"]),
             Decimal(stored["delta"]),
-            decode(tuple[AccountingRule, ...], stored["rule"]),
+            decode(tuple[LossRule, ...], stored["rule"]),
             stored["account"],
             None if rho is None else Decimal(rho),
         )

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.accounting.blending import robust, sampled_crowd
-from incrowd.core.loss import AccountingRule
+from incrowd.core.loss import LossRule
 from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import stated_epsilon
 
-EXACT = AccountingRule.CROWD.text
-ROBUST = AccountingRule.BIASED_CROWD.text
+EXACT = LossRule.CROWD.text
+ROBUST = LossRule.BIASED_CROWD.text
 _ROUNDING = 1.0 + 4e-12
 """A δ is enlarged by this factor, so that its printed digits, read again, are still reachable."""
 

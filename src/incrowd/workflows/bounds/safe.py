@@ -10,13 +10,13 @@ from typing import Any
 from incrowd.accounting import people
 from incrowd.accounting.suppression import inverses, tight_delta
 from incrowd.accounting.suppression.theorems import theorem1_delta
-from incrowd.core.loss import AccountingRule
+from incrowd.core.loss import LossRule
 from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
-TIGHT = AccountingRule.SUPPRESSION.text
+TIGHT = LossRule.SUPPRESSION.text
 REPLACED = "sampled suppression, one row replaced"
 PERSON = "sampled suppression, tight bound per row, then group privacy"
 
