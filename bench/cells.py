@@ -31,8 +31,8 @@ from incrowd.core.hierarchy.tree import parse_arx
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
-from incrowd.methods.anonymity.suppression.cells import Patterns, VisibleTuples
-from incrowd.methods.anonymity.suppression.method import CellSuppression
+from incrowd.methods.anonymity.cell_suppression.cells import Patterns, VisibleTuples
+from incrowd.methods.anonymity.cell_suppression.method import CellSuppression
 from incrowd.noise.system import SystemCoins
 
 NINE = (

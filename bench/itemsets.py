@@ -92,7 +92,7 @@ def cutting(text: pa.Array) -> None:
             method = Itemsets(K, m, suppression=share)
             took, _ = timed(partial(method.release, table, SystemCoins()))
             cut = method.cut(sets, np.zeros(len(sets), np.intp), ItemTree.of(column()))
-            labels = len(np.unique(cut.shown[cut.shown >= 0]))
+            labels = len(np.unique(cut.nodes[cut.nodes >= 0]))
             told = f"release, m = {m}, {len(part):,} rows, up to {float(share):.0%} left out"
             print(f"  {told}: {took:.2f} s, loss {cut.loss:.4f}, {labels} labels")
 

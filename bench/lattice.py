@@ -44,9 +44,8 @@ from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.anonymity.search import rollup
-from incrowd.methods.anonymity.search.lattice import Lattice
+from incrowd.methods.anonymity.search.lattice import Lattice, Task
 from incrowd.methods.anonymity.search.optimal import SearchResult, optimal
-from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.additive import Loss
 
 EIGHT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")

@@ -24,9 +24,8 @@ from incrowd.core.keys import Layout, grouped
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.criteria.k_anonymity import KAnonymity
-from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits, Task
 from incrowd.methods.anonymity.search.optimal import SearchLimits, optimal
-from incrowd.methods.anonymity.search.task import Task
 
 VALUES, KINDS, MOST = 64, 40, 7
 HEADER = "      rows  columns  levels        nodes     tuples   judged    CPU s      MB  loss"

@@ -30,11 +30,9 @@ from incrowd.criteria.criterion import Criterion
 from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LOCAL
-from incrowd.methods.anonymity.local.rounds import Ground
-from incrowd.methods.anonymity.local.schedule import Schedule, recode_in_rounds
-from incrowd.methods.anonymity.search.lattice import Lattice
+from incrowd.methods.anonymity.search.lattice import Lattice, Task
 from incrowd.methods.anonymity.search.optimal import optimal
-from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.anonymity.search.rounds import Ground, Schedule, recode_in_rounds
 from incrowd.quality.additive import Loss
 
 EIGHT = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")

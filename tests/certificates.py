@@ -13,7 +13,7 @@ from incrowd.core.claims.privacy import Private
 from incrowd.core.counts import Counts
 from incrowd.core.loss import LossRule
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_version
 from incrowd.workflows.release.certify import columns_of, dataset_of

@@ -16,7 +16,7 @@ from incrowd.core.claims.claim import GROUPS, Claim, assumed, proved
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Laplace
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import KeepRows, keep_rows
@@ -27,8 +27,8 @@ from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Unit
 from incrowd.drawing.picture import Picture
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.histogram import Tabular
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
+from incrowd.methods.shared.outcome import Tabular
 from incrowd.verifier.check import Check, CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of, values_of
 
@@ -77,7 +77,7 @@ class Total(Tabular):
 
 
 @dataclass(frozen=True)
-class NoisyRows:
+class NoisyRows(Method):
     """The number of rows, with integer Laplace noise.
 
     Guarantee: ε-differential privacy.  Assumes: one row is one person, or people have at most `max_rows` rows.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from incrowd.core.coins import Coins, Sample
 from incrowd.core.counts import Counts
 from incrowd.core.table import Table
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
 from tests.coins import EveryCoin, ScriptedCoins, ScriptedSample, law
 from tests.tables import Batches
 from tests.theorems.crowd_laws import blend, mixture, with_record, without_record

@@ -18,7 +18,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.verifier.slow_accountant import derive
 from tests.audit.auditing import Claim, Law, distance, worst_crowd
 from tests.coins import ScriptedCoins

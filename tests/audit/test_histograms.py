@@ -22,7 +22,7 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.methods.histograms.blended import BlendedHistogram
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.methods.histograms.suppressed import SuppressedHistogram
-from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.methods.shared.outcome import Histogram
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Events, shifted
 from tests.tables import Batches

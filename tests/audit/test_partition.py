@@ -22,7 +22,7 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.mondrian.pieces import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box
 from incrowd.methods.anonymity.partition.method import PrivatePartition, fill_boxes
 from incrowd.noise.system import SystemCoins

@@ -22,8 +22,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from tests.audit.auditing import Claim, Trials, proved_epsilon, published, sure_epsilon, worst_crowd
 from tests.audit.broken import FreshSamples, NoSample, OneLess, OneSampleForTwo, SizeTold, TwiceTheRate

@@ -34,12 +34,12 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.methods.anonymity.slicing.steps import BlendingAlone
-from incrowd.methods.crowds.robust import Robust
 from incrowd.methods.histograms.blended import BlendedHistogram
 from incrowd.methods.histograms.suppressed import SuppressedHistogram
+from incrowd.methods.shared.robust import Robust
 from incrowd.methods.synthesis.points.method import SyntheticPoints
 from incrowd.methods.synthesis.points.steps import LipschitzError
 from tests.audit.people_laws import (

@@ -14,8 +14,8 @@ import pytest
 import incrowd
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import GuaranteeBroken
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.audit.auditing import Claim, Trials, proved_epsilon, sure_epsilon
 from tests.audit.broken import NoSample, OneLess

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.drawing.charts import WIDE
-from incrowd.methods.anonymity.safe import picture
+from incrowd.methods.anonymity.safe import PICTURE
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.report.page import internal_report, public_report, summary_html
 from tests.browser.chromium import DARK, measured, run
@@ -30,7 +30,7 @@ def unbounded() -> str:
 @pytest.fixture(scope="module")
 def internal() -> str:
     released, everyone, certified = shown(policy(), 50), counted(policy()), certificate()
-    comparison = picture.comparison(statement_of(certified), released, policy().schema)
+    comparison = PICTURE.comparison(statement_of(certified), released, policy().schema)
     return internal_report(certified, released, comparison.section(everyone))
 
 

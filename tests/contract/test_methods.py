@@ -22,6 +22,7 @@ from incrowd.cli.main import main
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.coins import Sample
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.plan import Method
 from incrowd.core.steps.step import step_of, walk
 from incrowd.core.table import Rows, Table
 from incrowd.core.terms import Term, joined
@@ -29,10 +30,9 @@ from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods import METHODS
-from incrowd.methods.anonymity.slicing.output import Sliced
-from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.anonymity.slicing.steps import Sliced
+from incrowd.methods.shared.microdata import Anonymized, Microdata
+from incrowd.methods.shared.outcome import Outcome
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -118,13 +118,14 @@ def test_every_method_has_examples() -> None:
 
 @pytest.mark.parametrize("method", METHOD_CLASSES)
 def test_parameters_are_fields_that_cannot_be_changed(method: Any) -> None:
+    assert issubclass(method, Method)
     assert method.__dataclass_params__.frozen
     assert inspect.signature(method.plan).parameters.keys() == {"self", "schema"}
 
 
 def test_an_instance_cannot_be_changed(policy: Policy) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        policy.method.levels = {}  # type: ignore[attr-defined]
+        policy.method.levels = {}
 
 
 @pytest.mark.parametrize("method", METHOD_CLASSES)

@@ -11,8 +11,8 @@ from math import comb
 
 import pytest
 
-from incrowd.methods.anonymity.scheme.check import least_width
-from incrowd.methods.anonymity.scheme.scores import FINENESS, expected_rows
+from incrowd.methods.anonymity.shared.classes import least_width
+from incrowd.methods.anonymity.shared.scores import FINENESS, expected_rows
 
 STEPS = {
     (5, "0.1"): 0.14749,

@@ -28,7 +28,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.verifier.check import CheckOutcome
 from incrowd.verifier.judge import judge
 from incrowd.workflows.registry import check_of

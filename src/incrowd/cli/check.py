@@ -180,8 +180,7 @@ def _guess(column: ColumnProfile, judged: FileVerdict) -> str:
 
 def _criteria(options: CheckOptions) -> CheckCriteria:
     """Return the criteria of the command line."""
-    from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
-    from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+    from incrowd.methods.anonymity.shared.demands import Population, Presence, Recursive, Sensitive, Unique
     from incrowd.workflows.check.criteria import CheckCriteria
 
     recursive, unique, presence = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.core.loss import Syntactic
@@ -12,6 +13,8 @@ from incrowd.core.steps.step import ClaimBasis, claims_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import pyarrow as pa
 
     from incrowd.core.cells import Cells
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
     from incrowd.core.schema import Schema
     from incrowd.core.steps.step import Step
+    from incrowd.core.table import Table
     from incrowd.core.unit import Unit
     from incrowd.errors import IncrowdError
 
@@ -110,10 +114,51 @@ class Plan:
         return output
 
 
-class Method(Protocol):
-    """A way to protect a table: its parameters are its fields, the `release:` section of a policy."""
+class Method:
+    """A way to protect a table: a frozen dataclass whose fields are the `release:` section of a policy.
+
+    Below its plan stands what verbs use of a method; each default says that it does not apply.  The attributes are
+    parameters that mean the same in every method that has them.
+    """
 
     name: ClassVar[str]
 
     def plan(self, schema: Schema) -> Plan:
-        """Check the parameters against a schema, solve the missing ones, and return the plan."""
+        """Check the parameters against a schema, solve what was left open, and say what would be done."""
+        raise NotImplementedError
+
+    located: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold names of files, which are found from the policy's folder."""
+    hashed: ClassVar[tuple[str, ...]] = ()
+    """Those of them whose content belongs to the policy."""
+    one_part_each: ClassVar[bool] = False
+    """Whether each released table holds some of the columns only."""
+    checked_for: ClassVar[str | None] = None
+    """What `measure` measures, in words; None where the usual criteria do."""
+
+    levels: Mapping[str, int] = MappingProxyType({})
+    lowest: Mapping[str, int] = MappingProxyType({})
+    sensitive: Mapping[str, Any] = MappingProxyType({})
+    subsets: Mapping[int, int] = MappingProxyType({})
+    weights: bool = False
+    robust: Any = None
+    population: Any = None
+    expected_rows: int | None = None
+
+    @property
+    def demands(self) -> Any:
+        """What every class of a released table must meet; None where all released columns make a class of k rows."""
+        return None
+
+    @property
+    def unchecked(self) -> str | None:
+        """Why a table alone is not checked for what this method demands, and what to do; None where it can be."""
+        return None
+
+    def measure(self, table: Table, *, recoded: bool) -> tuple[int, Any, tuple[str, ...]]:
+        """Return how many rows there are, what was measured and expected of them, and over which columns."""
+        raise NotImplementedError
+
+    def at_epsilon(self, epsilon: Fraction) -> Method | None:
+        """Return the same method at another ε, where it solves k for it and quickly; else None."""
+        return None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from incrowd import methods
 from incrowd.core import loss
+from incrowd.core.plan import Method
 from incrowd.core.steps.around import OutsideCode
 from incrowd.drawing.picture import Picture
 from incrowd.errors import InvalidParameter, PackageMissing, Refused
@@ -128,10 +129,11 @@ def _module(entry: metadata.EntryPoint, distribution: str) -> ModuleType:
     except ImportError as error:
         raise PackageMissing(f"{entry.module} of {distribution!r} cannot be imported: {error}.") from None
     parts = {name: getattr(module, name, None) for name in ("METHOD", "CHECK", "PICTURE")}
-    named = getattr(parts["METHOD"], "name", None) == entry.name
+    method = parts["METHOD"]
+    named = isinstance(method, type) and issubclass(method, Method) and method.name == entry.name
     if not (named and isinstance(parts["CHECK"], Check) and isinstance(parts["PICTURE"], Picture)):
         raise InvalidParameter(
-            f"{entry.module} of {distribution!r} needs METHOD (a class with name = {entry.name!r}), CHECK (a Check) "
+            f"{entry.module} of {distribution!r} needs METHOD (a Method with name = {entry.name!r}), CHECK (a Check) "
             "and PICTURE (a Picture)."
         )
     return module

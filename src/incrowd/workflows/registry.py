@@ -26,7 +26,7 @@ OTHERS = {
     "question": "incrowd.queries.check",
     "coarser table": "incrowd.workflows.coarsen",
     CHAIN: "incrowd.methods.perturbation.chain",
-    "private look": "incrowd.workflows.plan.preview",
+    "private look": "incrowd.workflows.plan.preview.method",
     "survey": "incrowd.methods.local.survey",
 }
 """What makes certified releases and is no method of a policy: where its check is."""

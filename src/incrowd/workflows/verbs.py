@@ -193,8 +193,7 @@ def _terms(offer: QuestionOffer) -> QueryTerms:
 
 def _criteria(criteria: Criteria) -> CheckCriteria:
     """Return what is expected of a table, from plain numbers."""
-    from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
-    from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+    from incrowd.methods.anonymity.shared.demands import Population, Presence, Recursive, Sensitive, Unique
     from incrowd.workflows.check.criteria import CheckCriteria
 
     def number(name: str) -> Fraction | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,16 +11,14 @@ from incrowd.core.loss import Crowd, Grouped, Pure, Sampled, Sequence
 from incrowd.core.plan import Plan
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.partition import check as partition
-from incrowd.methods.anonymity.scheme import check as scheme
-from incrowd.methods.anonymity.slicing import check as slicing
 from incrowd.verifier.check import in_order
 from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.registry import check_of
 from tests.contract.examples import POLICIES
 from tests.policies import changed
 from tests.statements import numbers_of, statement_of
 
-CHECKS: dict[str, ModuleType] = {"scheme": scheme, "partition": partition, "slicing": slicing}
+CHECKS = {name: check_of(name) for name in ("scheme", "partition", "slicing")}
 PEOPLE: dict[str, Any] = {
     "columns__id": {"role": "identifier"},
     "dataset__unit": {"column": "id"},
@@ -52,9 +49,9 @@ def plan_of(method: str, name: str) -> Plan:
 @pytest.mark.parametrize(("method", "name"), POLICY_OF)
 def test_steps_and_claims_read_back_and_the_claims_follow_from_the_steps(method: str, name: str) -> None:
     plan, check = plan_of(method, name), CHECKS[method]
-    assert tuple(step_of(step.to_json(), check.STEPS) for step in plan.steps) == plan.steps
-    assert tuple(claim_of(claim.to_json(), check.CLAIMS) for claim in plan.claims) == plan.claims
-    assert in_order(plan.steps, check.ORDER)
+    assert tuple(step_of(step.to_json(), check.steps) for step in plan.steps) == plan.steps
+    assert tuple(claim_of(claim.to_json(), check.claims) for claim in plan.claims) == plan.claims
+    assert in_order(plan.steps, check.order)
     guarantee = fold(plan.steps, plan.unit, plan.guarantee.delta)
     assert guarantee == plan.guarantee
     assert claims_of(ClaimBasis(guarantee, plan.steps, numbers_of(plan.claims))) == plan.claims
@@ -74,7 +71,7 @@ def test_a_step_with_a_key_too_many_or_another_word_is_refused(method: str, name
         forged.append(step.to_json() | {"by": "otherwise"})
         for plain in forged:
             with pytest.raises(InvalidParameter):
-                step_of(plain, CHECKS[method].STEPS)
+                step_of(plain, CHECKS[method].steps)
 
 
 def test_rows_of_people_are_grouped_in_each_table_and_never_in_the_choice() -> None:

@@ -19,7 +19,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from tests.coins import ScriptedCoins
 from tests.plans import steps_json
 from tests.tables import Batches, as_counter, text_table

@@ -11,7 +11,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.drawing.charts import Share, distance, share_bars
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.safe.picture import BeforeAndAfter, shares_of
+from incrowd.methods.anonymity.safe import BeforeAndAfter, shares_of
 from tests.certificates import POLICY, counted, original, policy
 
 

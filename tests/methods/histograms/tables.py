@@ -12,7 +12,7 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome
 from tests.tables import Batches
 
 SIX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))), missing=Missing.DROP, outside=Outside.DROP)

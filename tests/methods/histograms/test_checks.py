@@ -27,7 +27,7 @@ from incrowd.methods.histograms.most_common import PermuteAndFlip, PublishRankin
 from incrowd.methods.histograms.private import AddBinNoise, HideUnknown
 from incrowd.methods.histograms.shared import check as contents
 from incrowd.methods.histograms.shared import partition
-from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.methods.shared.outcome import Histogram
 from incrowd.verifier.check import Check
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination

@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.core.certificate import Certificate
 from incrowd.methods.histograms import suppressed
-from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.methods.shared.outcome import Histogram
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.release.deliver import Destination

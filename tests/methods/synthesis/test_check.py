@@ -25,7 +25,7 @@ from incrowd.core.statement import Statement
 from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import KeepRows
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.methods.shared.outcome import Histogram
 from incrowd.methods.synthesis.points import check
 from incrowd.methods.synthesis.points.contents import changed as noise_changes
 from incrowd.methods.synthesis.points.contents import contents, cuts, impossible, middles, reach_squared

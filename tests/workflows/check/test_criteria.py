@@ -19,8 +19,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, UnknownColumn
-from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
-from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+from incrowd.methods.anonymity.shared.demands import Population, Presence, Recursive, Sensitive, Unique
 from incrowd.workflows.check.check import CheckedColumns, CheckResult, check
 from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
 from incrowd.workflows.check.raw_cells import as_is

@@ -11,7 +11,7 @@ import pytest
 
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.itemsets.written import WrittenSets
+from incrowd.methods.anonymity.itemsets.method import WrittenSets
 from incrowd.workflows.check.check import CheckedColumns, check
 from incrowd.workflows.check.criteria import CheckCriteria
 from incrowd.workflows.hierarchies.check import outside

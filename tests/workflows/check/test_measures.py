@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.criteria.groups import Groups
-from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
+from incrowd.methods.anonymity.shared.demands import Recursive, Sensitive
 from incrowd.workflows.check.criteria import Declared, closeness_of, demands_on, parts_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=60)

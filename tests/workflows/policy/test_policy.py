@@ -13,7 +13,7 @@ from incrowd.core.domain import Categories, Dates, Numbers
 from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger_place import DEFAULT as LEDGER
 from incrowd.workflows.policy.policy import Policy, load_policy

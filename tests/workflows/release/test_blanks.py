@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd.errors import GuaranteeBroken, Refused
-from incrowd.methods.anonymity.local.method import LocalRecoding
-from incrowd.methods.anonymity.suppression.method import CellSuppression
-from incrowd.methods.outcomes.anonymized import Anonymized, Blanked
+from incrowd.methods.anonymity.cell_suppression.method import CellSuppression
+from incrowd.methods.anonymity.local_recoding import LocalRecoding
+from incrowd.methods.shared.microdata import Anonymized, Blanked
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to

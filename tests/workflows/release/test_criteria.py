@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 
 from incrowd.errors import GuaranteeBroken, InvalidParameter
-from incrowd.methods.anonymity.full_domain.method import FullDomain
+from incrowd.methods.anonymity.full_domain import FullDomain
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import load_policy

@@ -19,8 +19,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded, NotRefunded, SourceUnreadable
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.release.perform import ChargeTarget, ExecutedPlan, performing
 

@@ -16,7 +16,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.suppression import Suppress
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, OutputUnavailable, Refused
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to

@@ -15,8 +15,8 @@ from incrowd.core.counts import Counts
 from incrowd.core.table import Table
 from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import BudgetExceeded, GuaranteeBroken, OutputUnavailable
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.noise.positioned import PositionedSample
 from incrowd.workflows.release import deliver
 from incrowd.workflows.release.deliver import Destination

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.slicing import check
-from incrowd.methods.anonymity.slicing.output import Sliced
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.slicing.method import CHECK
+from incrowd.methods.anonymity.slicing.steps import Sliced
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
@@ -78,7 +78,7 @@ def test_tables_from_several_samples_are_not_one_release_that_was_split(tmp_path
     first, second = result.result.tables
     fewer = Microdata(second.counts.at_least(int(second.counts.counts.min()) + 1))
     statement = statement_of(result.certificate)
-    assert check.recount(statement, Sliced((first, fewer), result.result.names)) is not None
+    assert CHECK.recount(statement, Sliced((first, fewer), result.result.names)) is not None
 
 
 def test_people_with_several_rows_and_drafts_are_verified(tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_a_release_in_memory_is_recounted_before_it_is_handed_out(tmp_path: Path
     result = made.result
     assert isinstance(result, Sliced)
     statement = statement_of(made.certificate)
-    assert check.recount(statement, result) is None
-    assert check.recount(statement, Sliced(result.tables[::-1], result.names)) is not None
+    assert CHECK.recount(statement, result) is None
+    assert CHECK.recount(statement, Sliced(result.tables[::-1], result.names)) is not None
 
 
 def test_the_public_report_shows_every_table_and_the_internal_one_needs_the_data(given: Folder, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from incrowd.errors import GuaranteeBroken, Refused
 from incrowd.methods.anonymity.mondrian.method import Mondrian
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.shared.microdata import Anonymized
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination

@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.graph import Ends, Graph, keys_of, simple
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, fold
 from incrowd.drawing.markup import Description
@@ -76,7 +76,7 @@ def _others(graph: Graph, number: int, coins: Coins) -> Ends:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddingDeleting:
+class AddingDeleting(Method):
     """A graph in which a share of the edges was left out at random, and as many others put in.
 
     Guarantee: a form, and no ε: the number of edges stays.  How many nodes are found all the same is measured by

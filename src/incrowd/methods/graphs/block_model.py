@@ -14,7 +14,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.graph import Ends, Graph, simple
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -127,7 +127,7 @@ _MOST_BLOCKS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockModel:
+class BlockModel(Method):
     """A graph drawn from a block model: nodes with their blocks, and edges by noisy counts inside and between them.
 
     Guarantee: ε-differential privacy for each edge; blocks come from a declared column of nodes, never from edges.

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -120,7 +120,7 @@ def coefficient(triangles: int, wedges: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clustering:
+class Clustering(Method):
     """The global clustering coefficient: three times the triangles over the pairs of edges with a common end.
 
     Guarantee: ε-differential privacy for each edge.

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -114,7 +114,7 @@ class NoisyDegrees(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DegreeDistribution:
+class DegreeDistribution(Method):
     """How many nodes have each degree: sorted degrees with noise for edges, counts after a projection for nodes.
 
     Guarantee: ε-differential privacy for each edge, or for each node with all its edges.

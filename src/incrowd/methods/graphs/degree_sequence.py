@@ -12,7 +12,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.graph import Degrees, Ends, Graph, keys_of
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -117,7 +117,7 @@ def edges_with(degrees: Degrees, coins: Coins) -> Ends:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DegreeSequence:
+class DegreeSequence(Method):
     """A graph drawn from noisy degrees: as many nodes as there are, none of which is anyone's, and edges by coins.
 
     Guarantee: ε-differential privacy for each edge.

@@ -16,7 +16,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.graph import Relations
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -114,7 +114,7 @@ BOTH, OUT, IN = "both", "out", "in"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EdgeKinds:
+class EdgeKinds(Method):
     """Numbers of edges, or distributions of degrees, of each declared kind; out and in where edges are directed.
 
     Guarantee: ε-differential privacy for all edges of a pair of nodes, or for one edge of one kind and direction: what

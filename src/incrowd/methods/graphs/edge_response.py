@@ -16,7 +16,7 @@ from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.graph import Ends, Graph
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -172,7 +172,7 @@ class RespondedGraph(PublishedGraph):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EdgeResponse:
+class EdgeResponse(Method):
     """A graph in which every pair of nodes gives a randomized answer, with unbiased estimates of edges and triangles.
 
     Guarantee: ε-differential privacy for each edge, whatever is known of all others.

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.loss import Laplace, Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, fold
 from incrowd.core.terms import Condition, Theorem
@@ -214,7 +214,7 @@ class NoisyTriangles(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubgraphCount:
+class SubgraphCount(Method):
     """One number of a graph with noise: its edges, its triangles, or its stars with some leaves.
 
     Guarantee: ε-differential privacy for each edge; for the number of edges also for each node, up to a bound on

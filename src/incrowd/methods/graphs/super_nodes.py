@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.claims.claim import Claim
 from incrowd.core.graph import Graph
 from incrowd.core.loss import Syntactic
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, fold
 from incrowd.drawing.markup import Description
@@ -118,7 +118,7 @@ def super_graph(graph: Graph, groups: NDArray[np.int64], labels: dict[str, pa.Ar
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuperNodes:
+class SuperNodes(Method):
     """A graph of super-nodes, each of at least k nodes, with sizes and numbers of edges.
 
     Guarantee: a form, and no ε: nothing published tells the members of a super-node apart.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.graph import Ends, Graph, keys_of, simple
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, fold
 from incrowd.drawing.markup import Description
@@ -94,7 +94,7 @@ def _exchange(ends: Ends, pairs: Ends, turned: NDArray[np.bool_], size: int, rem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switching:
+class Switching(Method):
     """A graph in which a share of the edges exchanged an end with another edge.
 
     Guarantee: a form, and no ε: every node keeps its degree.  How many nodes are found all the same is measured by

@@ -33,8 +33,8 @@ from incrowd.methods.histograms.shared.check import rounded as rounded_count
 from incrowd.methods.histograms.shared.crowd import CrowdHistogram
 from incrowd.methods.histograms.shared.partition import LISTED, BinPartition, rounded
 from incrowd.methods.histograms.shared.picture import EXACT, NOISY, HistogramPicture, bin_bars
-from incrowd.methods.outcomes.histogram import EXACT as EXACT_COLUMN
-from incrowd.methods.outcomes.histogram import Histogram
+from incrowd.methods.shared.outcome import EXACT as EXACT_COLUMN
+from incrowd.methods.shared.outcome import Histogram
 from incrowd.verifier.check import Problem, maybe, one
 
 if TYPE_CHECKING:

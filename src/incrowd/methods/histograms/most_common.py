@@ -17,7 +17,7 @@ from incrowd.core.claims.privacy import (
     PurePrivacy,
 )
 from incrowd.core.loss import Pure
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, RecodeToBins, counted
@@ -43,7 +43,7 @@ from incrowd.methods.histograms.shared.check import (
 )
 from incrowd.methods.histograms.shared.noise import Noise, NoiseRequest, settle_noise
 from incrowd.methods.histograms.shared.partition import LISTED, BinPartition
-from incrowd.methods.outcomes.histogram import COUNT, RANK, Selection
+from incrowd.methods.shared.outcome import COUNT, RANK, Selection
 from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class PublishRanking(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MostCommon:
+class MostCommon(Method):
     """The most common bins of a public partition, in order, with noisy counts or without.
 
     Guarantee: ε-differential privacy, whatever `top` is.  All counts get integer Laplace noise once, and the winners

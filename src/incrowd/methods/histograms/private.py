@@ -17,7 +17,7 @@ from incrowd.core.claims.privacy import (
 )
 from incrowd.core.counts import Counts
 from incrowd.core.loss import Approximate
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins, PublishCounts, RecodeToBins, counted
@@ -45,7 +45,7 @@ from incrowd.methods.histograms.shared.check import rounded as rounded_count
 from incrowd.methods.histograms.shared.noise import Noise, NoiseRequest, settle_noise
 from incrowd.methods.histograms.shared.partition import BinPartition, rounded
 from incrowd.methods.histograms.shared.picture import NOISY, HistogramPicture, bin_bars
-from incrowd.methods.outcomes.histogram import COUNT, Histogram
+from incrowd.methods.shared.outcome import COUNT, Histogram
 from incrowd.noise.tails import laplace_reach
 from incrowd.verifier.check import Problem, maybe, one
 
@@ -149,7 +149,7 @@ class HideUnknown(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivateHistogram:
+class PrivateHistogram(Method):
     """Counts of bins, each with integer Laplace or Gaussian noise: differential privacy for small and large alike.
 
     Guarantee: ε-differential privacy with Laplace noise on known bins, else (ε, δ)-differential privacy; it composes

@@ -24,7 +24,6 @@ from incrowd.core.steps.counts import SuppressCounts
 from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.samples import DrawnBefore, DrawnHere, EveryRow, SecretSample
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.methods.histograms.shared.check import (
     Flags,
     HistogramCheck,
@@ -34,7 +33,8 @@ from incrowd.methods.histograms.shared.check import rounded as rounded_count
 from incrowd.methods.histograms.shared.crowd import CrowdHistogram
 from incrowd.methods.histograms.shared.partition import BinPartition, rounded
 from incrowd.methods.histograms.shared.picture import EXACT, HistogramPicture, bin_bars
-from incrowd.methods.outcomes.histogram import COUNT, Histogram
+from incrowd.methods.shared.outcome import COUNT, Histogram
+from incrowd.methods.shared.robust import Robust, draw_sample, published_numbers, solve_robust, survey, with_chances
 from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from incrowd.core.steps.step import Step
     from incrowd.core.table import Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.crowds.parameters import Parameters
+    from incrowd.methods.shared.sampling import Parameters
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,6 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import digest_of
 from incrowd.methods.learning.models import TABLE, LearnedModel
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.steps import (
@@ -37,6 +36,7 @@ from incrowd.methods.learning.stream_steps import SampleGradients
 from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
 from incrowd.methods.learning.trees import SplitCandidates
 from incrowd.methods.learning.tuning.steps import TryModels
+from incrowd.methods.shared.columns import digest_of
 from incrowd.verifier.check import CheckOutcome, Problem, maybe, one
 from incrowd.verifier.files import columns_of
 

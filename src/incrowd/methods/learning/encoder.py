@@ -21,7 +21,7 @@ from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.recoding import LEFT_OUT, Classes, Recoding
 from incrowd.core.schema import Missing, Outside
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import text_of
+from incrowd.methods.shared.columns import text_of
 
 MOST_VALUES = 50_000
 """A column with more listed values than this cannot be written into a model's file."""

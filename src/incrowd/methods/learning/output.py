@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.methods.learning.models import MODEL, LearnedModel
-from incrowd.methods.outcomes.histogram import Tabular
+from incrowd.methods.shared.outcome import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
-    from incrowd.methods.outcomes.outcome import ReleasedTuples
+    from incrowd.methods.shared.outcome import ReleasedTuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class ModelTable(Tabular):
         """What is written beside the table: the model."""
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
-    def shown(self) -> tuple[ReleasedTuples, ...]:
+    def released_tuples(self) -> tuple[ReleasedTuples, ...]:
         """Return nothing: a model has no rows to be held against those of the data."""
         return ()
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return about how many rows there were, how many numbers the model has, and the tests of Opinion 05/2014."""
         if self.rows is None:
             return {**self.stated, "coefficients": len(self)}

@@ -16,13 +16,13 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.parameters import charged
-from incrowd.methods.labels import bin_column
 from incrowd.methods.learning.encoder import ColumnEncoder
 from incrowd.methods.learning.forms import ModelForm
 from incrowd.methods.learning.inputs import name_of
 from incrowd.methods.learning.models import TABLE
 from incrowd.methods.learning.steps import LearnFrom, PublishModel
+from incrowd.methods.shared.columns import bin_column
+from incrowd.methods.shared.sampling import charged
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

@@ -20,7 +20,7 @@ from incrowd.verifier.check import CheckOutcome, Problem
 
 
 @dataclass(frozen=True)
-class MaskChain:
+class MaskChain(Method):
     """Masks in order, as a list in the policy.
 
     Guarantee: that of the first mask that has one, if the ones before read each row by itself; else none to people.

@@ -22,7 +22,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
-from incrowd.methods.outcomes.outcome import ReleasedTuples
+from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.workflows.assess.labels import LabelMap, label_map_of, positions_of
 from incrowd.workflows.assess.released import ReadRelease
 

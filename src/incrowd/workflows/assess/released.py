@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 
@@ -16,7 +15,7 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Step, walk
 from incrowd.core.table import Rows
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.outcome import Outcome, ReleasedTuples
+from incrowd.methods.shared.outcome import Outcome, ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.rows import open_release
@@ -71,9 +70,9 @@ def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
     if not files or not all(file.is_file() for file in files):
         raise InvalidParameter(f"the published files are not beside the certificate in {folder}: put them there.")
     output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
-    if not hasattr(output, "shown"):
+    if not isinstance(output, Outcome):
         raise InvalidParameter("this release has no table that could be compared with its data: see its certificate.")
-    tables = cast("Outcome", output).shown()
+    tables = output.released_tuples()
     whole = not any(isinstance(step, HoldOut) for step in certificate.steps)
     about = (certificate.method.name, certificate.policy_hash, folder.name, certificate.claims)
     return ReadRelease(tables, levels_of(certificate), *about, whole, gate_of(certificate.steps))

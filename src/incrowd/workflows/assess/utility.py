@@ -29,8 +29,8 @@ from incrowd.measures.utility.distances import (
 from incrowd.measures.utility.learning import LearnedScore, learning
 from incrowd.measures.utility.regressions import Propensity, coefficients, propensity
 from incrowd.measures.utility.workload import workload_error
-from incrowd.methods.labels import text_of
-from incrowd.methods.outcomes.outcome import ReleasedTuples
+from incrowd.methods.shared.columns import text_of
+from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.workflows.assess.comparison import Original, ShownTable
 from incrowd.workflows.policy.policy import Policy

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
+from incrowd.core.plan import Method
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Role, Schema
 from incrowd.core.table import Engine, Rows, Table
@@ -19,8 +20,8 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.measures.risk.classes import Sizes
-from incrowd.methods.anonymity.syntactic.demands import Demands
-from incrowd.methods.outcomes.microdata import WEIGHT
+from incrowd.methods.anonymity.shared.demands import Demands
+from incrowd.methods.shared.microdata import WEIGHT
 from incrowd.workflows.check.criteria import (
     CheckCriteria,
     CriterionFinding,
@@ -46,18 +47,6 @@ NAMING = Meaning(
     "the number of columns that seem to be direct identifiers, by their values or their names",
     Bound.AT_MOST,
 )
-
-
-@runtime_checkable
-class OwnMeasure(Protocol):
-    """A method that measures tables itself: the usual criteria do not cover its guarantee."""
-
-    name: ClassVar[str]
-    checked_for: ClassVar[str]
-    """What is measured, as text."""
-
-    def measure(self, table: Table, *, recoded: bool) -> tuple[int, Measured, tuple[str, ...]]:
-        """Return the number of rows, the measured and the required value, and the columns."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +114,9 @@ def check(
     checked.
     """
     rows = rows if policy is None else taking_part(engine, rows, policy)
-    if policy is not None and isinstance(policy.method, OwnMeasure):
+    if policy is not None and policy.method.checked_for is not None:
         result = _by_own_measure(Table(policy.schema, rows, engine), policy.method, criteria, columns)
-    elif _offered(policy, "one_part_each") and policy is not None and not criteria.any and columns == CheckedColumns():
+    elif policy is not None and policy.method.one_part_each and not criteria.any and columns == CheckedColumns():
         result = _of_part(rows, policy, engine)
     else:
         result = _by_criteria(rows, criteria, _completed(columns, policy), policy, engine)
@@ -156,7 +145,7 @@ def _by_criteria(
     rows: Rows, criteria: CheckCriteria, columns: CheckedColumns, policy: Policy | None, engine: Engine
 ) -> CheckResult:
     """Check criteria over the quasi-identifiers of a table, and the policy's k over all released columns."""
-    demands: Demands | None = _offered(policy, "demands")
+    demands: Demands | None = None if policy is None else policy.method.demands
     released = () if policy is None else tuple(column.name for column in policy.schema.released)
     _check_parameters(criteria, columns, policy)
     require(rows.names, (*columns.quasi, *columns.sensitive, *released))
@@ -179,7 +168,7 @@ def _by_criteria(
     return CheckResult(counts.total, "recoded by the policy" if columns.recoded else "as it is", tuple(findings))
 
 
-def _by_own_measure(table: Table, method: OwnMeasure, criteria: CheckCriteria, columns: CheckedColumns) -> CheckResult:
+def _by_own_measure(table: Table, method: Method, criteria: CheckCriteria, columns: CheckedColumns) -> CheckResult:
     """Check a table by the measure of its policy's method alone."""
     if criteria.any or columns.quasi or columns.sensitive:
         raise InvalidParameter(
@@ -207,14 +196,9 @@ def _of_part(rows: Rows, policy: Policy, engine: Engine) -> CheckResult:
     )
 
 
-def _offered(policy: Policy | None, name: str) -> Any:
-    """Return an attribute of the policy's method that some methods have for this verb, or None."""
-    return None if policy is None else getattr(policy.method, name, None)
-
-
 def _subsets(counts: Counts, quasi: tuple[str, ...], policy: Policy | None) -> Iterator[CriterionFinding]:
     """Yield the rarest combination for each size of subsets that the policy's method requires."""
-    for size, k in sorted((_offered(policy, "subsets") or {}).items()):
+    for size, k in sorted(({} if policy is None else policy.method.subsets).items()):
         by_subset = [crowds(counts, chosen, k, SUBSETS) for chosen in combinations(quasi, size)]
         yield from [min(by_subset, key=lambda finding: finding.value or 0)] if by_subset else []
 
@@ -249,7 +233,7 @@ def _check_parameters(criteria: CheckCriteria, columns: CheckedColumns, policy: 
         raise InvalidParameter("no quasi-identifiers to check: name them with --quasi, or give a policy that has some.")
     if policy is None and not criteria.any:
         raise InvalidParameter("nothing to check against: give --k, --l, --t or another criterion, or a policy.")
-    unchecked: str | None = _offered(policy, "unchecked")
+    unchecked = None if policy is None else policy.method.unchecked
     if unchecked is not None and not criteria.any:
         raise InvalidParameter(unchecked)
     if policy is None and columns.recoded:
@@ -261,14 +245,14 @@ def _check_parameters(criteria: CheckCriteria, columns: CheckedColumns, policy: 
 
 
 def _recoded(policy: Policy, names: Sequence[str]) -> Cells:
-    levels = {**getattr(policy.method, "lowest", {}), **getattr(policy.method, "levels", {})}
+    levels = {**policy.method.lowest, **policy.method.levels}
     return Cells.of(policy.schema, levels, names)
 
 
-def _columns(rows: Rows, schema: Schema, method: object) -> CriterionFinding:
+def _columns(rows: Rows, schema: Schema, method: Method) -> CriterionFinding:
     """Compare the columns of a table with those that may be there: an upload check must not miss one."""
     allowed = {column.name for column in schema.released}
-    allowed |= {WEIGHT} if getattr(method, "weights", False) else set()
+    allowed |= {WEIGHT} if method.weights else set()
     extra = tuple(name for name in rows.names if name not in allowed)
     return CriterionFinding(Measured(COLUMNS, 0, len(extra), None), extra)
 
@@ -277,5 +261,5 @@ def _declared(policy: Policy | None, name: str) -> Declared:
     if policy is None:
         return Declared()
     column = policy.schema[name]
-    level = getattr(policy.method, "levels", {}).get(name, int(column.pseudonymous))
+    level = policy.method.levels.get(name, int(column.pseudonymous))
     return Declared(column.type, Recoding(column, level))

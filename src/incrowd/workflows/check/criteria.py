@@ -30,9 +30,7 @@ from incrowd.criteria.measure import Meaning, Measured, measured
 from incrowd.criteria.partition import Partition, harmful, lifts
 from incrowd.errors import InvalidParameter
 from incrowd.measures.risk.classes import Sizes
-from incrowd.methods.anonymity.syntactic.demands import Demands
-from incrowd.methods.anonymity.syntactic.population import Population, Unique
-from incrowd.methods.anonymity.syntactic.sensitive import Distance, Sensitive
+from incrowd.methods.anonymity.shared.demands import Demands, Distance, Population, Sensitive, Unique
 
 _ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
 _CELLS = 2**19

@@ -35,9 +35,9 @@ from incrowd.core.steps.step import Step
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.safe import check as safe
-from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
-from incrowd.methods.outcomes.microdata import WEIGHT, Microdata
+from incrowd.methods.anonymity.shared.classes import smallest_class_in
+from incrowd.methods.shared.microdata import WEIGHT, Microdata
+from incrowd.methods.shared.outcome import COUNT, EXACT, Histogram
 from incrowd.verifier.check import CheckOutcome, Problem, one
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import check_steps
@@ -93,7 +93,7 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
         odd = None if same else Problem("there are not as many bins as the certificate's evidence says")
         yield CheckOutcome("bins in the file", odd, f"{table.num_rows:,} bins")
     elif right:
-        yield safe.crowds(statement, smallest_class(file, released))
+        yield smallest_class_in(statement, smallest_class(file, released))
 
 
 def recount(statement: Statement, output: Output) -> Problem | None:  # noqa: ARG001 - every check has it

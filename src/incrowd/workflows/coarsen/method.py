@@ -24,9 +24,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import GuaranteeBroken, InvalidParameter, Refused
-from incrowd.methods.outcomes.histogram import COUNT, Histogram
-from incrowd.methods.outcomes.microdata import Microdata
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.microdata import Microdata
+from incrowd.methods.shared.outcome import COUNT, Histogram, Outcome
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
 from incrowd.verifier.judge import numbers_of
 from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of

@@ -105,7 +105,7 @@ def public_table(policy: Policy) -> PublicTable:
     epsilon = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
     if not epsilon.is_finite() or epsilon <= 0 or guarantee.delta <= 0:
         raise InvalidParameter("comparing methods needs epsilon and delta: give the release both.")
-    loss, levels = (Fraction(epsilon), guarantee.delta), getattr(policy.method, "levels", {})
+    loss, levels = (Fraction(epsilon), guarantee.delta), policy.method.levels
     classes = method_class("marginals")(*loss, levels=levels).classes(policy.schema)
     levels = {column.recoding.column.name: column.recoding.level for column in classes}
     return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, *loss)

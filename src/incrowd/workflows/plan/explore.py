@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
+from incrowd.methods.anonymity.search.lattice import LevelSearch
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, minimal, optimal
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.ledger import record_look
 
 if TYPE_CHECKING:
-    from incrowd.core.cells import Cells
-    from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
-    from incrowd.methods.anonymity.search.lattice import Lattice
-    from incrowd.methods.anonymity.search.task import Point, Task
+    from incrowd.methods.anonymity.search.lattice import Lattice, Point
     from incrowd.workflows.policy.policy import Policy
 
 LOOK = "plan"
@@ -30,37 +27,6 @@ LOOK = "plan"
 
 _SHARES = tuple(Fraction(share, 100) for share in (0, 1, 2, 5, 10, 20, 50, 100))
 _STEPS = 24
-
-
-@runtime_checkable
-class LevelSearch(Protocol):
-    """A method that searches combinations of levels, a frozen dataclass as all are: what it offers for exploring."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def k(self) -> int:
-        """Minimum size of an equivalence class."""
-
-    @property
-    def suppression(self) -> Fraction:
-        """The share of rows that may be left out."""
-
-    @property
-    def seconds(self) -> Fraction | None:
-        """How long a search may take; None: as long as it needs."""
-
-    def cells(self, schema: Schema) -> Cells:
-        """Return the tuples that are counted, at their finest levels."""
-
-    def people(self, engine: Engine, schema: Schema) -> Counts | None:
-        """Return the counts of the population, where something is demanded against it."""
-
-    def lattice(self, counts: Counts, schema: Schema, people: Counts | None = None) -> Lattice:
-        """Return what is searched through."""
-
-    def task(self, schema: Schema) -> Task:
-        """Return what a combination of levels must meet, and what it is measured by."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +173,7 @@ class _Exploring:
         offers = [best]
         while (last := offers[-1].choice) is not None and last.smallest is not None and len(offers) < _STEPS:
             k = max(last.smallest + 1, offers[-1].k * 3 // 2)
-            offer = self._offer(replace(self.method, k=k))
+            offer = self._offer(self.method.varied(k=k))
             if offer.choice is None:
                 break
             offers.append(offer)
@@ -215,11 +181,11 @@ class _Exploring:
 
     def _by_suppression(self) -> list[Offer]:
         shares = sorted({*_SHARES, self.method.suppression})
-        return [self._offer(replace(self.method, suppression=share)) for share in shares]
+        return [self._offer(self.method.varied(suppression=share)) for share in shares]
 
     def _offer(self, method: LevelSearch) -> Offer:
         seconds = math.inf if method.seconds is None else float(method.seconds)
-        result = optimal(self.lattice, method.task(self.schema), SearchLimits(seconds, told=self.wish.watch))
+        result = optimal(self.lattice, method.task(self.schema), SearchLimits(seconds, report=self.wish.watch))
         chosen = None if result.best is None else self._choice(result.best)
         return Offer(method.k, method.suppression, chosen, result.gap)
 

@@ -21,7 +21,7 @@ from incrowd.core.unit import Unit
 from incrowd.core.words import counted, short_up
 from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
-from incrowd.methods.crowds.robust import Degraded, degradation
+from incrowd.methods.shared.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.plan.kept_columns import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
@@ -75,7 +75,7 @@ class Forecast:
     @property
     def biased(self) -> tuple[Degraded, ...]:
         """How the guarantee would degrade if the rows were a more biased sample; empty where they are not one."""
-        robust = getattr(self.policy.method, "robust", None)
+        robust = self.policy.method.robust
         if robust is None or self.policy.schema.drafted:
             return ()
         solved = self.parameters
@@ -160,7 +160,7 @@ def declared_rows(policy: Policy) -> int | None:
 
 def rehearsed(policy: Policy) -> GainBand | None:
     """Return how much of what can be learned noise will leave, of the declared number of rows; None where none is."""
-    rows = getattr(policy.method, "expected_rows", None) or declared_rows(policy)
+    rows = policy.method.expected_rows or declared_rows(policy)
     if policy.method.name not in LEARNING or rows is None:
         return None
     from incrowd.methods.learning.rehearsal import rehearse
@@ -172,7 +172,7 @@ def undeclared(policy: Policy) -> str | None:
     """Return which line of the policy would tell more about what will come out, if one is missing."""
     dataset, unit = policy.section.dataset, policy.schema.unit
     if policy.method.name in LEARNING and declared_rows(policy) is None:
-        expected_rows = getattr(policy.method, "expected_rows", None)
+        expected_rows = policy.method.expected_rows
         return None if expected_rows else "unknown: add rows: N under dataset:, an approximate public number of rows"
     if policy.plan.smallest_class is None:
         return None

@@ -16,11 +16,10 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
+from incrowd.methods.anonymity.search.lattice import LevelSearch, Point, Task, judge
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, minimal, optimal
 from incrowd.methods.anonymity.search.rollup import RollupCache
-from incrowd.methods.anonymity.search.task import Point, Task, judge
-from incrowd.workflows.plan.explore import Choice, LevelSearch
+from incrowd.workflows.plan.explore import Choice
 
 if TYPE_CHECKING:
     from incrowd.methods.anonymity.search.lattice import Lattice, Node
@@ -109,7 +108,7 @@ def lattice_view(
         method.lattice(engine.count(rows, cells), schema, method.people(engine, schema)),
         method.task(schema),
     )
-    result = optimal(lattice, task, SearchLimits(_SECONDS, told=_teller(lattice.nodes, tell)))
+    result = optimal(lattice, task, SearchLimits(_SECONDS, report=_teller(lattice.nodes, tell)))
     points: Sequence[tuple[Node, Point | None]] = [(point.node, point) for point in result.points]
     if lattice.nodes <= MOST:
         points = _all(lattice, task)

@@ -65,8 +65,8 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     inner = Document(release, {place[own:]: line for place, line in document.lines.items() if place[:own] == path})
     section = checked(model, inner, where)
     method: Method = instance_of(method_class(name), section)
-    for key in ("levels", "sensitive"):
-        for column in getattr(method, key, {}):
+    for key, columns in {"levels": method.levels, "sensitive": method.sensitive}.items():
+        for column in columns:
             try:
                 schema[column]
             except InvalidParameter as error:

@@ -27,11 +27,11 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
     """Return a method whose population is found from a folder; its columns are looked at, its rows are not.
 
     >>> from incrowd.core.schema import Column
-    >>> from incrowd.methods.anonymity.full_domain.method import FullDomain
+    >>> from incrowd.methods.anonymity.full_domain import FullDomain
     >>> with_population(FullDomain(5), Schema((Column("zip"),)), Path()) == FullDomain(5)
     True
     """
-    population = getattr(method, "population", None)
+    population = method.population
     if population is None:
         return method
     from incrowd.engines.readers.sources import open_source
@@ -52,11 +52,11 @@ def with_population(method: Method, schema: Schema, folder: Path) -> Method:
 def with_files(method: Method, folder: Path) -> Method:
     """Return a method whose files are found from a folder.
 
-    >>> from incrowd.methods.anonymity.full_domain.method import FullDomain
+    >>> from incrowd.methods.anonymity.full_domain import FullDomain
     >>> with_files(FullDomain(5), Path()) == FullDomain(5)
     True
     """
-    files = {name: getattr(method, name) for name in getattr(method, "located", ()) if getattr(method, name)}
+    files = {name: getattr(method, name) for name in method.located if getattr(method, name)}
     if not files:
         return method
     placed = {
@@ -69,7 +69,7 @@ def with_files(method: Method, folder: Path) -> Method:
 
 def file_hashes(method: Method | None) -> dict[str, str]:
     """Return the hash of each file whose content belongs to a policy, by its place among them."""
-    names = [file for name in getattr(method, "hashed", ()) for file in getattr(method, name)]
+    names = [] if method is None else [file for name in method.hashed for file in getattr(method, name)]
     return {f"file {place}": _hash(Path(name)) for place, name in enumerate(names, 1)}
 
 

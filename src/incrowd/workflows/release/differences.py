@@ -18,7 +18,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Syntactic
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.methods.outcomes.outcome import ReleasedTuples
+from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
 from incrowd.workflows.assess.released import Levels, ReadRelease, released_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder

@@ -20,8 +20,8 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain.method import FullDomain
-from incrowd.methods.outcomes.anonymized import Generalized
+from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.shared.microdata import Generalized
 from incrowd.noise.system import SystemCoins
 from tests.tables import Batches
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from incrowd.core.steps.rows import Recode
 from incrowd.core.unit import Kind, Unit
-from incrowd.methods.anonymity.itemsets import check
-from incrowd.methods.anonymity.itemsets.check import rarest
-from incrowd.methods.anonymity.itemsets.steps import CutItems
+from incrowd.methods.anonymity.itemsets.check import CutItems, rarest
+from incrowd.methods.anonymity.itemsets.method import CHECK
 from tests.contract.examples import POLICIES
 from tests.contract.examples import rows as examples
 from tests.methods.anonymity.syntactic.patients import file_of, released, stated
@@ -29,27 +28,27 @@ POLICY = POLICIES["itemsets"]["beside others"]
 def test_a_released_file_holds_and_reads_back(form: str, tmp_path: Path) -> None:
     statement, made = stated(POLICY, tmp_path), released(POLICY, tmp_path, examples())
     file = file_of(made.to_arrow(), tmp_path, form)
-    looks = list(check.looks(statement, (file,)))
+    looks = list(CHECK.inspect(statement, (file,)))
     assert [look.problem for look in looks] == [None, None]
     assert looks[1].about == "k^m-anonymity of bought in the file"
-    assert check.contradiction(statement) is None
-    assert check.recount(statement, made) is None
-    again = check.reopen(statement, (file,))
+    assert CHECK.contradiction(statement) is None
+    assert CHECK.recount(statement, made) is None
+    again = CHECK.reopen(statement, (file,))
     assert len(again) == len(made)
-    assert check.recount(statement, again) is None
+    assert CHECK.recount(statement, again) is None
 
 
 def test_a_rare_combination_is_found(tmp_path: Path) -> None:
     statement, table = stated(POLICY, tmp_path), released(POLICY, tmp_path, examples()).to_arrow()
     strange = pa.Table.from_pylist([{**table.slice(0, 1).to_pylist()[0], "bought": "gold"}], table.schema)
-    problem = list(check.looks(statement, (file_of(pa.concat_tables([table, strange]), tmp_path),)))[1].problem
+    problem = list(CHECK.inspect(statement, (file_of(pa.concat_tables([table, strange]), tmp_path),)))[1].problem
     assert problem is not None
     assert problem.text == "the rarest combination of up to 2 items occurs in 1 rows, k is 5"
     more = table.append_column("id", pa.array(range(len(table))))
-    first, *others = check.looks(statement, (file_of(more, tmp_path),))
+    first, *others = CHECK.inspect(statement, (file_of(more, tmp_path),))
     assert first.problem is not None
     assert not others
-    assert check.recount(statement, object()) is not None  # type: ignore[arg-type]
+    assert CHECK.recount(statement, object()) is not None  # type: ignore[arg-type]
 
 
 def test_other_columns_than_the_quasi_identifiers_and_people_with_rows_are_found(tmp_path: Path) -> None:
@@ -66,13 +65,13 @@ def test_other_columns_than_the_quasi_identifiers_and_people_with_rows_are_found
             ),
         ),
     ):
-        assert check.contradiction(forged) is not None
+        assert CHECK.contradiction(forged) is not None
 
 
 def test_a_table_without_rows_breaks_nothing(tmp_path: Path) -> None:
     statement = stated(POLICY, tmp_path)
     table = pa.table({name: pa.array([], pa.string()) for name in statement.released})
-    looks = list(check.looks(statement, (file_of(table, tmp_path, "csv"),)))
+    looks = list(CHECK.inspect(statement, (file_of(table, tmp_path, "csv"),)))
     assert [(look.problem, look.otherwise) for look in looks][1] == (None, "there are no rows")
 
 

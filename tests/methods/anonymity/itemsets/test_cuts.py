@@ -40,11 +40,11 @@ def test_the_cut_is_one_of_those_that_cannot_be_refined(problem: tuple[ItemTree,
     found = best_cut(sets, classes, tree, ItemDemand(k, m))
     occurring = sorted({item for _, items in kept for item in items})
     ok = {tuple(cut[item] for item in occurring) for cut in cuts(tree) if rarest(kept, cut, m) >= k}
-    mine = tuple(found.shown[occurring].tolist())
+    mine = tuple(found.nodes[occurring].tolist())
     assert mine in ok
     finer = [cut for cut in ok if cut != mine and _finer(tree, cut, mine)]
     assert finer == []
-    assert found.loss == pytest.approx(loss_of(kept, found.shown.tolist(), tree))
+    assert found.loss == pytest.approx(loss_of(kept, found.nodes.tolist(), tree))
 
 
 def _finer(tree: ItemTree, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -62,7 +62,7 @@ def test_left_out_items_stay_within_their_limit_and_never_make_it_worse(
     if not kept:
         return
     found = best_cut(sets, classes, tree, ItemDemand(k, m, limit))
-    shown = found.shown.tolist()
+    shown = found.nodes.tolist()
     assert rarest(kept, shown, m) >= k
     assert sum(shown[item] < 0 for _, items in kept for item in items) <= limit
     assert found.loss == pytest.approx(loss_of(kept, shown, tree))
@@ -75,7 +75,7 @@ def test_one_rare_item_need_not_spoil_its_siblings() -> None:
     _, sets, classes = prepared(rows, 2)
     assert best_cut(sets, classes, tree, ItemDemand(2, 2)).loss == 1.0
     found = best_cut(sets, classes, tree, ItemDemand(2, 2, left_out=1))
-    assert found.shown.tolist() == [0, 1, -1]
+    assert found.nodes.tolist() == [0, 1, -1]
     assert found.loss == pytest.approx(1 / 5)
 
 
@@ -83,7 +83,7 @@ def test_what_is_left_out_does_not_come_back_with_a_sibling_that_does_not_occur(
     tree = ItemTree.of(column_of(tree_of([1, 2], 1)))
     rows: list[Row] = [(0, frozenset({0})), (0, frozenset({0, 1}))]
     _, sets, classes = prepared(rows, 2)
-    assert best_cut(sets, classes, tree, ItemDemand(2, 1, left_out=1)).shown.tolist() == [0, -1, -1]
+    assert best_cut(sets, classes, tree, ItemDemand(2, 1, left_out=1)).nodes.tolist() == [0, -1, -1]
 
 
 def test_the_greedy_order_is_close_to_the_best_cut_on_many_small_tables() -> None:

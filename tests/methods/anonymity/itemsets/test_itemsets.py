@@ -19,9 +19,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain.method import FullDomain
+from incrowd.methods.anonymity.full_domain import FullDomain
+from incrowd.methods.anonymity.itemsets.check import ItemTable
 from incrowd.methods.anonymity.itemsets.method import Itemsets
-from incrowd.methods.anonymity.itemsets.output import ItemTable
 from tests.coins import ScriptedCoins
 from tests.plans import steps_json
 
@@ -92,7 +92,7 @@ def test_lists_and_text_come_to_the_same() -> None:
     [
         (Schema((SEX,)), {}, "the policy has 0"),
         (Schema((ILL, replace(ILL, name="had"))), {}, "the policy has 2"),
-        (Schema((replace(ILL, role=Role.SENSITIVE),)), {}, "the role of 'ill' is quasi"),
+        (Schema((replace(ILL, role=Role.SENSITIVE),)), {}, "give 'ill' the role quasi"),
         (Schema((ILL,)), {"ill": 1}, "are searched for"),
         (Schema((ILL, Column("note", Role.SENSITIVE))), {}, "free text"),
         (Schema((ILL, Column("zip", Role.QUASI, hierarchy=Prefix(Text(), (2,))))), {"zip": 1}, "must be declared"),

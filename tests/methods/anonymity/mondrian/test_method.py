@@ -24,7 +24,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.mondrian.method import Mondrian
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.shared.microdata import Anonymized
 from tests.coins import ScriptedCoins
 from tests.plans import steps_json
 from tests.tables import Batches

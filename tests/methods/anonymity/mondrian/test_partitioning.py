@@ -16,8 +16,7 @@ from incrowd.core.hierarchy.tree import TreeHierarchy
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, partition_tuples
-from incrowd.methods.anonymity.mondrian.pieces import Pieces
+from incrowd.methods.anonymity.mondrian.pieces import Pieces, TupleGrid, partition_tuples
 from tests.methods.anonymity.mondrian.recursion import Branches, Line, Row, recursion
 
 PATHS = (("a", "x", "p"), ("a", "x", "q"), ("a", "y", "r"), ("b", "z", "s"), ("b", "z", "t"), ("b", "w", "u"))

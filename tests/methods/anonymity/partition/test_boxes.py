@@ -16,9 +16,8 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.tree import tree
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing
-from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.labels import box_names
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.mondrian.axes import Axis, box_names
+from incrowd.methods.anonymity.mondrian.pieces import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box, Candidate, Growth, leaf_of, scores
 from tests.coins import SeededCoins, largest_loss, law_of
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from incrowd.core.statement import Statement
-from incrowd.methods.anonymity.scheme import check
-from incrowd.methods.anonymity.scheme.steps import ChooseLevels, OrderChosen
+from incrowd.methods.anonymity.scheme import CHECK, ChooseLevels, OrderChosen
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed
@@ -31,16 +30,16 @@ def statement() -> Statement:
 
 
 def test_a_released_file_holds_and_reads_back(statement: Statement, file: Path) -> None:
-    assert [look.problem for look in check.looks(statement, (file,))] == [None, None]
-    again = check.reopen(statement, (file,))
-    assert check.recount(statement, again) is None
+    assert [look.problem for look in CHECK.inspect(statement, (file,))] == [None, None]
+    again = CHECK.reopen(statement, (file,))
+    assert CHECK.recount(statement, again) is None
     assert len(again) == len(file.read_text().splitlines()) - 1
 
 
 def test_a_choice_that_moves_less_than_a_person_can_is_found(statement: Statement) -> None:
     sensitivity = statement.basis.need(ChooseLevels).sensitivity
-    assert check.contradiction(statement) is None
-    forged = check.contradiction(with_step(statement, ChooseLevels, sensitivity=sensitivity // 2))
+    assert CHECK.contradiction(statement) is None
+    forged = CHECK.contradiction(with_step(statement, ChooseLevels, sensitivity=sensitivity // 2))
     assert forged is not None
     assert "more than the steps say" in forged.text
 
@@ -49,6 +48,6 @@ def test_a_rare_row_and_weights_that_were_not_told_are_found(statement: Statemen
     rare = tmp_path / "data.csv"
     first, second, *_ = file.read_text().splitlines()
     rare.write_text(f"{first}\n{second}\n")
-    assert [look.problem is None for look in check.looks(statement, (rare,))] == [True, False]
+    assert [look.problem is None for look in CHECK.inspect(statement, (rare,))] == [True, False]
     silent = with_step(statement, OrderChosen, weights=False)
-    assert next(iter(check.looks(silent, (file,)))).problem is not None
+    assert next(iter(CHECK.inspect(silent, (file,)))).problem is not None

@@ -26,9 +26,9 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.scheme.method import Scheme
-from incrowd.methods.anonymity.scheme.scores import DETAIL, FINENESS, expected_rows, scores
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.scheme import Scheme
+from incrowd.methods.anonymity.shared.scores import DETAIL, FINENESS, expected_rows, scores
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.slow_accountant import derive
 from tests.plans import steps_json

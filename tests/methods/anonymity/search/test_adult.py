@@ -23,9 +23,8 @@ from incrowd.criteria.diversity import DistinctDiversity
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.search.lattice import Lattice
+from incrowd.methods.anonymity.search.lattice import Lattice, Task
 from incrowd.methods.anonymity.search.optimal import optimal
-from incrowd.methods.anonymity.search.task import Task
 
 FOLDER = os.environ.get("INCROWD_ADULT")
 QUASI = ("age", "education", "marital-status", "native-country", "race", "salary-class", "sex", "workclass")

@@ -7,9 +7,8 @@ import pytest
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.population import DeltaPresence, KMap
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.lattice import Lattice
+from incrowd.methods.anonymity.search.lattice import Lattice, Task
 from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
-from incrowd.methods.anonymity.search.task import Task
 from incrowd.quality.quality import Discernibility
 from tests.methods.anonymity.search.huge import huge
 from tests.methods.anonymity.search.universe import QUASI, Row, counted, cut, label
@@ -48,7 +47,7 @@ def test_progress_tells_a_bound_that_never_falls_and_a_best_that_never_worsens()
         seen.append(progress)
         return len(seen) == 20
 
-    optimal(huge(), Task(KAnonymity(5), limit="0.05"), SearchLimits(told=told))
+    optimal(huge(), Task(KAnonymity(5), limit="0.05"), SearchLimits(report=told))
     bounds = [progress.bound for progress in seen]
     scores = [progress.best.score for progress in seen if progress.best is not None]
     assert bounds == sorted(bounds)
@@ -84,5 +83,5 @@ def test_presence_is_judged_at_every_node_with_those_who_are_absent() -> None:
 
 def test_a_population_must_be_declared_alike() -> None:
     lattice = Lattice.of(counted(PEOPLE), QUASI)
-    with pytest.raises(InvalidParameter, match="the same for the table"):
+    with pytest.raises(InvalidParameter, match="need the same declared classes"):
         lattice.with_population(counted(PEOPLE).rollup({"place": 1}))

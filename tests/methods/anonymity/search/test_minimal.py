@@ -11,9 +11,8 @@ from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.search.lattice import Lattice
-from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.anonymity.search.lattice import Lattice, Task
+from incrowd.methods.anonymity.search.optimal import minimal
 from incrowd.workflows.policy.policy import load_policy
 from tests.methods.anonymity.search.huge import huge
 

@@ -18,10 +18,8 @@ from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import optimal as search
 from incrowd.methods.anonymity.search import rollup
-from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits
-from incrowd.methods.anonymity.search.minimal import minimal
-from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, optimal
-from incrowd.methods.anonymity.search.task import Task
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits, Task
+from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, minimal, optimal
 from incrowd.quality.additive import Loss
 from tests.criteria.slow_criteria import CRITERIA, SENSITIVE
 from tests.methods.anonymity.search import universe
@@ -159,7 +157,7 @@ def test_a_search_that_is_told_to_stop_keeps_a_bound() -> None:
         seen.append(progress)
         return True
 
-    found = optimal(lattice(SMALL), Task(KAnonymity(2)), SearchLimits(told=told))
+    found = optimal(lattice(SMALL), Task(KAnonymity(2)), SearchLimits(report=told))
     assert not found.complete
     assert seen[0].judged == 0
     whole = optimal(lattice(SMALL), Task(KAnonymity(2)))

@@ -10,10 +10,9 @@ import pytest
 
 from incrowd.core.statement import Statement
 from incrowd.core.steps.samples import SecretSample
-from incrowd.methods.anonymity.slicing import check
-from incrowd.methods.anonymity.slicing.output import Sliced
-from incrowd.methods.anonymity.slicing.steps import ChooseGroups, Drawing, FreshSamples, PublishTables
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.slicing.method import CHECK
+from incrowd.methods.anonymity.slicing.steps import ChooseGroups, Drawing, FreshSamples, PublishTables, Sliced
+from incrowd.methods.shared.microdata import Microdata
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.released import release_into
@@ -39,16 +38,16 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 def problems(statement: Statement, files: tuple[Path, ...]) -> list[str]:
-    return [look.about for look in check.looks(statement, files) if look.problem is not None]
+    return [look.about for look in CHECK.inspect(statement, files) if look.problem is not None]
 
 
 @pytest.mark.parametrize("name", [GIVEN, CHOSEN, JOINT])
 def test_released_files_hold_and_read_back(released: dict[str, Files], name: str) -> None:
     statement = stated(name)
-    assert check.contradiction(statement) is None
+    assert CHECK.contradiction(statement) is None
     assert problems(statement, released[name]) == []
-    again = check.reopen(statement, released[name])
-    assert check.recount(statement, again) is None
+    again = CHECK.reopen(statement, released[name])
+    assert CHECK.recount(statement, again) is None
     assert len(again.tables) == 2
 
 
@@ -64,19 +63,19 @@ def test_exchanged_files_rare_rows_and_uneven_parts_are_found(released: dict[str
 
 
 def test_tables_in_memory_that_are_exchanged_rare_or_uneven_are_found(released: dict[str, Files]) -> None:
-    again = check.reopen(stated(GIVEN), released[GIVEN])
+    again = CHECK.reopen(stated(GIVEN), released[GIVEN])
     first, second = again.tables
-    assert check.recount(stated(GIVEN), Sliced((second, first), again.names)) is not None
+    assert CHECK.recount(stated(GIVEN), Sliced((second, first), again.names)) is not None
     scarce = replace(second.counts, counts=second.counts.counts * 0 + 1)
-    rare = check.recount(stated(GIVEN), Sliced((first, Microdata(scarce)), again.names))
+    rare = CHECK.recount(stated(GIVEN), Sliced((first, Microdata(scarce)), again.names))
     assert rare is not None
     assert "too rarely" in rare.text
-    split = check.reopen(stated(JOINT), released[JOINT])
+    split = CHECK.reopen(stated(JOINT), released[JOINT])
     more = replace(split.tables[1].counts, counts=split.tables[1].counts.counts + 1)
-    uneven = check.recount(stated(JOINT), Sliced((split.tables[0], Microdata(more)), split.names))
+    uneven = CHECK.recount(stated(JOINT), Sliced((split.tables[0], Microdata(more)), split.names))
     assert uneven is not None
     assert "one release" in uneven.text
-    assert check.recount(stated(JOINT), first) is not None
+    assert CHECK.recount(stated(JOINT), first) is not None
 
 
 def test_tables_of_other_columns_than_can_be_chosen_are_found(released: dict[str, Files], tmp_path: Path) -> None:
@@ -105,13 +104,13 @@ FORGED: list[tuple[str, type[Any], dict[str, Any]]] = [
 def test_steps_that_are_told_better_than_they_were_contradict_each_other(
     name: str, kind: type[Any], changes: dict[str, Any]
 ) -> None:
-    assert check.contradiction(with_step(stated(name), kind, **changes)) is not None
+    assert CHECK.contradiction(with_step(stated(name), kind, **changes)) is not None
 
 
 def test_one_sample_does_not_serve_for_several_tables() -> None:
     statement = stated(GIVEN)
     rate = statement.basis.need(FreshSamples).rate
     steps = tuple(SecretSample(rate) if isinstance(step, FreshSamples) else step for step in statement.steps)
-    problem = check.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
+    problem = CHECK.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
     assert problem is not None
     assert "how many samples" in problem.text

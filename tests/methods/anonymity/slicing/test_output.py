@@ -12,8 +12,8 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.slicing.output import Sliced
-from incrowd.methods.outcomes.microdata import Microdata
+from incrowd.methods.anonymity.slicing.steps import Sliced
+from incrowd.methods.shared.microdata import Microdata
 from tests.tables import Batches, text_table
 
 SCHEMA = Schema(

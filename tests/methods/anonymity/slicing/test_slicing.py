@@ -20,7 +20,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import InvalidParameter, Refused, SampleReused
-from incrowd.methods.anonymity.safe.method import Safe
+from incrowd.methods.anonymity.safe import Safe
 from incrowd.methods.anonymity.slicing.method import Slicing
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
@@ -91,7 +91,7 @@ def test_each_table_is_the_safe_release_of_its_columns() -> None:
 
 
 def test_a_column_may_stand_for_its_own_group() -> None:
-    assert replace(GIVEN, groups=(("ill", "sex"), "city")).given(SCHEMA) == (("sex", "ill"), ("city",))
+    assert replace(GIVEN, groups=(("ill", "sex"), "city")).named_groups(SCHEMA) == (("sex", "ill"), ("city",))
     assert replace(GIVEN, groups=("ill", "sex", "city")).tables(SCHEMA) == 3
 
 
@@ -148,7 +148,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"groups": (("sex", "ill", "city"), ())}, "exactly one of two or more groups"),
     ({"groups": (("sex", "ill"), ("citi",))}, "Did you mean 'city'"),
     ({"groups": "some"}, "each a list of columns; or auto"),
-    ({"sample": "some"}, "is not known"),
+    ({"sample": "some"}, "is not fresh"),
     ({"rate": Fraction(1)}, "below 1"),
     ({"choosing": HALF}, "that are given need neither"),
     ({"size": 2}, "that are given need neither"),

@@ -14,7 +14,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import changed, people, written

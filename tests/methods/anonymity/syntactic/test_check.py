@@ -12,9 +12,10 @@ import pytest
 
 from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
-from incrowd.methods.anonymity.syntactic import check, demands
-from incrowd.methods.anonymity.syntactic.steps import Cut
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.anonymity.full_domain import CHECK
+from incrowd.methods.anonymity.shared import demands
+from incrowd.methods.anonymity.shared.steps import Cut
+from incrowd.methods.shared.microdata import Anonymized
 from incrowd.verifier.check import CheckOutcome
 from tests.methods.anonymity.syntactic.patients import (
     EVERYTHING,
@@ -42,20 +43,20 @@ def left_open(looks: Iterable[CheckOutcome]) -> set[str]:
 def test_what_is_published_in_full_is_counted_again_in_full(policy: dict[str, Any], form: str, tmp_path: Path) -> None:
     statement, made = stated(policy, tmp_path), released(policy, tmp_path)
     file = file_of(made.to_arrow(), tmp_path, form)
-    looks = list(check.looks(statement, (file,)))
+    looks = list(CHECK.inspect(statement, (file,)))
     assert [look.problem for look in looks] == [None] * len(looks)
-    assert check.contradiction(statement) is None
-    assert check.recount(statement, made) is None
+    assert CHECK.contradiction(statement) is None
+    assert CHECK.recount(statement, made) is None
     kinds = [claim.kind for claim in statement.claims]
     assert [look.about.removesuffix(" in the file").split(" of ")[0] for look in looks[1:]] == kinds
-    again = check.reopen(statement, (file,))
+    again = CHECK.reopen(statement, (file,))
     assert isinstance(made, Anonymized)
     assert sorted(again.sizes.tolist()) == sorted(made.sizes.tolist())
 
 
 def test_where_rows_were_left_out_what_the_file_cannot_show_is_left_open(tmp_path: Path) -> None:
     made = released(SUPPRESSED, tmp_path)
-    looks = list(check.looks(stated(SUPPRESSED, tmp_path), (file_of(made.to_arrow(), tmp_path),)))
+    looks = list(CHECK.inspect(stated(SUPPRESSED, tmp_path), (file_of(made.to_arrow(), tmp_path),)))
     assert broken(looks) == ""
     assert {"k-map in the file", "δ-presence in the file"} <= left_open(looks)
     assert "distinct l-diversity of ill in the file" not in left_open(looks)
@@ -69,7 +70,7 @@ def test_where_a_tree_is_too_large_to_tell_its_distance_is_left_open(
     names = ("sex", "age", "ill", "grade", "pay")
     values = [["F", "M"] * 5, ["*"] * 10, ["flu", "cough"] * 5, ["low"] * 10, ["1"] * 10]
     table = pa.table(dict(zip(names, values, strict=True)))
-    looks = list(check.looks(statement, (file_of(table, tmp_path, "csv"),)))
+    looks = list(CHECK.inspect(statement, (file_of(table, tmp_path, "csv"),)))
     assert "t-closeness of ill in the file" in left_open(looks)
     assert "t-closeness of pay in the file" not in left_open(looks)
     unmeasured = next(claim for claim in statement.claims if getattr(claim, "sensitive", "") == "ill"
@@ -85,7 +86,7 @@ def test_a_file_that_breaks_a_criterion_is_found(tmp_path: Path) -> None:
     )
 
     def found(other: pa.Table) -> str:
-        return broken(check.looks(statement, (file_of(other, tmp_path),)))
+        return broken(CHECK.inspect(statement, (file_of(other, tmp_path),)))
 
     assert found(table) == ""
     first = table.slice(0, 1).to_pylist()[0]
@@ -114,10 +115,10 @@ def test_an_output_in_memory_is_held_against_its_demands(tmp_path: Path) -> None
     careless = changed(
         EVERYTHING, release={"method": "full-domain", "k": 1, "lowest": {"age": 1}, "highest": {"age": 1}}
     )
-    problem = check.recount(stated(strict, tmp_path), released(careless, tmp_path))
+    problem = CHECK.recount(stated(strict, tmp_path), released(careless, tmp_path))
     assert problem is not None
     assert not problem.undecided
-    assert check.recount(stated(strict, tmp_path), object()) is not None  # type: ignore[arg-type]
+    assert CHECK.recount(stated(strict, tmp_path), object()) is not None  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -129,29 +130,29 @@ def statement(tmp_path: Path) -> Statement:
 def test_a_cut_of_other_columns_than_the_quasi_identifiers_is_found(
     statement: Statement, columns: tuple[str, ...]
 ) -> None:
-    problem = check.contradiction(with_step(statement, Cut, columns=columns))
+    problem = CHECK.contradiction(with_step(statement, Cut, columns=columns))
     assert problem is not None
     assert problem.text == "the columns that are cut are not the quasi-identifiers"
 
 
 def test_roles_decide_who_can_be_looked_up_and_what_is_sensitive(statement: Statement) -> None:
-    assert check.contradiction(statement) is None
+    assert CHECK.contradiction(statement) is None
     for column, role, words in (("pay", "quasi", "quasi-identifiers"), ("pay", "other", "not sensitive")):
-        problem = check.contradiction(replace(statement, roles={**statement.roles, column: role}))
+        problem = CHECK.contradiction(replace(statement, roles={**statement.roles, column: role}))
         assert problem is not None
         assert words in problem.text
 
 
 def test_other_columns_than_the_released_ones_are_found(statement: Statement) -> None:
     recode = statement.basis.need(Recode)
-    problem = check.contradiction(with_step(statement, Recode, columns=recode.columns[:1]))
+    problem = CHECK.contradiction(with_step(statement, Recode, columns=recode.columns[:1]))
     assert problem is not None
     assert problem.text == "the recoded columns are not the released ones"
 
 
 def test_a_table_without_rows_breaks_nothing(statement: Statement, tmp_path: Path) -> None:
     table = pa.table({name: pa.array([], pa.string()) for name in statement.released})
-    looks = list(check.looks(statement, (file_of(table, tmp_path, "csv"),)))
+    looks = list(CHECK.inspect(statement, (file_of(table, tmp_path, "csv"),)))
     assert broken(looks) == ""
 
 
@@ -160,15 +161,15 @@ def test_values_that_numbers_cannot_be_are_left_open(tmp_path: Path) -> None:
     names = ("sex", "age", "ill", "grade", "pay")
     values = [["F", "F", "M", "M"], *([["x", "x", "x", "x"]] * 3), ["1", "2", "many", "none"]]
     table = pa.table(dict(zip(names, values, strict=True)))
-    looks = list(check.looks(stated(policy, tmp_path), (file_of(table, tmp_path, "csv"),)))
+    looks = list(CHECK.inspect(stated(policy, tmp_path), (file_of(table, tmp_path, "csv"),)))
     assert "t-closeness of pay in the file" in left_open(looks)
 
 
 def test_what_no_file_can_show_is_said_of_its_claims(tmp_path: Path) -> None:
-    told = {claim.kind: check.hidden(claim) for claim in stated(SUPPRESSED, tmp_path).claims}
+    told = {claim.kind: CHECK.undecidable(claim) for claim in stated(SUPPRESSED, tmp_path).claims}
     words = {kind: problem.text for kind, problem in told.items() if problem is not None and problem.undecided}
     population = "it agrees with the steps; the population is not here to count it again"
     assert words["k-map"] == words["δ-presence"] == population
     assert words["β-likeness"] == "it agrees with the steps; rows that were left out count too and are not here"
     assert {"k-anonymity", "distinct l-diversity", "average risk"}.isdisjoint(words)
-    assert not any(check.hidden(claim) for claim in stated(EVERYTHING, tmp_path).claims)
+    assert not any(CHECK.undecidable(claim) for claim in stated(EVERYTHING, tmp_path).claims)

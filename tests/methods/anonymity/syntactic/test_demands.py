@@ -27,12 +27,10 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.errors import Infeasible, InvalidParameter, UnknownColumn
-from incrowd.methods.anonymity.full_domain.method import FullDomain
+from incrowd.methods.anonymity.full_domain import FullDomain
 from incrowd.methods.anonymity.mondrian.method import Mondrian
-from incrowd.methods.anonymity.syntactic.demands import Demands
-from incrowd.methods.anonymity.syntactic.population import Population, Presence, Unique
-from incrowd.methods.anonymity.syntactic.sensitive import Recursive, Sensitive
-from incrowd.methods.outcomes.anonymized import Anonymized
+from incrowd.methods.anonymity.shared.demands import Demands, Population, Presence, Recursive, Sensitive, Unique
+from incrowd.methods.shared.microdata import Anonymized
 from incrowd.noise.system import SystemCoins
 from tests.criteria import slow_criteria as slow
 from tests.tables import Batches
@@ -296,7 +294,7 @@ def test_demands_that_say_nothing_are_refused(given: dict[str, Any], told: str) 
         ({"ill": Sensitive(l=2, distance="equal")}, "give t too"),
         ({"ill": Sensitive(l=2, harmless=("helthy",))}, "never shows 'helthy'.*'healthy'"),
         ({"sex": Sensitive(l=2)}, "role sensitive"),
-        ({"note": Sensitive(t=Fraction(1, 2), distance="ordered")}, "have no order"),
+        ({"note": Sensitive(t=Fraction(1, 2), distance="ordered")}, "has no order"),
     ],
 )
 def test_demands_that_do_not_fit_the_declaration_are_refused_before_a_row_is_read(

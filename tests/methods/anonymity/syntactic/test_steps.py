@@ -17,26 +17,17 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.rows import DRAFTED
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold, step_of
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.full_domain import check as full_domain
-from incrowd.methods.anonymity.full_domain.steps import CutLevels
-from incrowd.methods.anonymity.itemsets import check as itemsets
-from incrowd.methods.anonymity.itemsets.steps import CutItems
-from incrowd.methods.anonymity.local import check as local
-from incrowd.methods.anonymity.mondrian import check as mondrian
-from incrowd.methods.anonymity.suppression import check as suppression
-from incrowd.methods.anonymity.suppression.steps import LeaveOutCells
+from incrowd.methods.anonymity.cell_suppression.check import LeaveOutCells
+from incrowd.methods.anonymity.full_domain import CutLevels
+from incrowd.methods.anonymity.itemsets.check import CutItems
 from incrowd.verifier.check import in_order
+from incrowd.workflows.registry import check_of
 from tests.contract.examples import POLICIES
 from tests.methods.anonymity.syntactic.patients import EVERYTHING, LOCAL, MONDRIAN, SUPPRESSED, planned
 from tests.policies import changed
 
-CHECKS: dict[str, Any] = {
-    "full-domain": full_domain,
-    "local-recoding": local,
-    "mondrian": mondrian,
-    "cell-suppression": suppression,
-    "itemsets": itemsets,
-}
+METHODS = ("full-domain", "local-recoding", "mondrian", "cell-suppression", "itemsets")
+CHECKS = {name: check_of(name) for name in METHODS}
 TWO_ROWS = {"columns__id": {"role": "identifier"}, "dataset__unit": {"column": "id", "max_rows": 2}}
 PATIENTS = {
     "everything": EVERYTHING,
@@ -72,17 +63,17 @@ def plan(request: pytest.FixtureRequest, tmp_path: Path) -> Plan:
 def test_every_step_is_read_back(plan: Plan) -> None:
     check = CHECKS[plan.method]
     plain = [json.loads(json.dumps(step.to_json())) for step in plan.steps]
-    assert tuple(step_of(each, check.STEPS) for each in plain) == plan.steps
-    assert in_order(plan.steps, check.ORDER)
+    assert tuple(step_of(each, check.steps) for each in plain) == plan.steps
+    assert in_order(plan.steps, check.order)
     for each in plain:
         with pytest.raises(InvalidParameter):
-            step_of({**each, "certified": "yes"}, check.STEPS)
+            step_of({**each, "certified": "yes"}, check.steps)
 
 
 def test_keys_in_another_order_mean_the_same(plan: Plan) -> None:
     check = CHECKS[plan.method]
     text = json.dumps([step.to_json() for step in plan.steps], sort_keys=True)
-    steps = tuple(step_of(each, check.STEPS) for each in json.loads(text))
+    steps = tuple(step_of(each, check.steps) for each in json.loads(text))
     assert fold(steps, plan.unit) == plan.guarantee
     assert claims_of(ClaimBasis(plan.guarantee, steps)) == plan.claims
 
@@ -90,17 +81,17 @@ def test_keys_in_another_order_mean_the_same(plan: Plan) -> None:
 def test_every_claim_is_read_back_and_follows_from_the_steps(plan: Plan) -> None:
     check = CHECKS[plan.method]
     plain = [json.loads(json.dumps(claim.to_json())) for claim in plan.claims]
-    assert tuple(claim_of(each, check.CLAIMS) for each in plain) == plan.claims
+    assert tuple(claim_of(each, check.claims) for each in plain) == plan.claims
     assert claims_of(ClaimBasis(fold(plan.steps, plan.unit), plan.steps)) == plan.claims
     for each in plain:
         for name in each["parameters"]:
             less = {key: value for key, value in each["parameters"].items() if key != name}
             try:
-                assert claim_of({**each, "parameters": less}, check.CLAIMS) not in plan.claims
+                assert claim_of({**each, "parameters": less}, check.claims) not in plan.claims
             except InvalidParameter:
                 continue
         with pytest.raises(InvalidParameter):
-            claim_of({**each, "parameters": {**each["parameters"], "certified": "yes"}}, check.CLAIMS)
+            claim_of({**each, "parameters": {**each["parameters"], "certified": "yes"}}, check.claims)
 
 
 def test_every_step_and_claim_has_words(plan: Plan) -> None:
@@ -166,7 +157,7 @@ def test_forged_cuts_are_refused(tmp_path: Path, path: str, value: Any) -> None:
     else:
         place[last] = value
     with pytest.raises(InvalidParameter):
-        step_of(plain, full_domain.STEPS)
+        step_of(plain, CHECKS["full-domain"].steps)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +180,7 @@ def test_another_demand_is_another_guarantee_or_another_claim(tmp_path: Path, pa
     for step in above:
         place = place[step]
     place[last] = value
-    steps = (plan.steps[0], step_of(plain, full_domain.STEPS), plan.steps[2])
+    steps = (plan.steps[0], step_of(plain, CHECKS["full-domain"].steps), plan.steps[2])
     same = fold(steps, plan.unit) == plan.guarantee, claims_of(ClaimBasis(plan.guarantee, steps)) == plan.claims
     assert same == ((False, False) if part == "loss" else (True, False))
 
@@ -222,17 +213,17 @@ def test_what_is_demanded_is_the_loss_in_its_order(tmp_path: Path) -> None:
 )
 def test_forged_suppression_is_refused(until: dict[str, Any], missing: str, importance: dict[str, Any]) -> None:
     plain = {"step": "leave out cells", "columns": ["sex", "age"], "until": {"k": 2}, "missing": "value"}
-    assert isinstance(step_of({**plain, "importance": {"age": "2"}}, suppression.STEPS), LeaveOutCells)
+    assert isinstance(step_of({**plain, "importance": {"age": "2"}}, CHECKS["cell-suppression"].steps), LeaveOutCells)
     forged = {**plain, "until": until, "missing": missing, "importance": importance}
     with pytest.raises(InvalidParameter):
-        step_of(forged, suppression.STEPS)
+        step_of(forged, CHECKS["cell-suppression"].steps)
 
 
 def test_sizes_of_subsets_are_told_as_numbers_are_ordered() -> None:
     columns = tuple(map(str, range(12)))
     until = {"k of any 10": 2, "k": 1, "k of any 2": 3}
     plain = {"step": "leave out cells", "columns": list(columns), "until": until, "missing": "value", "importance": {}}
-    step = step_of(plain, suppression.STEPS)
+    step = step_of(plain, CHECKS["cell-suppression"].steps)
     assert isinstance(step, LeaveOutCells)
     assert list(step.terms) == ["k", "k of any 2", "k of any 10"]
 
@@ -240,9 +231,9 @@ def test_sizes_of_subsets_are_told_as_numbers_are_ordered() -> None:
 @pytest.mark.parametrize("change", [{"k": 0}, {"m": 0}, {"suppression": "few"}, {"k": "4"}])
 def test_forged_cuts_of_items_are_refused(change: dict[str, Any]) -> None:
     plain = CutItems("ill", ";", ("sex",), 4, 2, Fraction(0)).to_json()
-    assert step_of(plain, itemsets.STEPS).to_json() == plain
+    assert step_of(plain, CHECKS["itemsets"].steps).to_json() == plain
     with pytest.raises(InvalidParameter):
-        step_of({**plain, **change}, itemsets.STEPS)
+        step_of({**plain, **change}, CHECKS["itemsets"].steps)
 
 
 def test_what_may_be_left_out_is_an_exact_share() -> None:

@@ -17,8 +17,8 @@ from incrowd.core.loss import Pure
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
-from incrowd.methods.anonymity.scheme.check import least_width
-from incrowd.methods.anonymity.scheme.scores import expected_rows
+from incrowd.methods.anonymity.shared.classes import least_width
+from incrowd.methods.anonymity.shared.scores import expected_rows
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.plan.preview.choices import MOST
 from incrowd.workflows.plan.preview.method import PrivatePreview

@@ -80,8 +80,8 @@ class ItemTree:
         """
         under = np.zeros(len(self.labels))
         for nodes in self.nodes:
-            found, times = np.unique(nodes, return_counts=True)
-            under[found] = times
+            different, times = np.unique(nodes, return_counts=True)
+            under[different] = times
         return np.where(under > 1, under / len(self), 0.0)
 
 
@@ -98,7 +98,7 @@ class ItemDemand:
 class ItemCut:
     """The node as which each item is shown (−1: left out everywhere), and what that loses, from 0 to 1."""
 
-    shown: Codes
+    nodes: Codes
     loss: float
 
 
@@ -115,11 +115,11 @@ def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: ItemDemand) -> I
     >>> kinds = tree({"lungs": ["flu", "cough"], "heart": ["attack"]})
     >>> ill = ItemTree.of(Column("ill", hierarchy=kinds, separator=";"))
     >>> rows = Sets.of(np.array([0, 0, 1, 1, 2]), np.array([0, 2, 1, 2, 2]), rows=3)
-    >>> [ill.labels[node] for node in best_cut(rows, np.zeros(3, np.intp), ill, ItemDemand(2, 2)).shown[:3]]
+    >>> [ill.labels[node] for node in best_cut(rows, np.zeros(3, np.intp), ill, ItemDemand(2, 2)).nodes[:3]]
     ['lungs', 'lungs', 'attack']
     """
     search = _CutSearch.of(sets, classes, tree, demand)
-    shown = tree.nodes[-1].copy()
+    nodes = tree.nodes[-1].copy()
     queue = [(0.0, tree.root)]
     left = demand.left_out
     while queue:
@@ -128,15 +128,15 @@ def best_cut(sets: Sets, classes: Rows, tree: ItemTree, demand: ItemDemand) -> I
         items = tree.below(node)
         if not level or not search.times[items].any():
             continue
-        finer = search.split(shown, items, tree.nodes[level - 1][items], left)
+        finer = search.split(nodes, items, tree.nodes[level - 1][items], left)
         if finer is None:
             continue
         left -= int(search.times[items[finer == GONE]].sum())
-        shown[items] = finer
+        nodes[items] = finer
         for child in np.unique(finer[finer != GONE]).tolist():
             under = search.times[items[finer == child]].sum()
             heapq.heappush(queue, (-float(under * tree.loss[child]), child))
-    return ItemCut(shown, search.loss(shown))
+    return ItemCut(nodes, search.loss(nodes))
 
 
 def joinable(sets: Sets, classes: Rows, k: int) -> NDArray[np.bool_]:
@@ -146,9 +146,9 @@ def joinable(sets: Sets, classes: Rows, k: int) -> NDArray[np.bool_]:
     [False, True, True]
     """
     filled = sets.lengths > 0
-    kept = ~filled | (np.bincount(classes[filled], minlength=int(classes.max(initial=0)) + 1) >= k)[classes]
-    sizes = np.bincount(classes[kept], minlength=int(classes.max(initial=0)) + 1)
-    return np.asarray(kept & (sizes >= k)[classes])
+    retained = ~filled | (np.bincount(classes[filled], minlength=int(classes.max(initial=0)) + 1) >= k)[classes]
+    sizes = np.bincount(classes[retained], minlength=int(classes.max(initial=0)) + 1)
+    return np.asarray(retained & (sizes >= k)[classes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,17 +172,17 @@ class _CutSearch:
         classes = np.unique(classes, return_inverse=True)[1]
         return cls(sets, classes, tree, demand, owners, bounds, times)
 
-    def loss(self, shown: Codes) -> float:
+    def loss(self, nodes: Codes) -> float:
         """Return the mean over all occurrences of what each loses; what is left out loses all."""
-        each = np.where(shown == GONE, 1.0, self.tree.loss[shown])
-        return float((each * self.times).sum() / max(1, self.times.sum()))
+        losses = np.where(nodes == GONE, 1.0, self.tree.loss[nodes])
+        return float((losses * self.times).sum() / max(1, self.times.sum()))
 
-    def split(self, shown: Codes, items: Rows, finer: Codes, left: int) -> Codes | None:
+    def split(self, nodes: Codes, items: Rows, finer: Codes, left: int) -> Codes | None:
         """Return the finer nodes of some items, perhaps some of them left out, or None if they cannot be had."""
         new = np.unique(finer[self.times[items] > 0])
         if len(new) == 1:
             return finer
-        trial = shown.copy()
+        trial = nodes.copy()
         trial[items] = finer
         others = np.setdiff1d(trial[trial != GONE], new)
         places = np.full(len(self.tree.labels) + 1, GONE, np.int32)  # the last one is for items that are left out
@@ -200,10 +200,10 @@ class _CutSearch:
         gone = _fewest(rare, weights, left)
         if gone is None:
             return None
-        found = np.where(np.isin(finer, new[gone]), GONE, finer).astype(np.int32)
+        result = np.where(np.isin(finer, new[gone]), GONE, finer).astype(np.int32)
         after = trial.copy()
-        after[items] = found
-        return found if self.loss(after) <= self.loss(shown) else None
+        after[items] = result
+        return result if self.loss(after) <= self.loss(nodes) else None
 
     def _rows(self, items: Rows) -> Rows:
         """Return the rows that hold some of the items."""

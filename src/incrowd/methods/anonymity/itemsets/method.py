@@ -6,39 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
+from incrowd.core.claims.privacy import Pseudonymity
+from incrowd.core.coins import Coins
 from incrowd.core.keys import Codes, Keys, Layout
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Missing, Role, Schema
 from incrowd.core.sets import Rows, Sets, read_sets
 from incrowd.core.steps.rows import Recode, recode
 from incrowd.core.steps.step import Step, fold
+from incrowd.core.table import Table
 from incrowd.core.unit import Kind
-from incrowd.criteria.itemsets import KmAnonymity, check, smallest_support
+from incrowd.criteria.itemsets import KmAnonymity, KmClaim, check, smallest_support
 from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.itemsets.check import ArrangeSets, CutItems, ItemsCheck, ItemsPicture, ItemTable
 from incrowd.methods.anonymity.itemsets.cuts import ItemCut, ItemDemand, ItemTree, best_cut, joinable
-from incrowd.methods.anonymity.itemsets.output import ItemTable
-from incrowd.methods.anonymity.itemsets.steps import ArrangeSets, CutItems
-from incrowd.methods.anonymity.itemsets.written import WrittenSets
-from incrowd.methods.anonymity.mondrian.labels import kept_values
-from incrowd.methods.cells import released_cells
-from incrowd.methods.outcomes.anonymized import Anonymized
-
-if TYPE_CHECKING:
-    from incrowd.core.coins import Coins
-    from incrowd.core.table import Table
+from incrowd.methods.shared.columns import released_cells
+from incrowd.methods.shared.microdata import Anonymized, CodedColumn, occurring_values
+from incrowd.verifier.check import one
 
 
 @dataclass(frozen=True)
-class Itemsets:
+class Itemsets(Method):
     """A table with a set of items in each row, such as diagnoses or purchases, under k^m-anonymity.
 
     Guarantee: among rows that agree in all other quasi-identifiers, every combination of at most m items that occurs,
@@ -69,25 +65,27 @@ class Itemsets:
 
     def column(self, schema: Schema) -> Column:
         """Return the set-valued column, or refuse a schema that has none, or several, or one nobody looks up."""
-        found = [column for column in schema.released if column.separator is not None]
-        if len(found) != 1:
+        columns = [column for column in schema.released if column.separator is not None]
+        if len(columns) != 1:
             raise InvalidParameter(
-                f"method itemsets releases one set-valued column, and the policy has {len(found)}: give exactly one "
+                f"method itemsets releases one set-valued column, and the policy has {len(columns)}: give exactly one "
                 "column a separator."
             )
-        if not Role.QUASI.covers(found[0].role):
+        if not Role.QUASI.covers(columns[0].role):
             raise InvalidParameter(
-                f"k^m-anonymity is about items that people can be looked up by: the role of {found[0].name!r} is quasi."
+                f"k^m-anonymity is about quasi-identifiers: give {columns[0].name!r} the role quasi."
             )
-        if found[0].name in self.levels:
-            raise InvalidParameter(f"the levels of the items of {found[0].name!r} are searched for: leave them out.")
-        return found[0]
+        if columns[0].name in self.levels:
+            raise InvalidParameter(f"the levels of the items of {columns[0].name!r} are searched for: leave them out.")
+        return columns[0]
 
     def cells(self, schema: Schema) -> Cells | None:
         """Return the tuples of the other columns, or None without others; each must be listed from the declaration."""
         name = self.column(schema).name
         recodings = tuple(
-            each for each in released_cells(_of_items(schema), self.levels).recodings if each.column.name != name
+            recoding
+            for recoding in released_cells(_of_items(schema), self.levels).recodings
+            if recoding.column.name != name
         )
         for recoding in recodings:
             if recoding.classes is None:
@@ -113,25 +111,18 @@ class Itemsets:
         """Return the steps: which finest levels, how items are made coarser, which order."""
         column = self.column(schema)
         self.cells(schema)
-        cut = CutItems(
-            column.name,
-            str(column.separator),
-            self._quasi(schema),
-            self.k,
-            self.m,
-            self.suppression,
-        )
+        cut = CutItems(column.name, str(column.separator), self._quasi(schema), self.k, self.m, self.suppression)
         return (self._recode(schema, column), cut, ArrangeSets())
 
-    def release(self, table: Table, coins: Coins) -> ItemTable:  # noqa: ARG002 (nothing here is random)
+    def release(self, table: Table, coins: Coins) -> ItemTable:
         """Read the rows once, cut the hierarchy of the items, and show every row's items as nodes of the cut."""
         column, tree = self.column(table.schema), ItemTree.of(self.column(table.schema))
         baskets = self.baskets(table)
         sets, classes = baskets.sets(), self.classes(table.schema, baskets)
-        kept = np.flatnonzero(joinable(sets, classes, self.k))
-        cut = self.cut(sets.take(kept), classes[kept], tree)
-        texts = _texts(sets.take(kept), tree, cut, str(column.separator))
-        return self._shown(table.schema, baskets.cells, baskets.keys()[kept] if baskets.cells else None, texts)
+        retained = np.flatnonzero(joinable(sets, classes, self.k))
+        cut = self.cut(sets.take(retained), classes[retained], tree)
+        texts = _texts(sets.take(retained), tree, cut, str(column.separator))
+        return self._table(table.schema, baskets.cells, baskets.keys()[retained] if baskets.cells else None, texts)
 
     def baskets(self, table: Table) -> Baskets:
         """Read the rows once: the items at their finest, the other columns at their levels."""
@@ -146,7 +137,7 @@ class Itemsets:
         other columns are applied first, and no item is made coarser.
         """
         schema, column = table.schema, self.column(table.schema)
-        names, found = (*self._quasi(schema), column.name), None
+        names, support = (*self._quasi(schema), column.name), None
         if recoded:
             baskets = self.baskets(table)
             sets, classes = baskets.sets(), self.classes(schema, baskets)
@@ -155,8 +146,8 @@ class Itemsets:
             sets, classes = table.engine.learn(table.rows, names, written).sets()
         if len(sets):
             smallest = int(np.unique(classes, return_counts=True)[1].min())
-            found = min(smallest_support(sets.within(classes), self.m), smallest)
-        return len(sets), Measured(KmAnonymity.meaning, self.k, found, None), names
+            support = min(smallest_support(sets.within(classes), self.m), smallest)
+        return len(sets), Measured(KmAnonymity.meaning, self.k, support, None), names
 
     def cut(self, sets: Sets, classes: Rows, tree: ItemTree) -> ItemCut:
         """Return as what each item is shown, and what that loses."""
@@ -172,21 +163,16 @@ class Itemsets:
         packed = Layout(tuple(cells.layout.sizes[place] for place in places)).pack([codes[place] for place in places])
         return np.unique(packed, return_inverse=True)[1].astype(np.intp)
 
-    def _shown(self, schema: Schema, cells: Cells | None, keys: Keys | None, texts: pa.DictionaryArray) -> ItemTable:
+    def _table(self, schema: Schema, cells: Cells | None, keys: Keys | None, texts: pa.DictionaryArray) -> ItemTable:
         """Return the table, its columns in the order of the schema."""
         column = self.column(schema)
-        given: dict[str, tuple[pa.Array, NDArray[np.integer]]] = {column.name: _ranked(texts)}
+        columns: dict[str, CodedColumn] = {column.name: _ranked(texts)}
         if cells is not None and keys is not None:
             for recoding, codes in zip(cells.recodings, cells.layout.unpack(keys), strict=True):
                 values = recoding.classes.values() if recoding.classes else pa.nulls(0)
-                given[recoding.column.name] = kept_values(values, codes)
-        columns = {each.name: given[each.name] for each in schema.released}
-        rows = Anonymized.of(
-            {name: values for name, (values, _) in columns.items()},
-            [codes for _, codes in columns.values()],
-            np.ones(len(texts), np.int64),
-            self._quasi(schema),
-        )
+                columns[recoding.column.name] = occurring_values(values, codes)
+        columns = {column.name: columns[column.name] for column in schema.released}
+        rows = Anonymized.of(columns, np.ones(len(texts), np.int64), self._quasi(schema))
         return ItemTable(rows, column.name, str(column.separator), self.m)
 
     def _quasi(self, schema: Schema) -> tuple[str, ...]:
@@ -197,7 +183,10 @@ class Itemsets:
         """Return how rows are recoded: items one by one, and a missing cell of theirs is a set without any."""
         recoded = recode(released_cells(_of_items(schema), self.levels))
         missing = Missing.DROP if column.missing == Missing.DROP else None
-        items = (replace(each, missing=missing) if each.column == column.name else each for each in recoded.columns)
+        items = (
+            replace(recoded_column, missing=missing) if recoded_column.column == column.name else recoded_column
+            for recoded_column in recoded.columns
+        )
         return Recode(tuple(items))
 
 
@@ -208,12 +197,12 @@ def _of_items(schema: Schema) -> Schema:
 
 def _texts(sets: Sets, tree: ItemTree, cut: ItemCut, separator: str) -> pa.DictionaryArray:
     """Return each row's nodes as text: every label once, in the order of the hierarchy; null for the empty set."""
-    labels = list(dict.fromkeys(tree.labels[node] for node in cut.shown.tolist() if node >= 0))
+    labels = list(dict.fromkeys(tree.labels[node] for node in cut.nodes.tolist() if node >= 0))
     places = {label: place for place, label in enumerate(labels)}
-    table = np.array([places[tree.labels[node]] if node >= 0 else node for node in cut.shown.tolist()], np.int32)
-    shown = sets.mapped(table)
-    names = pa.array(labels, pa.string()).take(pa.array(shown.items))
-    text = pc.binary_join(pa.ListArray.from_arrays(pa.array(shown.starts, pa.int32()), names), separator)
+    table = np.array([places[tree.labels[node]] if node >= 0 else node for node in cut.nodes.tolist()], np.int32)
+    mapped = sets.mapped(table)
+    names = pa.array(labels, pa.string()).take(pa.array(mapped.items))
+    text = pc.binary_join(pa.ListArray.from_arrays(pa.array(mapped.starts, pa.int32()), names), separator)
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text).dictionary_encode()
 
 
@@ -247,7 +236,7 @@ class Baskets:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Read some rows; those that a rule of the schema leaves out are forgotten."""
-        sets, kept = read_sets(batch.column(self.column.name), self.column)
+        sets, retained = read_sets(batch.column(self.column.name), self.column)
         recodings = () if self.cells is None else self.cells.recodings
         codes = [
             recoding.codes(batch.column(recoding.column.name))
@@ -256,10 +245,10 @@ class Baskets:
             for recoding in recodings
         ]
         for column in codes:
-            kept &= column >= 0
-        self._sets.append(sets if kept.all() else sets.take(np.flatnonzero(kept)))
+            retained &= column >= 0
+        self._sets.append(sets if retained.all() else sets.take(np.flatnonzero(retained)))
         if self.cells is not None:
-            self._keys.append(self.cells.layout.pack([column[kept] for column in codes]))
+            self._keys.append(self.cells.layout.pack([column[retained] for column in codes]))
 
     def merge(self, other: Baskets) -> None:
         """Take over what another one read of other rows."""
@@ -274,3 +263,63 @@ class Baskets:
         """Return the keys of the other columns, row by row; only where there are other columns."""
         empty = np.zeros(0, np.int64 if self.cells is None else self.cells.layout.dtype)
         return np.concatenate([empty, *self._keys])
+
+
+@dataclass
+class WrittenSets:
+    """A summary of different rows as they are written, and how often each occurs; the last column holds sets.
+
+    >>> written = WrittenSets(("sex", "ill"), ";")
+    >>> written.add(pa.record_batch({"sex": ["F", "M"], "ill": ["flu; gout", None]}))
+    >>> sets, classes = written.sets()
+    >>> sets.lengths.tolist(), len(set(classes.tolist()))
+    ([2, 0], 2)
+    """
+
+    names: tuple[str, ...]
+    separator: str
+    _parts: list[pa.Table] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count some rows."""
+        columns = {name: self._text(batch.column(name)) for name in self.names}
+        self._parts.append(pa.table(columns).group_by(list(self.names)).aggregate([([], "count_all")]))
+
+    def merge(self, other: WrittenSets) -> None:
+        """Take over what another one counted of other rows."""
+        self._parts += other._parts
+
+    def sets(self) -> tuple[Sets, Rows]:
+        """Return the items of each row, numbered as they are met, and its class over the columns before."""
+        if not self._parts:
+            return Sets.joined([]), np.zeros(0, np.intp)
+        whole = pa.concat_tables(self._parts).combine_chunks()
+        every = np.repeat(np.arange(len(whole)), whole.column("count_all").to_numpy())
+        lists = pc.split_pattern(_whole(whole, self.names[-1]).fill_null(""), self.separator)
+        items = pc.utf8_trim_whitespace(lists.flatten()).dictionary_encode()
+        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
+        table = np.array(
+            [-1 if name == "" else place for place, name in enumerate(items.dictionary.to_pylist())], np.int32
+        )
+        codes = items.indices.to_numpy(zero_copy_only=False)
+        sets = Sets.of(np.repeat(np.arange(len(lengths)), lengths), codes, len(lengths)).mapped(table)
+        coded = [_whole(whole, name).dictionary_encode() for name in self.names[:-1]]
+        places = [array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False) for array in coded]
+        layout = Layout(tuple(len(array.dictionary) + 1 for array in coded))
+        keys = layout.pack(places) if coded else np.zeros(len(whole), np.int64)
+        return sets.take(every), np.unique(keys, return_inverse=True)[1][every].astype(np.intp)
+
+    def _text(self, array: pa.Array) -> pa.Array:
+        if pa.types.is_list(array.type):
+            return pc.binary_join(array, self.separator)
+        return (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).cast(pa.string())
+
+
+def _whole(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+CHECK = ItemsCheck(order=(one(Recode), one(CutItems), one(ArrangeSets)), claims=(KmClaim, Pseudonymity))
+PICTURE = ItemsPicture()
+METHOD = Itemsets

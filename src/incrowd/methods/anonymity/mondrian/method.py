@@ -4,37 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 
-from incrowd.core.plan import Plan
+from incrowd.core.cells import Cells
+from incrowd.core.coins import Coins
+from incrowd.core.counts import Counts
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Role, Schema
 from incrowd.core.steps.rows import Arrange, keep_rows, recode
 from incrowd.core.steps.step import Step, fold
+from incrowd.core.table import Table
+from incrowd.core.terms import Exposure
+from incrowd.criteria.demand import MINIMALITY
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.labels import Show, kept_values, labels
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid, condition, criteria, partition_tuples
-from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces
-from incrowd.methods.anonymity.mondrian.steps import CutRows, Where
-from incrowd.methods.anonymity.syntactic.demands import Demands, quasi_identifiers
-from incrowd.methods.anonymity.syntactic.sensitive import Sensitive
-from incrowd.methods.cells import released_cells
-from incrowd.methods.outcomes.anonymized import Anonymized
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.anonymity.mondrian.axes import Axis, Show, labels
+from incrowd.methods.anonymity.mondrian.pieces import NONE, Pieces, TupleGrid, condition, criteria, partition_tuples
+from incrowd.methods.anonymity.shared.classes import ClassesPicture, check_of_cut
+from incrowd.methods.anonymity.shared.demands import Demands, Sensitive, quasi_identifiers
+from incrowd.methods.anonymity.shared.steps import Cut
+from incrowd.methods.shared.columns import released_cells, row_limits
+from incrowd.methods.shared.microdata import Anonymized, CodedColumn, occurring_values
 
-if TYPE_CHECKING:
-    from incrowd.core.cells import Cells
-    from incrowd.core.coins import Coins
-    from incrowd.core.counts import Counts
-    from incrowd.core.table import Table
+EXTREMES = Exposure(
+    "extremes", "extremes: a range shows the least and the greatest value in it, and they are somebody's"
+)
+
+
+class Where(StrEnum):
+    """Where a piece of the table is cut."""
+
+    MEDIAN = "median"
+    """Equal rows come to one side."""
+    MIDDLE = "middle"
+    """Equal rows may come to either side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutRows(Cut):
+    """Every piece of the table is cut in two, as long as both parts meet what is demanded."""
+
+    at: Where
+    show: Show
+
+    @property
+    def where(self) -> str:
+        """Where the table is cut, for people."""
+        return f"the {self.at}, equal rows on {'one' if self.at is Where.MEDIAN else 'either'} side"
+
+    @property
+    def labels(self) -> str:
+        """As what a class is shown, for people."""
+        return str(self.show)
+
+    @property
+    def left_open(self) -> tuple[Exposure, ...]:
+        """Which attacks the cut leaves open: that of every cut, and what ranges and means tell."""
+        return (MINIMALITY,) if self.show is Show.NODES else (EXTREMES, MINIMALITY)
 
 
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(Method):
     """Multidimensional k-anonymity by cutting the table along its quasi-identifiers, again and again.
 
     Guarantee: every combination of the quasi-identifiers in the output occurs at least k times; every class also meets
@@ -111,13 +144,17 @@ class Mondrian:
         pieces = NONE
         if len(everything) and met(everything)[0]:
             pieces = partition_tuples(grid, met, self.k, relaxed=self.relaxed)
-        shown: dict[str, tuple[pa.Array, Any]] = {}
+        columns: dict[str, CodedColumn] = {}
         for place, (name, classes) in enumerate(zip(counts.names, counts.classes, strict=True)):
             if place in places:
                 row = places.index(place)
-                found = labels(axes[row], pieces, grid.places[row][pieces.tuples], Show(self.show))
-                shown[name] = found.values, found.places[pieces.number]
+                label = labels(axes[row], pieces, grid.places[row][pieces.tuples], Show(self.show))
+                columns[name] = label.values, label.places[pieces.number]
             else:
-                shown[name] = kept_values(classes.values(), codes[place][pieces.tuples])
-        columns = {name: values for name, (values, _) in shown.items()}
-        return Anonymized.of(columns, [code for _, code in shown.values()], pieces.rows, quasi)
+                columns[name] = occurring_values(classes.values(), codes[place][pieces.tuples])
+        return Anonymized.of(columns, pieces.rows, quasi)
+
+
+CHECK = check_of_cut(CutRows)
+PICTURE = ClassesPicture()
+METHOD = Mondrian

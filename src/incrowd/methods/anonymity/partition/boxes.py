@@ -13,7 +13,7 @@ from incrowd.core.coins import Coins
 from incrowd.mechanisms.add_noise import AddLaplace
 from incrowd.mechanisms.selection import MonotoneNoisyMax
 from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.mondrian.pieces import TupleGrid
 
 WHOLE = 2**16
 """The share of a column that is as wide as all of it."""
@@ -54,15 +54,15 @@ class Box:
         >>> [cut.before for cut in Box(((0, 2),)).candidates([axis])]
         [1, 2]
         """
-        found = []
+        candidates = []
         for number, (axis, (low, high)) in enumerate(zip(axes, self.sides, strict=True)):
             if low == high:
                 continue
             level = 0 if axis.line else int(axis.lowest(np.array([low]), np.array([high]))[0]) - 1
             nodes = axis.nodes[level][low : high + 1]
             edges = np.flatnonzero(nodes[1:] != nodes[:-1]) + low + 1
-            found += [Candidate(number, int(edge)) for edge in edges]
-        return found
+            candidates += [Candidate(number, int(edge)) for edge in edges]
+        return candidates
 
     def cut(self, cut: Candidate) -> tuple[Box, Box]:
         """Return the two parts."""
@@ -96,14 +96,14 @@ def scores(box: Box, axes: Sequence[Axis], places: NDArray[np.integer], rows: ND
     >>> scores(Box.whole([axis]), [axis], np.array([[0, 1, 3]]), np.array([5, 2, 1])).tolist()
     [3, 1, 1]
     """
-    total, found = int(rows.sum()), []
+    total, columns = int(rows.sum()), []
     cuts = box.candidates(axes)
     for number, (low, high) in enumerate(box.sides):
         edges = [cut.before for cut in cuts if cut.axis == number]
         counted = np.bincount(places[number] - low, rows, high - low + 1).astype(np.int64)
         left = np.cumsum(counted)[np.array(edges, np.intp) - low - 1]
-        found.append(np.minimum(left, total - left) * box.share(axes, number) // WHOLE)
-    return np.concatenate(found).astype(np.int64)
+        columns.append(np.minimum(left, total - left) * box.share(axes, number) // WHOLE)
+    return np.concatenate(columns).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Growth:
     a choice is made hangs on the noisy count alone.  Together 2c at each depth and ε in all, by adaptive composition:
     given the same earlier draws, the chances of the next ones differ by a factor of e^(2c) at most.  ∎
 
-    >>> Growth(4, Fraction(1), 100).each
+    >>> Growth(4, Fraction(1), 100).cost
     Fraction(1, 8)
     """
 
@@ -129,7 +129,7 @@ class Growth:
     least: int
 
     @property
-    def each(self) -> Fraction:
+    def cost(self) -> Fraction:
         """What one noisy count costs, and one choice."""
         return self.epsilon / (2 * self.depth)
 
@@ -142,10 +142,10 @@ class Growth:
         if not candidates:
             return (box,)
         rows, places = grid.rows[inside], grid.places[:, inside]
-        noisy = AddLaplace.costing(self.each).release(np.array([int(rows.sum())]), coins)[0]
+        noisy = AddLaplace.costing(self.cost).release(np.array([int(rows.sum())]), coins)[0]
         if noisy < self.least:
             return (box,)
-        chosen = candidates[MonotoneNoisyMax(self.each).release(scores(box, grid.axes, places, rows), coins)]
+        chosen = candidates[MonotoneNoisyMax(self.cost).release(scores(box, grid.axes, places, rows), coins)]
         right = places[chosen.axis] >= chosen.before
         below, above = box.cut(chosen)
         return (
@@ -156,10 +156,10 @@ class Growth:
 
 def leaf_of(leaves: tuple[Box, ...], places: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return for each tuple, given by its place on every axis, the number of the leaf it lies in."""
-    found = np.zeros(places.shape[1], np.intp)
+    numbers = np.zeros(places.shape[1], np.intp)
     for number, leaf in enumerate(leaves):
         inside = np.ones(places.shape[1], np.bool_)
         for row, (low, high) in zip(places, leaf.sides, strict=True):
             inside &= (row >= low) & (row <= high)
-        found[inside] = number
-    return found
+        numbers[inside] = number
+    return numbers

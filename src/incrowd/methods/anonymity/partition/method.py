@@ -6,41 +6,99 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from incrowd.core.cells import Cells
-from incrowd.core.plan import Plan
-from incrowd.core.schema import Schema
-from incrowd.core.steps.choices import SuppressChosen
-from incrowd.core.steps.rows import keep_rows, recode
+from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, Pseudonymity
+from incrowd.core.coins import Coins
+from incrowd.core.counts import Counts
+from incrowd.core.plan import Method, Output, Plan
+from incrowd.core.schema import Role, Schema
+from incrowd.core.statement import Statement
+from incrowd.core.steps.choices import RecodingChoice, SuppressChosen
+from incrowd.core.steps.rows import Arrange, KeepRows, Recode, keep_rows, recode
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import fold
+from incrowd.core.table import Table
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.anonymity.mondrian.axes import Axis
-from incrowd.methods.anonymity.mondrian.labels import box_names, kept_values
-from incrowd.methods.anonymity.mondrian.partitioning import TupleGrid
+from incrowd.methods.anonymity.mondrian.axes import Axis, box_names
+from incrowd.methods.anonymity.mondrian.pieces import TupleGrid
 from incrowd.methods.anonymity.partition.boxes import Box, Growth, leaf_of
-from incrowd.methods.anonymity.partition.steps import DEEPEST, ArrangeBoxes, ChooseCuts
-from incrowd.methods.anonymity.safe.method import Safe
-from incrowd.methods.anonymity.syntactic.demands import quasi_identifiers
-from incrowd.methods.crowds.parameters import Parameters, charged
-from incrowd.methods.outcomes.anonymized import Partitioned
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.anonymity.shared.classes import ClassesPicture, MicrodataCheck, reopen_table
+from incrowd.methods.anonymity.shared.demands import quasi_identifiers
+from incrowd.methods.shared.columns import row_limits
+from incrowd.methods.shared.microdata import CodedColumn, Partitioned, occurring_values
+from incrowd.methods.shared.sampling import Parameters, priced_plan
+from incrowd.verifier.check import Problem, maybe, one
 
-if TYPE_CHECKING:
-    from incrowd.core.coins import Coins
-    from incrowd.core.counts import Counts
-    from incrowd.core.table import Table
-
-_WIDEST = 20_000
+DEEPEST = 14
+"""How often a box can be cut in a row."""
 
 
 @dataclass(frozen=True)
-class PrivatePartition:
+class ChooseCuts(RecodingChoice):
+    """Boxes are cut again and again, each cut chosen by a private look at all rows."""
+
+    kind: ClassVar[str] = "choose cuts"
+    title: ClassVar[str] = "Choose cuts privately"
+    glyph: ClassVar[str | None] = "coarser"
+    because: ClassVar[Theorem] = Theorem(
+        "private-choice-of-boxes",
+        "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition",
+    )
+    blind: ClassVar[Assumption] = Assumption(
+        "finest-levels-chosen-without-rows",
+        "the finest levels, the depth and all parameters were chosen without looking at the rows",
+    )
+    moved: ClassVar[Condition] = Condition(
+        "cut-sensitivity", "one row moves the score of every cut by at most one, and all in one direction"
+    )
+    fresh: ClassVar[Condition] = Condition(
+        "fresh-coins-after-cuts", "the sample that is released has coins of its own, not those of the cuts"
+    )
+    left_open: ClassVar[Exposure] = Exposure(
+        "no-blending-after-cuts",
+        "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows",
+    )
+
+    columns: tuple[str, ...]
+    depth: int
+    least: int
+
+    def __post_init__(self) -> None:
+        """Refuse more cuts than any release has: their number of boxes could not be computed with."""
+        if self.depth > DEEPEST:
+            raise InvalidParameter(f"a box is cut 1 to {DEEPEST} times in a row: give such a depth.")
+
+    @property
+    def sentence(self) -> str:
+        """What happens, for people."""
+        return (
+            f"The table is cut into at most {2**self.depth:,} boxes. A private selection with an ε of {self.epsilon} "
+            "places the cuts; it reads all rows."
+        )
+
+
+@dataclass(frozen=True)
+class ArrangeBoxes(Arrange):
+    """Rows in boxes are published in the order of their values."""
+
+    kind: ClassVar[str] = "arrange by chosen cuts"
+
+
+_WIDEST = 20_000
+_LEAF = "leaf"
+
+
+@dataclass(frozen=True)
+class PrivatePartition(Method):
     """Mondrian made safe: boxes chosen by a private look at all rows, filled by sampled suppression.
 
     Guarantee: (ε, δ)-differential privacy, ε being what the private cuts and the sampled suppression cost together;
@@ -93,8 +151,8 @@ class PrivatePartition:
 
     def growth(self, unit: Unit) -> Growth:
         """Return how boxes are cut; by default while each half may be expected to keep twice k sampled rows."""
-        found = self.parameters(unit)
-        least = self.least if self.least is not None else math.ceil(4 * found.k / found.rate)
+        parameters = self.parameters(unit)
+        least = self.least if self.least is not None else math.ceil(4 * parameters.k / parameters.rate)
         return Growth(self.depth, self.choosing, least)
 
     def axes(self, schema: Schema) -> list[Axis]:
@@ -104,36 +162,33 @@ class PrivatePartition:
                 "method partition is proved for units of one row that is added or removed: keep max_rows at 1 and "
                 "adjacency at add-remove."
             )
-        found = []
+        axes = []
         for recoding in Cells.of(schema, self.levels, quasi_identifiers(schema)).recodings:
             if recoding.classes is None or len(recoding.classes) > _WIDEST:
                 raise InvalidParameter(
                     f"the values of {recoding.column.name!r} at level {recoding.level} are too many to cut between. "
                     "Declare categories or bounds, or give a higher level."
                 )
-            found.append(Axis.of(recoding.classes, self.ordered))
-        return found
+            axes.append(Axis.of(recoding.classes, self.ordered))
+        return axes
 
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone; what was drafted from rows leaves nothing but k-anonymity."""
         unit, cells = schema.unit, self._safe.cells(schema)
         self.axes(schema)
-        found, growth = self.parameters(unit), self.growth(unit)
+        parameters, growth = self.parameters(unit), self.growth(unit)
         steps = (
             *keep_rows(unit),
             ChooseCuts(self.choosing, quasi_identifiers(schema), self.depth, growth.least),
-            SecretSample(found.rate),
+            SecretSample(parameters.rate),
             recode(cells),
-            SuppressChosen(found.k),
+            SuppressChosen(parameters.k),
             ArrangeBoxes(),
         )
-        guarantee = fold(steps, unit, found.delta)
-        settings: dict[str, Any] = {"choosing": self.choosing, "depth": self.depth, "least": growth.least, "k": found.k}
-        if guarantee.syntactic:
-            return Plan(self.name, steps, guarantee, {}, self.release, found.k, settings, cells=cells)
-        epsilon = charged(guarantee.loss, found.delta, unit.adjacency)
-        settings |= {"rate": found.rate, "epsilon": epsilon, "delta": found.delta}
-        return Plan(self.name, steps, guarantee, {"epsilon": epsilon}, self.release, found.k, settings, cells=cells)
+        settings = {"choosing": self.choosing, "depth": self.depth, "least": growth.least, "k": parameters.k}
+        guarantee = fold(steps, unit, parameters.delta)
+        plan = Plan(self.name, steps, guarantee, {}, self.release, parameters.k, settings, cells=cells)
+        return priced_plan(plan, parameters)
 
     def release(self, table: Table, coins: Coins) -> Partitioned:
         """Count all rows, cut boxes, and release a fresh sample in them."""
@@ -141,9 +196,9 @@ class PrivatePartition:
         quasi = quasi_identifiers(schema)
         counts = table.engine.count(table.rows, Cells.of(schema, self.levels, quasi), *limits)
         leaves = self.growth(schema.unit).leaves(TupleGrid.of(axes, counts.codes(), counts.counts), coins)
-        found = self.parameters(schema.unit)
-        sample = table.engine.count(table.rows, self._safe.cells(schema), *limits, coins.sample(found.rate))
-        return fill_boxes(sample, axes, leaves, found.k)
+        parameters = self.parameters(schema.unit)
+        sample = table.engine.count(table.rows, self._safe.cells(schema), *limits, coins.sample(parameters.rate))
+        return fill_boxes(sample, axes, leaves, parameters.k)
 
     @property
     def _safe(self) -> Safe:
@@ -155,24 +210,48 @@ def fill_boxes(sample: Counts, axes: list[Axis], leaves: tuple[Box, ...], k: int
     names = [axis.classes.recoding.column.name for axis in axes]
     codes = dict(zip(sample.names, sample.codes(), strict=True))
     leaf = leaf_of(leaves, np.stack([axis.place[codes[name]] for axis, name in zip(axes, names, strict=True)]))
-    others = [name for name in sample.names if name not in names]
-    columns = [kept_values(sample.classes[sample.names.index(name)].values(), codes[name]) for name in others]
-    cells = Partitioned.of(
-        {"leaf": pa.array(range(len(leaves)))} | dict(zip(others, (values for values, _ in columns), strict=True)),
-        [leaf, *(places for _, places in columns)],
-        sample.counts,
-    )
+    others = {
+        name: occurring_values(classes.values(), codes[name])
+        for name, classes in zip(sample.names, sample.classes, strict=True)
+        if name not in names
+    }
+    cells = Partitioned.of({_LEAF: (pa.array(range(len(leaves))), leaf), **others}, sample.counts)
     large = cells.counts >= k
-    kept = [column[large] for column in cells.layout.unpack(cells.keys)]
-    shown: dict[str, tuple[pa.Array, Any]] = {}
+    inside, *places = (column[large] for column in cells.layout.unpack(cells.keys))
+    columns: dict[str, CodedColumn] = {}
     for number, (axis, name) in enumerate(zip(axes, names, strict=True)):
-        found = box_names(axis, [box.sides[number] for box in leaves], np.unique(kept[0]))
-        shown[name] = found.values, found.places[kept[0]]
-    for name, (values, _), places in zip(others, columns, kept[1:], strict=True):
-        shown[name] = kept_values(values, places)
-    ordered = {name: shown[name] for name in sample.names}
-    return Partitioned.of(
-        {name: values for name, (values, _) in ordered.items()},
-        [places for _, places in ordered.values()],
-        cells.counts[large],
-    )
+        boxes = box_names(axis, [box.sides[number] for box in leaves], np.unique(inside))
+        columns[name] = boxes.values, boxes.places[inside]
+    for (name, (values, _)), place in zip(others.items(), places, strict=True):
+        columns[name] = occurring_values(values, place)
+    return Partitioned.of({name: columns[name] for name in sample.names}, cells.counts[large])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionCheck(MicrodataCheck):
+    """The check of microdata, held as a table in boxes; its proof protects units of one row."""
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        unit, cuts = statement.basis.unit, statement.basis.need(ChooseCuts)
+        if unit.max_rows > 1 or unit.adjacency is not Adjacency.ADD_REMOVE:
+            return Problem("it is proved for units of one row, added or removed, and for no others")
+        if cuts.depth < 1 or not cuts.columns or cuts.columns != statement.of_role(Role.QUASI):
+            return Problem("the columns that are cut are not the quasi-identifiers, each once and in their order")
+        return super().contradiction(statement)
+
+    def recount(self, statement: Statement, output: Output) -> Problem | None:
+        if not isinstance(output, Partitioned):
+            return Problem("it is not a table in boxes")
+        rare = len(output.counts) and int(output.counts.min()) < statement.basis.need(SuppressChosen).k
+        return Problem("some tuple occurs too rarely") if rare else None
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> Any:
+        return reopen_table(statement, files[0], Partitioned)
+
+
+CHECK = PartitionCheck(
+    order=(maybe(KeepRows), one(ChooseCuts), one(SecretSample), one(Recode), one(SuppressChosen), one(ArrangeBoxes)),
+    claims=(ApproximatePrivacy, Anonymity, Pseudonymity),
+)
+PICTURE = ClassesPicture()
+METHOD = PrivatePartition

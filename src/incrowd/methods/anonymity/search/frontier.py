@@ -11,8 +11,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.anonymity.search.lattice import Lattice, Node
-from incrowd.methods.anonymity.search.task import Judgment
+from incrowd.methods.anonymity.search.lattice import Judgment, Lattice, Node
 
 
 @dataclass

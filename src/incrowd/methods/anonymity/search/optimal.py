@@ -1,18 +1,17 @@
-"""Optimal: the generalization that loses least among all that meet the criterion, or the best known with its gap."""
+"""Search: the generalization that loses least among all that meet the criterion, and all that no finer one does."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from incrowd.methods.anonymity.search.frontier import BoundQueue, BoundTable, Visit
-from incrowd.methods.anonymity.search.lattice import Lattice, Node
+from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.search.frontier import BoundQueue, BoundTable, Burdens
+from incrowd.methods.anonymity.search.lattice import Judgment, Lattice, Node, Point, Task, judge
 from incrowd.methods.anonymity.search.rollup import RollupCache
-from incrowd.methods.anonymity.search.task import Judgment, Point, Task, judge
 from incrowd.quality.quality import Measure
 
 TIE = 1e-12
@@ -40,12 +39,12 @@ class Progress:
 class SearchLimits:
     """When a search stops before it is done: after so many seconds, with so many nodes waiting, or when told to.
 
-    `told` is called now and then with the progress; a search stops where it returns true.
+    `report` is called now and then with the progress; a search stops where it returns true.
     """
 
     seconds: float = math.inf
     waiting: int = 2**20
-    told: Callable[[Progress], bool] | None = None
+    report: Callable[[Progress], bool] | None = None
 
 
 ENDLESS = SearchLimits()
@@ -94,22 +93,6 @@ def optimal(lattice: Lattice, task: Task, patience: SearchLimits = ENDLESS) -> S
     return _Search(lattice, task, task.quality.over(lattice.ladders, lattice.base), patience).run()
 
 
-class Front(Protocol):
-    """What is known of the nodes that are left: on a board with all of them, or in a queue that grows."""
-
-    def __len__(self) -> int:
-        """Return how many nodes pile up."""
-
-    def least(self) -> float:
-        """Return what no node that is left is below; infinity if none is left."""
-
-    def step(self, beaten: float, visit: Visit) -> None:
-        """Go on with the node that has the least bound."""
-
-    def learn(self, node: Node, judged: Judgment) -> None:
-        """Take in what a node says about finer and coarser ones."""
-
-
 @dataclass
 class _Search:
     lattice: Lattice
@@ -117,7 +100,7 @@ class _Search:
     measure: Measure
     patience: SearchLimits
     roller: RollupCache = field(init=False)
-    front: Front = field(init=False)
+    front: BoundTable | BoundQueue = field(init=False)
     steps: list[list[float]] = field(init=False)
     climb: list[tuple[int, int]] = field(init=False)
     judged: dict[Node, Judgment] = field(default_factory=dict)
@@ -130,19 +113,19 @@ class _Search:
         self.climb = _climb(self.steps, evenly=self.task.share == 0)
 
     def run(self) -> SearchResult:
-        start = asked = time.monotonic()
+        start = reported = time.monotonic()
         if self.lattice.nodes > _SMALL:
             self._open(start)
         taken = 0
         while (bound := self.front.least()) <= self._beaten() and bound < math.inf:
             now = time.monotonic()
-            if taken % _OFTEN == 0 or now - asked > _SOON:
-                asked = now
+            if taken % _OFTEN == 0 or now - reported > _SOON:
+                reported = now
                 if self._enough(start, bound):
-                    return self._found(bound)
+                    return self._result(bound)
             taken += 1
             self.front.step(self._beaten(), self._visit)
-        return self._found(math.inf)
+        return self._result(math.inf)
 
     def _open(self, start: float) -> None:
         """Walk down from the top while that improves: a good point to begin with, where most nodes are out of reach."""
@@ -185,13 +168,13 @@ class _Search:
     def _judge(self, node: Node) -> Judgment:
         if node in self.judged:
             return self.judged[node]
-        found = judge(self.task, self.measure, self.roller(node), node)
-        self.judged[node] = found
-        self.front.learn(node, found)
-        point = found.point
+        judgment = judge(self.task, self.measure, self.roller(node), node)
+        self.judged[node] = judgment
+        self.front.learn(node, judgment)
+        point = judgment.point
         if point is not None and (self.best is None or _better(point, self.best)):
             self.best = point
-        return found
+        return judgment
 
     def _steps(self, node: Node) -> float:
         return sum([column[rung] for column, rung in zip(self.steps, node, strict=True)])
@@ -203,13 +186,13 @@ class _Search:
     def _enough(self, start: float, bound: float) -> bool:
         if time.monotonic() - start > self.patience.seconds or len(self.front) > self.patience.waiting:
             return True
-        told = self.patience.told
-        return told is not None and told(Progress(len(self.judged), self.best, bound))
+        report = self.patience.report
+        return report is not None and report(Progress(len(self.judged), self.best, bound))
 
-    def _found(self, bound: float) -> SearchResult:
+    def _result(self, bound: float) -> SearchResult:
         best = self.best
         complete = bound == math.inf or (best is not None and bound >= best.score)
-        points = tuple(found.point for found in self.judged.values() if found.point is not None)
+        points = tuple(judgment.point for judgment in self.judged.values() if judgment.point is not None)
         least = bound if best is None else min(bound, best.score)
         return SearchResult(self.lattice.names, best, least, complete, len(self.judged), points)
 
@@ -228,9 +211,83 @@ def _climb(steps: Sequence[Sequence[float]], evenly: bool) -> list[tuple[int, in
     rules a node out; columns rise evenly then, which leaves the fewest classes of all.
     """
     rises = []
-    for column, each in enumerate(steps):
+    for column, column_steps in enumerate(steps):
         dearest = 0.0
-        for rung, (low, high) in enumerate(itertools.pairwise(each)):
-            dearest, share = max(dearest, high - low), rung / (len(each) - 1)
+        for rung, (low, high) in enumerate(itertools.pairwise(column_steps)):
+            dearest, share = max(dearest, high - low), rung / (len(column_steps) - 1)
             rises.append(((share, high - low) if evenly else (dearest, share), column, rung))
     return [(column, rung) for _, column, rung in sorted(rises)]
+
+
+_MOST = 2**22
+
+
+def minimal(lattice: Lattice, task: Task, below: Iterable[Node] | None = None) -> tuple[Point, ...]:
+    """Return the minimal nodes in the order of their heights, then of their rungs; or those at or below some nodes.
+
+    Whether a node is minimal hangs on finer nodes alone, so that nothing else is looked at for the latter.
+    Nodes are visited from the lowest height up.  A node above a minimal one is not minimal.  A node below one that
+    rules out finer nodes does not meet the task; where that can be, nodes halfway up to the top are judged first.  All
+    others are judged: one that meets the task is minimal, since every finer node that does would have been found
+    before, or lies above one that was.
+
+    Source: Samarati 2001, Definition of a k-minimal generalization; here for every criterion and suppression limit.
+    """
+    nodes = _below([lattice.top] if below is None else below, lattice)
+    if nodes is None:
+        raise InvalidParameter(
+            f"all minimal generalizations were asked for, but there are {lattice.nodes} to look through, more than "
+            f"{_MOST}: limit the levels of some columns, or search for the best one only."
+        )
+    measure = task.quality.over(lattice.ladders, lattice.base)
+    roller, failing, points = RollupCache(lattice, task.criterion.whole), Burdens.over(lattice), list[Point]()
+    above, judgments = _Above(lattice), dict[Node, Judgment]()
+    for node in sorted(nodes, key=_order):
+        if above.covers(node) or failing.covers(node):
+            continue
+        for probe in _probes(node, lattice.top) if task.prunes else [node]:
+            judged = judgments[probe] if probe in judgments else judge(task, measure, roller(probe), probe)
+            judgments[probe] = judged
+            if judged.burden == float("inf"):
+                failing.add(probe, judged.burden)
+                break
+            if probe == node and judged.point is not None:
+                points.append(judged.point)
+                above.add(node)
+    return tuple(points)
+
+
+def _below(tops: Iterable[Node], lattice: Lattice) -> set[Node] | None:
+    """Return the nodes at or below some, or None if there are too many to look through."""
+    listed = list(tops)
+    if min(lattice.nodes, sum(math.prod(rung + 1 for rung in top) for top in listed)) > _MOST:
+        return None
+    return {node for top in listed for node in itertools.product(*(range(rung + 1) for rung in top))}
+
+
+class _Above:
+    """The nodes above some: those below them, seen upside down."""
+
+    def __init__(self, lattice: Lattice) -> None:
+        self.top, self.burdens = lattice.top, Burdens.over(lattice)
+
+    def add(self, node: Node) -> None:
+        self.burdens.add(self._turned(node), float("inf"))
+
+    def covers(self, node: Node) -> bool:
+        return self.burdens.covers(self._turned(node))
+
+    def _turned(self, node: Node) -> Node:
+        return tuple(top - rung for top, rung in zip(self.top, node, strict=True))
+
+
+def _probes(node: Node, top: Node) -> list[Node]:
+    """Return nodes from halfway between this one and the top down to this one, each halfway between its neighbors."""
+    probes = [tuple((low + high) // 2 for low, high in zip(node, top, strict=True))]
+    while probes[-1] != node:
+        probes.append(tuple((low + high) // 2 for low, high in zip(node, probes[-1], strict=True)))
+    return probes
+
+
+def _order(node: Node) -> tuple[int, Node]:
+    return sum(node), node

@@ -6,10 +6,10 @@ import importlib
 import importlib.util
 import sys
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from incrowd.criteria.partition import Partition
 from incrowd.methods.anonymity.search.lattice import Lattice, Node
 from incrowd.quality.tuples import Spread, Tuples, merged_spread, spread_table
 
+Value = TypeVar("Value")
 Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
 """Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
 
@@ -148,12 +149,13 @@ class Rolled:
 
     def partition(self) -> Partition:
         """Return the classes as criteria see them; sensitive columns are added up only where one is asked for."""
-        people = self.tuples.population
-        return Partition(self.tuples.sizes, _Sensitive(self), people, self._outside(), histograms=_Histograms(self))
+        people, names = self.tuples.population, self.lattice.sensitive
+        groups, histograms = _ByColumn(names, self.groups), _ByColumn(names, self.histograms)
+        return Partition(self.tuples.sizes, groups, people, self._outside(), histograms=histograms)
 
     def complete(self) -> Tuples:
         """Return the classes with the cells of sensitive columns, so that coarser nodes can start here."""
-        return replace(self.tuples, spreads=_Spreads(self))
+        return replace(self.tuples, spreads=_ByColumn(self.lattice.sensitive, self.spread))
 
     def spread(self, name: str) -> Spread:
         """Return how a sensitive column falls into the classes; it is added up once."""
@@ -196,50 +198,23 @@ class Rolled:
 
 
 @dataclass(frozen=True, eq=False)
-class _Spreads(Mapping[str, Spread]):
-    """The sensitive columns of a node, each added up when it is first asked for."""
+class _ByColumn(Mapping[str, Value]):
+    """Something about each sensitive column, computed when it is first looked up; columns without it are not there."""
 
-    rolled: Rolled
+    names: Collection[str]
+    of: Callable[[str], Value | None]
 
-    def __getitem__(self, name: str) -> Spread:
-        return self.rolled.spread(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.rolled.lattice.sensitive)
-
-    def __len__(self) -> int:
-        return len(self.rolled.lattice.sensitive)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sensitive(Mapping[str, Groups]):
-    rolled: Rolled
-
-    def __getitem__(self, name: str) -> Groups:
-        return self.rolled.groups(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.rolled.lattice.sensitive)
-
-    def __len__(self) -> int:
-        return len(self.rolled.lattice.sensitive)
-
-
-@dataclass(frozen=True, eq=False)
-class _Histograms(Mapping[str, Histograms]):
-    rolled: Rolled
-
-    def __getitem__(self, name: str) -> Histograms:
-        found = self.rolled.histograms(name)
-        if found is None:
+    def __getitem__(self, name: str) -> Value:
+        value = self.of(name)
+        if value is None:
             raise KeyError(name)
-        return found
+        return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.rolled.lattice.sensitive)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.rolled.lattice.sensitive)
+        return len(self.names)
 
 
 @dataclass
@@ -253,7 +228,7 @@ class RollupCache:
     ordered: bool = False
     keeps: int = 48
     done: int = 0
-    kept: list[Tuples] = field(default_factory=list)
+    cached: list[Tuples] = field(default_factory=list)
     nodes: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -268,15 +243,15 @@ class RollupCache:
         ids, first = group(source.codes, tables, sizes)
         self.done += len(source)
         rolled = Rolled(self.lattice, source, source.merged(ids, first), ids)
-        if _WORTH * len(first) <= len(source) and len(self.kept) < self.keeps and len(source) > _FEW:
+        if _WORTH * len(first) <= len(source) and len(self.cached) < self.keeps and len(source) > _FEW:
             self._keep(node, rolled.complete())
         return rolled.released()
 
     def _keep(self, node: Node, tuples: Tuples) -> None:
-        place = bisect([len(each) for each in self.kept], len(tuples))
-        self.kept.insert(place, tuples)
+        place = bisect([len(tuples_) for tuples_ in self.cached], len(tuples))
+        self.cached.insert(place, tuples)
         self.nodes = np.insert(self.nodes, place, node, axis=0)
 
     def _source(self, node: Node) -> Tuples:
         finer = np.flatnonzero((self.nodes <= node).all(axis=1))
-        return self.kept[finer[0]] if len(finer) else self.lattice.base
+        return self.cached[finer[0]] if len(finer) else self.lattice.base

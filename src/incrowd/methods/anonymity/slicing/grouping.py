@@ -17,8 +17,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.selection import NoisyMax
-from incrowd.methods.anonymity.slicing.output import SLICE
-from incrowd.methods.anonymity.slicing.steps import ChooseGroups
+from incrowd.methods.anonymity.slicing.steps import SLICE, ChooseGroups
 
 Groups = tuple[tuple[str, ...], ...]
 
@@ -64,8 +63,8 @@ def part_of(schema: Schema, group: tuple[str, ...]) -> Schema:
     >>> part_of(Schema((Column("age"), Column("sex"))), ("sex",)).names
     ('sex',)
     """
-    kept = {column.name for column in schema.unreleased} | set(group)
-    return Schema(tuple(column for column in schema.columns if column.name in kept), schema.unit)
+    names = {column.name for column in schema.unreleased} | set(group)
+    return Schema(tuple(column for column in schema.columns if column.name in names), schema.unit)
 
 
 MOVED = 2
@@ -116,10 +115,10 @@ def associations(counts: Counts) -> NDArray[np.int64]:
     >>> associations(Counts((Recoding(Column("zip"), 1).classes,), np.array([0]), np.array([7])))
     array([[0]])
     """
-    found = np.zeros((len(counts.names), len(counts.names)), np.int64)
+    table = np.zeros((len(counts.names), len(counts.names)), np.int64)
     for (i, one), (j, other) in combinations(enumerate(counts.names), 2):
-        found[i, j] = found[j, i] = association(counts.marginal([one, other]))
-    return found
+        table[i, j] = table[j, i] = association(counts.marginal([one, other]))
+    return table
 
 
 def _marginal(codes: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -213,7 +212,7 @@ class Grouping:
             if len(others) - more > (groups - 1) * self.size:
                 continue
             for beside in combinations(others, more):
-                rest = tuple(each for each in others if each not in beside)
+                rest = tuple(column for column in others if column not in beside)
                 for behind in self._split(rest, groups - 1):
                     yield ((first, *beside), *behind)
 

@@ -1,13 +1,17 @@
-"""The steps of several tables: the choice of their columns, samples of their own, and how they are published."""
+"""The steps of several tables and what they release: groups of columns, samples of their own, no links."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
-from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
+import numpy as np
+import pyarrow as pa
+
+from incrowd.core.claims.claim import GROUPS, Claim, Precondition, assumed, checked, proved
 from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, blended
 from incrowd.core.loss import Grouped, Loss, Sampled, Sequence
 from incrowd.core.steps.choices import PrivateChoice
@@ -16,13 +20,11 @@ from incrowd.core.steps.samples import COINS, SecretSample
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.steps.suppression import Suppress, blends, one_row
 from incrowd.core.terms import Condition, Exposure, Theorem
+from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from incrowd.core.claims.claim import Precondition
-    from incrowd.core.unit import Unit
-
+from incrowd.methods.shared.microdata import Microdata, exposure
+from incrowd.methods.shared.outcome import Outcome
 
 _COUNTED_TUPLES_EACH_TABLE = Theorem(
     "counted-tuples-each-table",
@@ -105,11 +107,6 @@ class ChooseGroups(PrivateChoice):
     sensitivity: int
 
     @property
-    def by(self) -> str:
-        """How groups are chosen."""
-        return "permute-and-flip over the associations of the columns that stay together, among all rows"
-
-    @property
     def sentence(self) -> str:
         """What happens, for people."""
         return (
@@ -144,11 +141,6 @@ class FreshSamples(SecretSample):
     """A secret coin for each row and table decides whether the row takes part in that table."""
 
     kind: ClassVar[str] = "sample for each table"
-
-    @property
-    def design(self) -> str:
-        """How rows are drawn."""
-        return "Poisson, one secret coin per row and table"
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Repeat what is guaranteed of one table for each of them."""
@@ -225,11 +217,6 @@ class PublishTables(Step):
             raise InvalidParameter(f"a release has at most {_MOST_TABLES:,} tables: put more columns into a group.")
 
     @property
-    def by(self) -> str:
-        """What rows are sorted by."""
-        return "released values"
-
-    @property
     def samples(self) -> int:
         """How many secret samples are drawn."""
         return self.tables if self.sample is Drawing.FRESH else 1
@@ -237,13 +224,13 @@ class PublishTables(Step):
     @property
     def sentence(self) -> str:
         """What happens, for people."""
-        drawn = "each from a sample of its own" if self.sample is Drawing.FRESH else "all from the one sample"
+        samples = "each from a sample of its own" if self.sample is Drawing.FRESH else "all from the one sample"
         return (
-            f"{counted(self.tables, 'table')}, {drawn}, each sorted by {self.by}. Which row of one belongs to which of "
-            "another is not told."
+            f"{counted(self.tables, 'table')}, {samples}, each sorted by released values. Which row of one belongs to "
+            "which of another is not told."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - tables are the same for every unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Say how often what is guaranteed of a table will be repeated."""
         return inner if inner.loss is not None else TablesGuarantee(samples=self.samples)
 
@@ -293,3 +280,65 @@ def _by_design(samples: int, *, chosen: bool) -> tuple[Precondition, ...]:
 
 def _outside(unit: Unit) -> tuple[Precondition, ...]:
     return assumed(assumptions(unit) | {COINS})
+
+
+SLICE = "slice"
+"""The column that numbers the tables from 1, where all of them are shown in one."""
+_UNLINKED = (
+    "identifiers are not released; rows are in the order of their values, and which row of one table belongs to which "
+    "of another is not told"
+)
+
+
+@dataclass(frozen=True)
+class Sliced(Outcome):
+    """Several released tables over different columns: a file each, and in memory one below the other.
+
+    `names` are all columns in order.  Seen as one table it has a first column `slice`, and a row is empty in the
+    columns that its table does not have.
+    """
+
+    form: ClassVar[str] = "sliced"
+
+    tables: tuple[Microdata, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        have = [name for table in self.tables for name in table.schema.names]
+        if sorted(have) != sorted(self.names):
+            raise InvalidParameter("slices have each of their columns once.")
+        if SLICE in self.names:
+            raise InvalidParameter(f"a column {SLICE!r} numbers the tables of a release: give yours another name.")
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables))
+
+    @property
+    def parts(self) -> tuple[Microdata, ...]:
+        """The tables, in the order of their numbers."""
+        return self.tables
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The names and types of the columns of all tables, behind the number of the table."""
+        fields = {field.name: field for table in self.tables for field in table.schema}
+        return pa.schema([pa.field(SLICE, pa.int32()), *(fields[name] for name in self.names)])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the rows of the first table, then those of the second, and so on."""
+        schema = self.schema
+        for number, table in enumerate(self.tables, 1):
+            for batch in table.batches():
+                columns_of_table = {SLICE: pa.repeat(pa.scalar(number, pa.int32()), len(batch))}
+                columns_of_table |= dict(zip(batch.schema.names, batch.columns, strict=True))
+                columns = [columns_of_table.get(field.name, pa.nulls(len(batch), field.type)) for field in schema]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what all tables show together, the worst of them counting, and the size of each."""
+        together = exposure(np.concatenate([table.counts.counts for table in self.tables]), unit, private=private)
+        tables = [
+            {"columns": list(table.schema.names), "rows": len(table), "classes": len(table.counts)}
+            for table in self.tables
+        ]
+        return {**together, **({"linkability": _UNLINKED} if len(self) else {}), "tables": tables}

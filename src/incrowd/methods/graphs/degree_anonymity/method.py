@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
 from incrowd.core.loss import Syntactic
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, fold
 from incrowd.drawing.markup import Description
@@ -77,7 +77,7 @@ class LevelDegrees(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DegreeAnonymous:
+class DegreeAnonymous(Method):
     """A graph in which every degree is shared by at least k nodes, also among nodes with the same labels.
 
     Guarantee: a form, and no ε: for every node there are k − 1 others with the same degree and the same published

@@ -27,7 +27,7 @@ from incrowd.methods.graphs.shared.outputs import (
     WEDGES,
     TwoTables,
 )
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome
 from incrowd.verifier.check import Check, CheckOutcome, Problem
 
 WHOLE = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT, TRIANGLES, WEDGES, "degree", "count", "number"})

@@ -15,8 +15,7 @@ from incrowd.core.graph import Ends, Graph, simple
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
-from incrowd.methods.outcomes.histogram import Tabular
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome, Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

@@ -22,7 +22,7 @@ from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows, keeps_rows_of
 from incrowd.core.steps.samples import moved
 from incrowd.core.unit import Unit
-from incrowd.methods.outcomes.histogram import COUNT, EXACT, Histogram
+from incrowd.methods.shared.outcome import COUNT, EXACT, Histogram
 from incrowd.verifier.check import Check, CheckOutcome, Problem
 
 Numbers = NDArray[np.int64]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import ListedBins, counted
 from incrowd.core.steps.rows import keep_rows
@@ -16,18 +16,17 @@ from incrowd.core.steps.samples import EveryRow, SecretSample
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
-from incrowd.methods.crowds.small_counts import solve
 from incrowd.methods.histograms.shared.partition import BinPartition
+from incrowd.methods.shared.sampling import Parameters, Target, require_crowds_of_people, solve_small_counts
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
-    from incrowd.methods.outcomes.histogram import Histogram
+    from incrowd.methods.shared.outcome import Histogram
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrowdHistogram:
+class CrowdHistogram(Method):
     """Bins of which counts from k on are exact; with `delta`, of a secret sample."""
 
     name: ClassVar[str]
@@ -73,11 +72,14 @@ class CrowdHistogram:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
         if self.target is None or self.unsampled:
             raise InvalidParameter("without a secret sample there is no epsilon: give delta and a rate below 1.")
-        return solve(self.k, self.rate, self.target, unit, self.noise)
+        return solve_small_counts(self.k, self.rate, self.target, unit, self.noise)
 
     def crowd(self, unit: Unit) -> int:
         """Return k, solved where it must be."""
         return self.k if self.k is not None else self.parameters(unit).k
+
+    def at_epsilon(self, epsilon: Fraction) -> Self | None:
+        return replace(self, epsilon=epsilon) if self.k is None and self.delta is not None else None
 
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone."""

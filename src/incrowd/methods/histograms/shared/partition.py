@@ -17,8 +17,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.steps.bins import BinColumn
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.partition import MOST_BINS, OccupiedBins
-from incrowd.methods.labels import bin_column
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import bin_column, row_limits
 
 if TYPE_CHECKING:
     from fractions import Fraction

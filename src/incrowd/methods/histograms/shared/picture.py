@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from incrowd.core.statement import Statement
-    from incrowd.methods.outcomes.histogram import Histogram
+    from incrowd.methods.shared.outcome import Histogram
 
 
 EVIDENCE = {

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import text_of
 from incrowd.methods.learning.classifier.forests import greedy_trees, random_trees
 from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
 from incrowd.methods.learning.classifier.streaming import sampled
@@ -17,6 +16,7 @@ from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
 from incrowd.methods.learning.output import ModelTable
 from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.shared.columns import text_of
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -30,7 +30,7 @@ _FEW, _FEW_PURE = 1000, 3
 
 
 @dataclass(frozen=True)
-class PrivateClassifier:
+class PrivateClassifier(Method):
     """A model that predicts the class of a row: naive Bayes, logistic, additive, least squares, or trees.
 
     Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and

@@ -24,7 +24,7 @@ from incrowd.methods.learning.growth import with_target
 from incrowd.methods.learning.records import Integers, Records, added
 from incrowd.methods.learning.statistics import RESIDUAL, noisy, residuals
 from incrowd.methods.learning.stream_steps import SampleGradients
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

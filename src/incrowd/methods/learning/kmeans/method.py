@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.steps.counts import Law
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.fits import Floats, spread_points, weighted_centers
@@ -37,7 +37,7 @@ _GRID_COLUMNS, _GRID_CELLS = 4, 2**16
 
 
 @dataclass(frozen=True)
-class PrivateClusters:
+class PrivateClusters(Method):
     """Centers of clusters: by Lloyd's steps on noisy sums, or of the noisy counts of a grid over few columns.
 
     Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums or counts, the centers, and whatever

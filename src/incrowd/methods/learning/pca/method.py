@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.fits import RowSpread
 from incrowd.methods.learning.forms import ModelForm
@@ -33,7 +33,7 @@ _REACH = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class PrivateComponents:
+class PrivateComponents(Method):
     """The directions in which rows differ most: eigenvectors of a noisy matrix of products, less the mean.
 
     Guarantee: (ε, δ)-differential privacy of everything together: the noisy products, the components, and whatever is

@@ -11,7 +11,7 @@ import numpy as np
 
 from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.domain import Numbers
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.inputs import Inputs, NumberScale, interval_classes, usual_bins
@@ -30,7 +30,7 @@ _BINS, _TARGET_BINS = 64, 256
 
 
 @dataclass(frozen=True)
-class PrivateRegressor:
+class PrivateRegressor(Method):
     """A model that predicts a number: least squares, additive, a regression tree, or a forest of them.
 
     Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and

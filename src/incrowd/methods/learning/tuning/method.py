@@ -12,7 +12,7 @@ import numpy as np
 
 from incrowd.accounting.concentrated import expected_runs, gamma_for, largest_run_rho
 from incrowd.core.cells import Cells
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import keep_rows
 from incrowd.errors import InvalidParameter
@@ -27,7 +27,7 @@ from incrowd.methods.learning.statistics import noisy
 from incrowd.methods.learning.steps import PublishModel
 from incrowd.methods.learning.tuning.runs import Folds, best_run, right_rows
 from incrowd.methods.learning.tuning.steps import TryModels
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -68,7 +68,7 @@ class CandidateModel:
 
 
 @dataclass(frozen=True)
-class TunedClassifier:
+class TunedClassifier(Method):
     """A model that predicts a class, the best by a noisy score among models, bins and sets of columns.
 
     Guarantee: (ε, δ)-differential privacy of everything together: every run, the choice, the model that is kept, and

@@ -189,7 +189,7 @@ class Duchi(Numeric):
         own, other = self.weights.own, self.weights.other
         return Fraction(report * (own + other), own - other)
 
-    def mean_square(self, value: int) -> Fraction:  # noqa: ARG002 - it is the same for all
+    def mean_square(self, value: int) -> Fraction:
         """Return the square of that factor."""
         return self.worth(1) ** 2
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from incrowd.methods.local.survey.steps import DEFINITION, CollectReports
-from incrowd.methods.outcomes.histogram import Tabular
+from incrowd.methods.shared.outcome import Tabular
 
 if TYPE_CHECKING:
     from incrowd.core.steps.step import Step
@@ -39,7 +39,7 @@ class SurveyTable(Tabular):
         """What is published beside the table: the definition of the survey, by which pages and clients ask."""
         return {DEFINITION: self.definition}
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - no person's data is here
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what the table shows: how many questions and randomizers there are."""
         return {
             "questions": len(set(self.table["question"].to_pylist())),

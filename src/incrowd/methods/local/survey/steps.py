@@ -185,7 +185,7 @@ class CollectReports(Step):
             f"{invited}"
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - whatever follows reads reports alone
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee ε to each report."""
         return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
 

@@ -19,12 +19,12 @@ from incrowd.core.schema import Schema
 from incrowd.core.statement import Statement
 from incrowd.core.steps.rows import Recode
 from incrowd.errors import InvalidParameter
-from incrowd.methods.cells import released_cells
 from incrowd.methods.perturbation.pram.channel import Channel, Matrix, Randomize, invariant, staying
 from incrowd.methods.perturbation.shared.frame import Places, RowFrame
 from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
 from incrowd.methods.perturbation.shared.steps import Masking
+from incrowd.methods.shared.columns import released_cells
 from incrowd.verifier.check import Problem
 
 _MOST = 4096

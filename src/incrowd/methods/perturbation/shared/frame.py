@@ -17,8 +17,7 @@ from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Schema
 from incrowd.core.table import Table
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.cells import released_cells
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import released_cells, row_limits
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]

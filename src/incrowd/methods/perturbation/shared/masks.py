@@ -13,16 +13,16 @@ import pyarrow as pa
 from incrowd.accounting.accountant import charge_of
 from incrowd.core.coins import Coins
 from incrowd.core.loss import Syntactic
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Role, Schema
 from incrowd.core.steps.rows import Arrange, keep_rows, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
 from incrowd.errors import GuaranteeBroken, Infeasible, InvalidParameter
-from incrowd.methods.cells import released_cells
 from incrowd.methods.perturbation.shared.frame import Places, RowFrame, covariance
 from incrowd.methods.perturbation.shared.output import MaskedRows, Stage, rows_of
 from incrowd.methods.perturbation.shared.steps import Masking
+from incrowd.methods.shared.columns import released_cells
 
 _SINGULAR = 1e-10
 
@@ -53,7 +53,7 @@ class MaskInput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mask:
+class Mask(Method):
     """What every mask has: the levels at which columns are read, and its plan."""
 
     name: ClassVar[str]

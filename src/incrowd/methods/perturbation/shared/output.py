@@ -24,9 +24,9 @@ from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import EMPTY, Description
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.outcomes.histogram import Tabular
 from incrowd.methods.perturbation.shared.frame import RowFrame
 from incrowd.methods.perturbation.shared.steps import Masked, Masking, Preservation, maskings
+from incrowd.methods.shared.outcome import Tabular
 from incrowd.verifier.check import Check, CheckOutcome, Problem, maybe, one, some
 from incrowd.verifier.files import columns_of
 

@@ -22,7 +22,7 @@ from incrowd.core.steps.rows import KeepRows
 from incrowd.core.steps.step import Step
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import digest_of
+from incrowd.methods.shared.columns import digest_of
 from incrowd.methods.synthesis.marginals.budget import Sensitivity
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, summed
 from incrowd.methods.synthesis.marginals.model import TableModel, Zero

@@ -12,16 +12,15 @@ import numpy as np
 from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Numbers, Text
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.reading import number_text
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.crowds.parameters import charged
-from incrowd.methods.labels import bin_column
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import bin_column, row_limits
+from incrowd.methods.shared.sampling import charged
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, Shares
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator
 from incrowd.methods.synthesis.marginals.junction import cells_of
@@ -44,7 +43,7 @@ _MOST_ROWS = 10**8
 
 
 @dataclass(frozen=True)
-class Marginals:
+class Marginals(Method):
     """A synthetic table: rows drawn from a model that was fitted to noisy tables of few columns, chosen adaptively.
 
     Guarantee: (ε, δ)-differential privacy of everything together: which tables were measured, their noisy counts, the

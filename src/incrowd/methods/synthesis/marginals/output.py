@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from incrowd.methods.outcomes.histogram import Tabular
+from incrowd.methods.shared.outcome import Tabular
 from incrowd.methods.synthesis.marginals.synthetic_model import MODEL, SyntheticModel
 from incrowd.methods.synthesis.marginals.workload import table_names
 
@@ -39,7 +39,7 @@ class SyntheticRows(Tabular):
         """What is written beside the rows: the model."""
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - a guarantee always bounds it
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what was measured for the model, and how far its pairs of columns are from the rows', with noise."""
         if self.found is None or self.evaluation is None:
             return {**self.stated, "rows": len(self)}

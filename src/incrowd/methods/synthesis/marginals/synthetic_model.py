@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.domain import Numbers, Type
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import text_of
+from incrowd.methods.shared.columns import text_of
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.labels import text_of
+from incrowd.methods.shared.columns import text_of
 from incrowd.methods.synthesis.marginals.model import Fit, Zero
 from incrowd.methods.synthesis.marginals.steps import DeclaredZero
 

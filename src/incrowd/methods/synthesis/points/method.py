@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.steps.counts import small_counts
 from incrowd.core.steps.rows import keep_rows
 from incrowd.core.steps.samples import EveryRow
@@ -21,9 +21,8 @@ from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.partition import ClampedSmallCounts, OccupiedBins, blend
-from incrowd.methods.crowds.parameters import Parameters, Target, require_crowds_of_people
-from incrowd.methods.crowds.small_counts import solve
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
+from incrowd.methods.shared.sampling import Parameters, Target, require_crowds_of_people, solve_small_counts
 from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
 from incrowd.methods.synthesis.points.grid import GridAxis, PointGrid
 from incrowd.methods.synthesis.points.output import Points
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SyntheticPoints:
+class SyntheticPoints(Method):
     """Synthetic points in a public box: means of all slowly changing functions survive, and nobody's record does.
 
     Guarantee: (k, ε)-crowd-blending, with ε that of the noise (0 without noise: small cells are suppressed); on a
@@ -107,7 +106,7 @@ class SyntheticPoints:
         """Return k, rate, ε and δ for a unit, the missing one solved."""
         if self.target is None or self.unsampled:
             raise InvalidParameter("without a secret sample there is no epsilon: give delta and a rate below 1.")
-        return solve(self.k, self.rate, self.target, unit, self.noise)
+        return solve_small_counts(self.k, self.rate, self.target, unit, self.noise)
 
     def crowd(self, unit: Unit) -> int:
         """Return k, solved where it was left open."""
@@ -129,6 +128,9 @@ class SyntheticPoints:
     def accuracy(self, schema: Schema) -> Accuracy:
         """Return what is known about slowly changing functions before a row is read."""
         return accuracy(self.grid(schema), Placement(self.place), self.crowd(schema.unit), self.noise)
+
+    def at_epsilon(self, epsilon: Fraction) -> Self | None:
+        return replace(self, epsilon=epsilon) if self.k is None and self.delta is not None else None
 
     def plan(self, schema: Schema) -> Plan:
         """Guarantee from the schema alone; a grid on which noise would drown everything is refused here."""

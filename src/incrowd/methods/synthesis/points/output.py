@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.keys import Codes, Keys
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome
 from incrowd.methods.synthesis.points.accuracy import Accuracy
 from incrowd.methods.synthesis.points.grid import PointGrid
 from incrowd.methods.synthesis.points.steps import Placement
@@ -72,7 +72,7 @@ class Points(Outcome):
         kind = axis.storage(self.place)
         return pa.array(values.astype(np.int32)).cast(kind) if pa.types.is_date(kind) else pa.array(values, kind)
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 - points are nobody's rows
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return how many points and cells there are, and what they say about slowly changing functions."""
         error = self.accuracy.mean_error(len(self))
         told = {} if error is None else {MEAN_ERROR: str(error)}

@@ -13,7 +13,7 @@ import numpy as np
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Numbers, Type
-from incrowd.core.plan import Plan
+from incrowd.core.plan import Method, Plan
 from incrowd.core.rounding import round_up
 from incrowd.core.schema import Outside, Role, Schema
 from incrowd.core.steps.bins import RecodeToBins
@@ -48,7 +48,7 @@ _OWN = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtectedTable:
+class ProtectedTable(Method):
     """Counts or sums over one to three columns with all their totals, as statistical offices publish them.
 
     Guarantee: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
@@ -69,10 +69,6 @@ class ProtectedTable:
     name: ClassVar[str] = "protected-table"
     located: ClassVar[tuple[str, ...]] = ("earlier", "key")
     hashed: ClassVar[tuple[str, ...]] = ("earlier",)
-    unchecked: ClassVar[str] = (
-        "a protected table publishes cells and no rows: rows cannot be held against it. Name what to check: --k, --l."
-    )
-
     columns: tuple[str, ...]
     protect: Literal["suppression", "rounding", "cell-key"] = "suppression"
     levels: Mapping[str, int] = field(default_factory=dict)
@@ -93,6 +89,13 @@ class ProtectedTable:
     contributors: str | None = None
     largest: tuple[str, ...] = ()
     total: str = "*"
+
+    @property
+    def unchecked(self) -> str:
+        return (
+            "a protected table publishes cells and no rows: rows cannot be held against it. Name what to check: --k, "
+            "--l."
+        )
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= 3 or len(set(self.columns)) < len(self.columns):

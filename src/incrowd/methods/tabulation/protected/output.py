@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from incrowd.methods.outcomes.histogram import Tabular
+from incrowd.methods.shared.outcome import Tabular
 from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ProtectedCells(Tabular):
         columns[number] = pa.array(cells.ravel(), pa.int64(), mask=~known.ravel())
         return cls(pa.table(columns))
 
-    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:  # noqa: ARG002 (it never has an epsilon)
+    def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return how many cells there are and how many are left empty, and the three tests of Opinion 05/2014."""
         return {
             "cells": len(self),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.recoding import Recoding
 from incrowd.errors import SourceInvalid
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.shared.columns import row_limits
 from incrowd.methods.tabulation.frame import TableFrame, Whole
 from incrowd.methods.tabulation.rules import CellFacts, Contributions
 

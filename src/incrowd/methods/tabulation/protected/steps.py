@@ -133,7 +133,7 @@ class SuppressCells(Step):
         numbers |= {"width": self.width, "prior": self.prior, "earlier": len(self.earlier) or None}
         return (*((name, str(number)) for name, number in numbers.items() if number is not None), *shares)
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner
@@ -165,7 +165,7 @@ class RoundCells(Step):
             "the finest ones change as little as possible. This looks at all rows."
         )
 
-    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:  # noqa: ARG002 - a form protects no unit
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and nothing to those who know more."""
         if inner.loss is not None:
             return inner

@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from incrowd.errors import InvalidParameter
+from incrowd.methods.anonymity.search.lattice import LevelSearch
 from incrowd.web.studio.drawing import hasse, loss_risk_map
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.row_access import provenance
 from incrowd.web.studio.rows import RowAccess
-from incrowd.workflows.plan.explore import LevelSearch
 from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView, lattice_view
 from incrowd.workflows.policy.edit import Place, Value
 
@@ -30,15 +30,15 @@ def show(request: PageRequest) -> PageContent:
     """Show the diagram or the map, the node that was clicked, and those that were pinned."""
     file = request.policy_file()
     method = file.policy.method
-    able = isinstance(method, LevelSearch)
-    job = LATTICE.job(request, file) if able else None
+    search = method if isinstance(method, LevelSearch) else None
+    job = None if search is None else LATTICE.job(request, file)
     view: LatticeView | None = result(job)
     pins = [pin for pin in request.value("pins").split(",") if pin][:_MOST_PINS]
     content: dict[str, Any] = {
-        "able": able,
+        "able": search is not None,
         "method": method.name,
-        "k": getattr(method, "k", None),
-        "suppression": str(getattr(method, "suppression", "")),
+        "k": None if search is None else search.k,
+        "suppression": "" if search is None else str(search.suppression),
         "view": None,
         "node": None,
         "pins": [],

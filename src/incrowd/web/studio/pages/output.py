@@ -118,18 +118,19 @@ def route(request: PageRequest) -> Redirect:
         raise InvalidParameter("this method cannot be used for this table.")
     loss = _loss(file)
     section: dict[str, Any] = {"method": name, **loss}
-    levels = getattr(file.policy.step, "levels", None)
+    step = file.policy.step
+    levels = {} if step is None else {column: str(level) for column, level in step.levels.items()}
     match name:
         case "safe":
-            section |= {"levels": {column: str(level) for column, level in (levels or {}).items()}, "rate": "1/2"}
+            section |= {"levels": levels, "rate": "1/2"}
         case "scheme" | "points":
             raise InvalidParameter(f"{name} needs more settings: write them into the policy.")
         case "private-histogram":
             columns = [column.name for column in file.policy.schema.released]
             section = {"method": name, "columns": columns, "epsilon": loss["epsilon"]}
-            section["levels"] = {column: str(level) for column, level in (levels or {}).items()}
+            section["levels"] = levels
         case _:
-            section |= {} if not levels else {"levels": {column: str(level) for column, level in levels.items()}}
+            section |= {"levels": levels} if levels else {}
     file.save({("release",): section}, request.value("base"))
     return request.to("workbench")
 

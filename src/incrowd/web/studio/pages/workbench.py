@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from markupsafe import Markup
 
@@ -195,16 +194,16 @@ def _band(expected: Expectation) -> Markup:
 
 def _suggestions(policy: Policy) -> list[dict[str, Any]]:
     """Return what other losses would keep by public numbers, for a method whose k is solved: accuracy first."""
-    method, rows = policy.step, declared_rows(policy)
-    delta = getattr(method, "delta", None)
-    slow = hasattr(method, "choosing")  # levels that are chosen privately: each loss takes a second to solve
-    solved = hasattr(method, "k") and getattr(method, "k", None) is None
-    if rows is None or slow or not solved or delta is None:
+    step, rows, release = policy.step, declared_rows(policy), policy.section.release
+    if step is None or rows is None or not isinstance(release, Mapping) or "delta" not in release:
         return []
-    suggestions = []
+    delta, suggestions = exact(release["delta"], "delta"), []
     for text in _SUGGESTED:
         try:
-            plan = replace(cast(Any, method), epsilon=Fraction(text)).plan(policy.schema)
+            method = step.at_epsilon(Fraction(text))
+            if method is None:
+                return []
+            plan = method.plan(policy.schema)
         except IncrowdError:
             continue
         expected = expectation(plan, policy.schema, rows)

@@ -11,21 +11,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from incrowd.core.domain import Text
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Schema
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.anonymity.scheme.scores import DETAIL, details_of, expected_rows
-from incrowd.methods.crowds.parameters import Parameters, Target, solve
+from incrowd.methods.anonymity.shared.scores import DETAIL, details_of, expected_rows
+from incrowd.methods.shared.sampling import Parameters, SampledSuppression, Target, solve
 from incrowd.workflows.plan.expectation import classes_of
 from incrowd.workflows.plan.preview.steps import FINENESS, WeighedChoice
 
 if TYPE_CHECKING:
-    from incrowd.core.cells import Cells
-    from incrowd.core.steps.choices import LevelsByLook
-    from incrowd.core.unit import Unit
+    pass
 
 MOST = 12
 """So many choices are weighed, at most: noise grows with their number."""
@@ -36,37 +34,6 @@ _MANY = 10**18
 _LITTLE = 1e-9
 
 Levels = tuple[int, ...]
-
-
-@runtime_checkable
-class SampledSuppression(Protocol):
-    """A method that drops rare tuples of a secret sample, at levels that a look may have chosen."""
-
-    @property
-    def chosen(self) -> LevelsByLook | None:
-        """The look that chose the levels, if one did."""
-
-    @property
-    def unsampled(self) -> bool:
-        """Whether every row is read."""
-
-    @property
-    def robust(self) -> object | None:
-        """How the rows were drawn before, if they are a sample already."""
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """The ε of the guarantee; None where it is solved."""
-
-    @property
-    def delta(self) -> Fraction | None:
-        """The δ of the guarantee."""
-
-    def parameters(self, unit: Unit) -> Parameters:
-        """Return k, rate, ε and δ for a unit."""
-
-    def cells(self, schema: Schema) -> Cells:
-        """Return the tuples that can be released."""
 
 
 @dataclass(frozen=True)

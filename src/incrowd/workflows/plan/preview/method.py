@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incrowd.core.cells import Cells
+from incrowd.core.claims.privacy import PurePrivacy
 from incrowd.core.plan import Plan
 from incrowd.core.schema import Schema
-from incrowd.core.steps.rows import keep_rows, recoded
+from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.mechanisms.vector_noise import AddCube
-from incrowd.methods.anonymity.scheme.scores import expected_rows
-from incrowd.methods.crowds.parameters import charged
-from incrowd.methods.person_rows import row_limits
+from incrowd.methods.anonymity.shared.scores import expected_rows
+from incrowd.methods.shared.columns import row_limits
+from incrowd.methods.shared.sampling import SampledSuppression, charged
+from incrowd.verifier.check import maybe, one
 from incrowd.workflows.plan.compare import best_rate, public_table, safe_at
 from incrowd.workflows.plan.forecast import declared_rows
-from incrowd.workflows.plan.preview.choices import SampledSuppression, choices_of, details_at
+from incrowd.workflows.plan.preview.check import PreviewCheck, PreviewPicture
+from incrowd.workflows.plan.preview.choices import choices_of, details_at
 from incrowd.workflows.plan.preview.output import MISS, KeptChoices
 from incrowd.workflows.plan.preview.steps import FINENESS, MeasureKept, RecodeAtSeveral, WeighedChoice
 
@@ -160,3 +163,7 @@ def look_again(certificate: Certificate, policy: Policy) -> Plan:
     if not plans:
         raise InvalidParameter("this policy allows no private preview.")
     return next((plan for plan in plans if plan.steps == certificate.steps), plans[0])
+
+
+CHECK = PreviewCheck(order=(maybe(KeepRows), one(RecodeAtSeveral), one(MeasureKept)), claims=(PurePrivacy,))
+PICTURE = PreviewPicture()

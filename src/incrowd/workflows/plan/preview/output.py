@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from incrowd.methods.outcomes.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome
 from incrowd.workflows.plan.preview.steps import FINENESS, WeighedChoice
 
 if TYPE_CHECKING:

@@ -76,10 +76,7 @@ class PreviewResult(Release[KeptChoices]):
 
 
 def look(
-    data: object,
-    policy: str | Path | Mapping[str, Any] | Policy,
-    epsilon: Number,
-    progress: Progress | None = None,
+    data: object, policy: str | Path | Mapping[str, Any] | Policy, epsilon: Number, progress: Progress | None = None
 ) -> PreviewResult:
     """Pay ε and show, with intervals, what a policy's choices of levels, k and rate would keep of the rows.
 
@@ -110,10 +107,11 @@ def require_narrow(policy: Policy, planned: PrivatePreview) -> None:
 
 def require_room(policy: Policy, guarantee: Guarantee) -> None:
     """Refuse a look after which the budget would not hold the release that it is for."""
-    release, epsilon = policy.plan.guarantee, getattr(policy.method, "epsilon", None)
+    release, section = policy.plan.guarantee, policy.section.release
+    epsilon = section.get("epsilon") if isinstance(section, Mapping) else None
     cost = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     spend = charge_of(release.loss, release.delta, release.unit.adjacency)
-    dearest = max(spend.epsilon, Decimal(0) if epsilon is None else _decimal(epsilon))
+    dearest = max(spend.epsilon, Decimal(0) if epsilon is None else _decimal(exact(epsilon, "epsilon")))
     need = Amount.up(Fraction(cost.epsilon) + Fraction(dearest), Fraction(cost.delta) + Fraction(spend.delta))
     left = _left(policy)
     if left is None:

@@ -1,1 +1,0 @@
-"""Full domain: whole columns are generalized, to the levels that lose least."""

@@ -1,1 +1,0 @@
-"""Local recoding: rounds of generalization, each on what the round before could not release."""

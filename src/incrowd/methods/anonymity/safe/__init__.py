@@ -1,1 +1,0 @@
-"""Safe microdata: a secret sample, recoded blindly, without what is rare."""

@@ -1,1 +1,0 @@
-"""Scheme: the levels of a safe release chosen by the rows themselves, under differential privacy."""

@@ -1,1 +1,0 @@
-"""Outcomes: what a method lets out, one file a form."""
