@@ -26,7 +26,7 @@ METHODS: Mapping[str, str | tuple[str, str]] = {
     "itemsets": ("incrowd.methods.anonymity.itemsets", "Itemsets"),
     "partition": ("incrowd.methods.anonymity.partition", "PrivatePartition"),
     "slicing": ("incrowd.methods.anonymity.slicing", "Slicing"),
-    "protected-table": ("incrowd.methods.tabulation.protected", "ProtectedTable"),
+    "protected-table": "incrowd.methods.tabulation.protected.method",
     "microaggregation": "incrowd.methods.perturbation.microaggregation",
     "noise": "incrowd.methods.perturbation.noise",
     "orthogonal": "incrowd.methods.perturbation.orthogonal",

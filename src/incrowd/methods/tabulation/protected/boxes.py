@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from incrowd.methods.tabulation.axis import TableAxis
-from incrowd.methods.tabulation.frame import TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame, Whole
 
 Costs = NDArray[np.float64]
 
@@ -99,13 +98,13 @@ class BoxSearch:
         """Return the box that suppresses least beyond what is suppressed already; None if none has enough room."""
         nodes = np.unravel_index(demand.cell, self.frame.shape)
         ranges = [axis.ranges[int(node)] for axis, node in zip(self.frame.axes, nodes, strict=True)]
-        found: tuple[float, CellBox] | None = None
+        best: tuple[float, CellBox] | None = None
         costs = np.where(self.uses.reshape(self.frame.shape) > 0, 0.0, self.weights)
         for base in self._bases(ranges, demand.down):
             tried = self._cheapest(base, ranges, demand, costs)
-            if tried is not None and (found is None or tried[0] < found[0]):
-                found = tried
-        return None if found is None else found[1]
+            if tried is not None and (best is None or tried[0] < best[0]):
+                best = tried
+        return None if best is None else best[1]
 
     def _bases(self, ranges: list[NDArray[np.intp]], least: int) -> list[tuple[int, ...]]:
         """Return finest cells inside a cell from which enough can be taken away, the smallest first."""

@@ -13,15 +13,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import block_diag, csr_array, diags_array, hstack, vstack
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.attacker import Ends, Inconsistent, TableAttacker, spread
-from incrowd.methods.tabulation.boxes import NEVER, BoxSearch, CellBox, Costs, ProtectionDemand
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
-from incrowd.methods.tabulation.optimum import least_pattern, small_enough
+from incrowd.methods.tabulation.protected.attacker import Ends, Inconsistent, TableAttacker, spread
+from incrowd.methods.tabulation.protected.boxes import NEVER, BoxSearch, CellBox, Costs, ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csc_array
+
 
 _ROUNDS = 5
 
@@ -61,8 +64,8 @@ class SuppressionTask:
 
     def attacker(self, pattern: Flags) -> TableAttacker:
         """Return who knows everything but the pattern."""
-        shown = np.flatnonzero(~pattern)
-        return TableAttacker(self.sums[shown], self.cells[shown], self.low, self.high, self.floors)
+        published = np.flatnonzero(~pattern)
+        return TableAttacker(self.sums[published], self.cells[published], self.low, self.high, self.floors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class Pattern:
 def suppress(task: SuppressionTask, demands: list[ProtectionDemand], width: int) -> Pattern:
     """Return a pattern under which every demand is met and every suppressed cell is open at least so wide.
 
-    >>> from incrowd.methods.tabulation.axis import TableAxis
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
     >>> side = (("*", "a", "b", "c"), (-1, 0, 0, 0))
     >>> frame = TableFrame((TableAxis("row", *side), TableAxis("column", *side)))
     >>> task = task_of(frame, np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
@@ -89,16 +92,16 @@ def suppress(task: SuppressionTask, demands: list[ProtectionDemand], width: int)
             "the total of the whole table is sensitive itself, or so is a cell that was published before: no pattern "
             "protects it. Choose weaker rules, or do not publish this table."
         )
-    asked = sorted(demands, key=lambda each: -each.up)
+    required = sorted(demands, key=lambda demand: -demand.up)
     exact = small_enough(task.sums.shape[0], demands, network=task.network)
     for _ in range(_ROUNDS):
-        pattern = _least(task, asked) if exact else None
-        pattern = _searched(task, asked) if pattern is None else pattern
+        pattern = _least(task, required) if exact else None
+        pattern = _searched(task, required) if pattern is None else pattern
         narrow = np.flatnonzero(pattern.suppressed & (pattern.largest - pattern.least < width))
         if not len(narrow):
             return pattern
-        known = {demand.cell for demand in asked}
-        asked = [*asked, *(ProtectionDemand(cell, 0, width) for cell in narrow.tolist() if cell not in known)]
+        demanded = {demand.cell for demand in required}
+        required = [*required, *(ProtectionDemand(cell, 0, width) for cell in narrow.tolist() if cell not in demanded)]
         exact = False
     raise Infeasible(
         f"no pattern was found that leaves {task.frame.place(int(narrow[0]))} open widely enough. Choose higher levels "
@@ -112,7 +115,7 @@ def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> S
     So everybody knows that a suppressed cell is 1 at least.
     """
     cells = frame.totals(leaves).ravel()
-    given = cells.astype(np.float64) if weights is None else weights
+    costs = cells.astype(np.float64) if weights is None else weights
     fixed = cells == 0
     fixed[0] = True
     size = len(frame.leaves)
@@ -120,7 +123,7 @@ def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> S
         frame,
         frame.matrix,
         leaves.ravel(),
-        np.where(fixed, NEVER, given),
+        np.where(fixed, NEVER, costs),
         np.minimum(leaves.ravel(), 1),
         np.full(size, -1, np.int64),
     )
@@ -129,11 +132,11 @@ def task_of(frame: TableFrame, leaves: Whole, weights: Costs | None = None) -> S
 def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | None:
     """Return the pattern of least weight, if the solver's stands the audit."""
     room = task.truth - task.low
-    found = least_pattern(task.sums, room, task.weights, demands, network=task.network)
-    if found is None or np.any(task.high >= 0):
+    suppressed = least_pattern(task.sums, room, task.weights, demands, network=task.network)
+    if suppressed is None or np.any(task.high >= 0):
         return None
-    chosen = np.flatnonzero(found)
-    lower, upper = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    chosen = np.flatnonzero(suppressed)
+    lower, upper = np.zeros(len(suppressed), np.int64), np.zeros(len(suppressed), np.int64)
     for demand in demands:
         lower[demand.cell], upper[demand.cell] = demand.down, demand.up
     true, widest = task.cells[chosen], max([demand.up + demand.down for demand in demands], default=0)
@@ -143,14 +146,14 @@ def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | 
         return np.asarray(met & (high - low >= widest))
 
     try:
-        low, high = spread(task.attacker(found), task.sums[chosen], enough, (task.truth,))
+        low, high = spread(task.attacker(suppressed), task.sums[chosen], enough, (task.truth,))
     except Inconsistent:
         return None
     if np.any(low > true - lower[chosen]) or np.any(high < true + upper[chosen]):
         return None
     least, largest = task.cells.copy(), task.cells.copy()
     least[chosen], largest[chosen] = low, high
-    return Pattern(found, least, largest)
+    return Pattern(suppressed, least, largest)
 
 
 def _searched(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern:
@@ -208,7 +211,7 @@ def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Fl
     most = float(task.truth.sum() + abs(amount))
     high = np.where(task.high < 0, most, task.high - task.truth)
     for integral in (0, 1):
-        found = milp(
+        solution = milp(
             np.concatenate([np.zeros(atoms), task.weights[costly]]),
             constraints=LinearConstraint(rows, least, largest),
             bounds=Bounds(
@@ -216,9 +219,9 @@ def _cheapest_move(task: SuppressionTask, cell: int, amount: int, suppressed: Fl
             ),
             integrality=np.append(np.full(atoms, integral), np.zeros(size)),
         )
-        if found.x is None:
+        if solution.x is None:
             break
-        move: Whole = np.rint(found.x[:atoms]).astype(np.int64)
+        move: Whole = np.rint(solution.x[:atoms]).astype(np.int64)
         after, reached = task.truth + move, (task.sums[[cell]] @ move)[0] == amount
         if reached and task.attacker(suppressed | (task.weights < NEVER)).agrees(after):
             return move
@@ -242,7 +245,7 @@ def _proved(task: SuppressionTask, suppressed: Flags, moves: list[tuple[int, int
     changed.eliminate_zeros()
     aims, amounts = (
         np.array([cell for cell, _, _ in moves], np.intp),
-        np.array([each for _, each, _ in moves], np.int64),
+        np.array([amount for _, amount, _ in moves], np.int64),
     )
     reached = changed[aims, np.arange(len(moves))] if len(moves) else amounts
     inside = (moved >= task.low[atoms]) & ((task.high[atoms] < 0) | (moved <= task.high[atoms]))
@@ -261,3 +264,72 @@ def _falls(sums: csr_array, moves: csc_array) -> Whole:
     """Return for each sum how far it falls at most by one of the moves: 0 or less."""
     changed = (sums.astype(np.int64) @ moves).tocsc()
     return np.asarray(np.minimum(0, changed.min(axis=1).toarray().ravel())) if moves.shape[1] else 0 * sums.indptr[1:]
+
+
+_MOST, _MOST_WHOLE = 3000, 120
+"""Up to so many unknowns the least pattern is computed; fewer where moves must be asked to be whole."""
+
+
+def small_enough(cells: int, demands: list[ProtectionDemand], *, network: bool) -> bool:
+    """Whether the least pattern of such a table is computed."""
+    return 2 * len(demands) * cells <= (_MOST if network else _MOST_WHOLE)
+
+
+def least_pattern(
+    matrix: csr_array, room: Whole, weights: Costs, demands: list[ProtectionDemand], *, network: bool
+) -> NDArray[np.bool_] | None:
+    """Return the pattern of least weight under which every demand is met; None if there is none.
+
+    Each demand has a move of the finest cells up and one down; a move changes nothing that is published, and takes away
+    no more than the room of a finest cell: its value above the least that everybody knows of it.  In a network an
+    amount moves along cycles that pass a cell once, so no cell moves further than the demand; elsewhere it moves no
+    further than all room there is.
+    """
+    pattern = np.zeros(matrix.shape[0], np.bool_)
+    pattern[[demand.cell for demand in demands]] = True
+    moves = [(demand.cell, amount) for demand in demands for amount in _amounts(demand)]
+    if not moves:
+        return pattern
+    chosen = np.flatnonzero((weights < NEVER) & ~pattern)
+    pinned = np.flatnonzero((weights >= NEVER) & ~pattern)
+    most = [float(abs(amount) if network else room.sum() + abs(amount)) for _, amount in moves]
+    parts = [_rows(matrix, room, (chosen, pinned), move, far) for move, far in zip(moves, most, strict=True)]
+    rows = hstack([vstack([part[0] for part in parts]), block_diag([part[1] for part in parts])], "csr")
+    low, high = (np.concatenate([part[end] for part in parts]) for end in (2, 3))
+    unknowns = len(room) * len(moves)
+    solution = milp(
+        np.append(weights[chosen], np.zeros(unknowns)),
+        constraints=LinearConstraint(rows, low, high),
+        bounds=Bounds(
+            np.concatenate([np.zeros(len(chosen)), *(-np.minimum(room, far) for far in most)]),
+            np.concatenate([np.ones(len(chosen)), *(np.full(len(room), far) for far in most)]),
+        ),
+        integrality=np.append(np.ones(len(chosen)), np.full(unknowns, int(not network))),
+    )
+    if solution.x is None:
+        return None
+    pattern[chosen[solution.x[: len(chosen)] > 0.5]] = True
+    return pattern
+
+
+def _rows(
+    matrix: csr_array,
+    room: Whole,
+    cells: tuple[NDArray[np.intp], NDArray[np.intp]],
+    move: tuple[int, int],
+    most: float,
+) -> tuple[csr_array, csr_array, Costs, Costs]:
+    """Return what one move must keep: rows over the choice of cells, rows over the move itself, and their bounds.
+
+    A cell that is not chosen does not move; one that is moves up by `most` and down by its room; what is always
+    published stays; and the demanded cell moves as demanded.
+    """
+    (chosen, pinned), (cell, amount) = cells, move
+    part = matrix[chosen].astype(np.float64)
+    down = np.minimum(most, np.asarray(part @ room, np.float64))
+    fixed = np.append(np.zeros(len(pinned)), float(amount))
+    size, endless = len(chosen), np.full(len(chosen), np.inf)
+    choice = vstack([diags_array(np.full(size, -most)), diags_array(down), csr_array((len(fixed), size))])
+    moved = vstack([part, part, matrix[np.append(pinned, cell)].astype(np.float64)])
+    nothing = np.zeros(size)
+    return choice, moved, np.concatenate([-endless, nothing, fixed]), np.concatenate([nothing, endless, fixed])

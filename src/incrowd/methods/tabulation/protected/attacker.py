@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
 
 Ends = NDArray[np.float64]
 Enough = Callable[[Ends, Ends], Flags]
@@ -90,15 +90,15 @@ class TableAttacker:
             if self.floors is not None:
                 sums.append(LinearConstraint(self.floors[:, left], 1 - self.floors @ table, np.inf))
             for integral in (False, True) if whole else (False,):
-                found = milp(
+                solution = milp(
                     objective[left],
                     constraints=sums,
                     bounds=Bounds(self.low[left], high),
                     integrality=np.full(len(left), int(integral)),
                 )
-                if found.x is None:
+                if solution.x is None:
                     raise Inconsistent
-                table[left] = np.rint(found.x).astype(np.int64)
+                table[left] = np.rint(solution.x).astype(np.int64)
                 if self.agrees(table):
                     return table
             return None
@@ -117,12 +117,12 @@ class TableAttacker:
         return bool(above and inside.all() and np.array_equal(self.sums @ table, self.values))
 
 
-def published_to(frame: TableFrame, cells: Whole, known: Flags, least: int = 0) -> TableAttacker:
+def published_to(frame: TableFrame, cells: Whole, visible: Flags, least: int = 0) -> TableAttacker:
     """Return who knows the published cells of a table, and the least number that an empty finest cell can have.
 
     Where that is 1, an empty total is 1 at least because some finest cell under it is empty, or published above zero.
     """
-    published, leaves = np.flatnonzero(known.ravel()), known.ravel()[frame.leaves]
+    published, leaves = np.flatnonzero(visible.ravel()), visible.ravel()[frame.leaves]
     bounds = (np.where(leaves, 0, least).astype(np.int64), np.full(len(leaves), -1, np.int64))
     return TableAttacker.of(frame.matrix[published], cells.ravel()[published], bounds)
 
@@ -140,7 +140,7 @@ def spread(
     A cell for which even the extremes are not enough has its true least and largest value.  `tables` are some that are
     known to agree.
 
-    >>> from incrowd.methods.tabulation.axis import TableAxis
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
     >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
     >>> attacker = published_to(sex, np.array([5, 0, 0]), np.array([True, False, False]))
     >>> spread(attacker, sex.matrix[[1]], never)
@@ -179,3 +179,41 @@ def _sweep(
         for sign in (1, -1):
             learn(attacker.extreme(sign * objective.astype(np.float64), whole=False))
         idle = 0 if unmet().sum() < left.sum() else idle + 1
+
+
+_NARROWINGS = 50
+
+
+def narrowed(frame: TableFrame, cells: Whole, visible: Flags, least: int = 0) -> tuple[Whole, Whole]:
+    """Return for each cell bounds that every table with these published cells keeps; there may be narrower ones.
+
+    `least` is the least number that an empty cell can have.
+
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> low, high = narrowed(sex, np.array([9, 4, 0]), np.array([True, True, False]))
+    >>> low.tolist(), high.tolist()
+    ([9, 4, 5], [9, 4, 5])
+    """
+    most = int(cells[visible].max(initial=0))
+    low, high = np.where(visible, cells, least), np.where(visible, cells, most)
+    for _ in range(_NARROWINGS):
+        before = (low, high)
+        for number in range(len(frame.axes)):
+            low, high = _along(frame, number, low, high)
+        if np.array_equal(before[0], low) and np.array_equal(before[1], high):
+            break
+    return low, high
+
+
+def _along(frame: TableFrame, number: int, low: Whole, high: Whole) -> tuple[Whole, Whole]:
+    """Compare every line of an axis with the lines under it."""
+    low, high = np.moveaxis(low, number, 0).copy(), np.moveaxis(high, number, 0).copy()
+    for node, children in enumerate(frame.axes[number].children):
+        if children:
+            under = list(children)
+            least, largest = low[under].sum(0), high[under].sum(0)
+            low[node], high[node] = np.maximum(low[node], least), np.minimum(high[node], largest)
+            low[under] = np.maximum(low[under], low[node] - (largest - high[under]))
+            high[under] = np.minimum(high[under], high[node] - (least - low[under]))
+    return np.moveaxis(low, 0, number), np.moveaxis(high, 0, number)

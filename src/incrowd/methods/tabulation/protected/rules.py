@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Rules:
             few = (facts.contributors > 0) & (facts.contributors < self.minimum)
             demand[few] = (self.reach or 1) if counts else [self._margin(int(value)) for value in facts.values[few]]
         for place in map(tuple, np.argwhere(facts.contributors > 0).tolist()) if self.depth else ():
-            largest = [int(each[place]) for each in facts.largest]
+            largest = [int(rank[place]) for rank in facts.largest]
             demand[place] = max(int(demand[place]), self._of(int(facts.values[place]), largest))
         return demand
 
@@ -144,7 +144,7 @@ class Contributions:
     def facts(self, frame: TableFrame, depth: int) -> CellFacts:
         """Return what the rules look at, in every cell of the table; holders are merged in each cell first.
 
-        >>> from incrowd.methods.tabulation.axis import TableAxis
+        >>> from incrowd.methods.tabulation.protected.frame import TableAxis
         >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
         >>> some = Contributions(np.array([0, 0, 1]), np.array([7, 8, 7]), np.array([5, 3, 2]), np.array([1, 1, 1]))
         >>> some.facts(sex, 1).largest.tolist()
@@ -154,9 +154,9 @@ class Contributions:
         counts = np.zeros(frame.size, np.int64)
         largest = np.zeros((depth, frame.size), np.int64)
         cells, holders, amounts, rows = self._everywhere(frame)
-        known = holders >= 0
-        merged = _merged(cells[known], holders[known], amounts[known] * rows[known])
-        apart = (cells[~known], amounts[~known], rows[~known])
+        named = holders >= 0
+        merged = _merged(cells[named], holders[named], amounts[named] * rows[named])
+        apart = (cells[~named], amounts[~named], rows[~named])
         np.add.at(sums, merged[0], merged[1])
         np.add.at(counts, merged[0], 1)
         np.add.at(sums, apart[0], apart[1] * apart[2])
@@ -184,7 +184,7 @@ class Contributions:
             there = np.logical_and.reduce([node >= 0 for node in nodes])
             cells = np.ravel_multi_index([node[there] for node in nodes], frame.shape)
             parts.append((cells, self.holders[there], self.amounts[there], self.rows[there]))
-        cells, holders, amounts, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
+        cells, holders, amounts, rows = (np.concatenate(part) for part in zip(*parts, strict=True))
         return cells, holders, amounts, rows
 
 

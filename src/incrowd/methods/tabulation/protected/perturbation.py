@@ -1,9 +1,11 @@
-"""Cell key: noise that hangs on who is in a cell, so that the same people always get the same noise.
+"""Perturbation of all cells: controlled rounding, which keeps totals, and noise by cell keys, which repeats.
 
-Every record has a key, uniform below 2^64; a cell's key is the sum of its records' keys, which for a cell that is not
-empty is uniform again.  It picks the noise from a row of a table of probabilities, one row a count.
+Every record has a key, uniform below 2^64.  A cell's key is the sum of its records' keys; for a cell that is not empty
+it is uniform, too.  It picks the noise from a row of a table of probabilities, one row a count.  So the same records
+always get the same noise.
 
-Source: Thompson, Broadfoot & Elazar 2013; Marley & Leaver 2011 for the largest entropy.
+Source: Cox 1987 (rounding is always possible in two dimensions); Salazar-González 2005 for its program; Thompson,
+Broadfoot & Elazar 2013 for cell keys; Marley & Leaver 2011 for the largest entropy.
 """
 
 from __future__ import annotations
@@ -19,7 +21,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.tabulation.frame import Whole
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
+
+_NODES = 20_000
+"""So many branches of the search are tried before a rounding is given up."""
+
+
+def round_cells(frame: TableFrame, leaves: Whole, base: int) -> Whole:
+    """Return all cells, rounded so that totals add up, as near to the truth in the finest cells as possible.
+
+    A multiple of the base stays what it is; of any other number one of the two neighbors is taken.
+
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> round_cells(sex, np.array([6, 11]), 5).tolist()
+    [15, 5, 10]
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    cells = frame.totals(leaves).ravel()
+    down, rest = np.divmod(leaves.ravel(), base)
+    least, most = cells // base - frame.matrix @ down, -(-cells // base) - frame.matrix @ down
+    upper = [index for index in range(frame.size) if index not in set(frame.leaves.tolist())]
+    solution = milp(
+        (base - 2 * rest).astype(np.float64),
+        constraints=LinearConstraint(frame.matrix[upper], least[upper], most[upper]),
+        bounds=Bounds(0, (rest > 0).astype(np.float64)),
+        integrality=np.ones(len(rest)),
+        options={"node_limit": _NODES},
+    )
+    if solution.x is not None:
+        rounded = base * (down + np.rint(solution.x).astype(np.int64))
+        result: Whole = frame.totals(rounded.reshape(leaves.shape))
+        if np.all(np.abs(result.ravel() - cells) < base):
+            return result
+    raise Infeasible(
+        f"this table cannot be rounded to multiples of {base} so that every cell is a neighbor of the truth and all "
+        "totals add up, or no such rounding was found: with three columns, or two nested ones, there may be none. "
+        "Choose another base, fewer columns, or suppression."
+    )
+
 
 Row = dict[int, Fraction]
 """The noise that a count can get, with its probability."""
@@ -69,14 +110,14 @@ class KeyNoise:
     @cached_property
     def _thresholds(self) -> tuple[tuple[NDArray[np.uint64], NDArray[np.int64]], ...]:
         """For each count the noise in order, and for all but the last the keys from which on it is not drawn."""
-        found = []
+        thresholds = []
         for count in range(self.rows + 1):
             row = self.row(count)
             sums = np.cumsum(np.array([int(p * _WORD) for p in row.values()], object))[:-1]
-            found.append((np.array([int(each) for each in sums], np.uint64), np.array(list(row), np.int64)))
-        return tuple(found)
+            thresholds.append((np.array([int(total) for total in sums], np.uint64), np.array(list(row), np.int64)))
+        return tuple(thresholds)
 
-    def drawn(self, counts: Whole, keys: NDArray[np.uint64]) -> Whole:
+    def draw(self, counts: Whole, keys: NDArray[np.uint64]) -> Whole:
         """Return the noise of each count by its cell's key."""
         noise = np.zeros(len(counts), np.int64)
         rows = np.minimum(counts, self.rows)
@@ -122,16 +163,16 @@ def _row(noise: KeyNoise, count: int) -> Row:
     values = noise.allowed(count)
     v = np.array(values, np.float64)
     moments = np.stack([v, v * v - float(noise.variance)])
-    found = np.zeros(2)
+    point = np.zeros(2)
     for _ in range(500):
-        p = _weights(found, moments)
+        p = _weights(point, moments)
         slope = moments @ p
         if np.abs(slope).max() < 1e-15:
             break
         bend = (moments * p) @ moments.T - np.outer(slope, slope)
         step = np.asarray(np.linalg.solve(bend + 1e-14 * np.eye(2), slope), np.float64)
-        found = _damped(found, step, moments)
-    return _exact(values, _weights(found, moments), noise.variance)
+        point = _damped(point, step, moments)
+    return _exact(values, _weights(point, moments), noise.variance)
 
 
 def _weights(at: NDArray[np.float64], moments: NDArray[np.float64]) -> NDArray[np.float64]:
