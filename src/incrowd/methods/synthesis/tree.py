@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from incrowd.methods.synthesis.marginals.method import Marginals
-from incrowd.methods.synthesis.marginals.search import Found, Search
+from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture
+from incrowd.methods.synthesis.marginals.search import Search, SearchResult
 from incrowd.methods.synthesis.marginals.steps import Strategy
 
 
@@ -24,6 +25,10 @@ class SpanningTree(Marginals):
     name: ClassVar[str] = "tree"
     strategy: ClassVar[Strategy] = Strategy.TREE
 
-    def search(self, search: Search) -> Found:
-        """Choose a tree, and measure its pairs."""
+    def search(self, search: Search) -> SearchResult:
         return search.tree(self.spendable)
+
+
+CHECK = SyntheticCheck()
+PICTURE = SyntheticPicture()
+METHOD = SpanningTree
