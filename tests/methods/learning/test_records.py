@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.learning.growth import GrowthGoal, leaf_sums, node_sums
-from incrowd.methods.learning.records import Records, added, clipped, crossed
-from incrowd.methods.learning.statistics import (
+from incrowd.methods.learning.shared.growth import GrowthGoal, leaf_sums, node_sums
+from incrowd.methods.learning.shared.statistics import (
     RESIDUAL,
+    Records,
+    VectorSpace,
+    added,
     class_tables,
+    clipped,
     cluster_sums,
+    crossed,
     gradient,
     grid_counts,
     moments,
@@ -23,8 +27,7 @@ from incrowd.methods.learning.statistics import (
     residuals,
     target_sums,
 )
-from incrowd.methods.learning.trees import SplitCandidates
-from incrowd.methods.learning.vectors import VectorSpace
+from incrowd.methods.learning.shared.trees import SplitCandidates
 from tests.coins import SeededCoins
 from tests.methods.learning.records import COLUMNS, small
 from tests.tables import Batches

@@ -17,13 +17,12 @@ from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier, KMeans, Regressor
-from incrowd.methods.learning.growth import dealt
-from incrowd.methods.learning.models import LearnedModel
-from incrowd.methods.learning.rehearsal import rehearse
-from incrowd.methods.learning.steps import CountByTarget, CountGrid, MoveCenters
-from incrowd.methods.learning.stream_steps import SampleGradients
-from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
-from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
+from incrowd.methods.learning.shared.growth import dealt
+from incrowd.methods.learning.shared.models import LearnedModel
+from incrowd.methods.learning.shared.rehearsal import rehearse
+from incrowd.methods.learning.shared.steps import CountByTarget, CountGrid, MoveCenters
+from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients
+from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination

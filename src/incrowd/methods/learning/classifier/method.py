@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.labels import text_of
-from incrowd.methods.learning.classifier.forests import greedy_trees, random_trees
-from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
+from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe, greedy_trees, random_trees
 from incrowd.methods.learning.classifier.streaming import sampled
-from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
-from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
-from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.shared.growth import GROWN, ForestShape, check_depth
+from incrowd.methods.learning.shared.inputs import BINS, Inputs, NumberScale, usual_bins
+from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
+from incrowd.methods.learning.shared.planning import LearningTask, budget_of, check_parameters, plan_of
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -113,7 +112,6 @@ class PrivateClassifier:
         return RECIPES[choice], budget_of(self.epsilon, self.delta, choice)
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone."""
         task = self.task(schema)
         recipe, budget = self.recipe(task)
         settings = {"model": recipe.form, "classes": len(task.outputs)}
@@ -126,3 +124,8 @@ class PrivateClassifier:
         rows = recipe.read(table, task.classes, coins)
         found = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
         return ModelTable.of(found.model(task, self.target_column), found.rows)
+
+
+CHECK = LearningCheck()
+PICTURE = LearningPicture()
+METHOD = PrivateClassifier

@@ -18,12 +18,11 @@ from incrowd.core.loss import Sequence as Rounds
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe, fitted_scores
-from incrowd.methods.learning.fits import Floats, Scores
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import with_target
-from incrowd.methods.learning.records import Integers, Records, added
-from incrowd.methods.learning.statistics import RESIDUAL, noisy, residuals
-from incrowd.methods.learning.stream_steps import SampleGradients
+from incrowd.methods.learning.shared.fits import Floats, Scores
+from incrowd.methods.learning.shared.growth import with_target
+from incrowd.methods.learning.shared.statistics import RESIDUAL, Integers, Records, added, noisy, residuals
+from incrowd.methods.learning.shared.steps import ModelForm
+from incrowd.methods.learning.shared.tree_steps import SampleGradients
 from incrowd.methods.person_rows import row_limits
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from incrowd.core.steps.step import Step
     from incrowd.core.table import RowFilter, Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.planning import LearningTask
+    from incrowd.methods.learning.shared.planning import LearningTask
 
 FINE = 32
 """What a residual of 1 is in integers here; a row that is counted adds as much."""

@@ -13,22 +13,20 @@ import numpy as np
 from incrowd.core.plan import Plan
 from incrowd.core.steps.counts import Law
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.fits import Floats, spread_points, weighted_centers
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.inputs import UNIT, Inputs, NumberScale
-from incrowd.methods.learning.models import LearnedModel, Use, rounded
-from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
-from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
-from incrowd.methods.learning.records import Integers, Records
-from incrowd.methods.learning.statistics import cluster_sums, grid_counts, noisy
-from incrowd.methods.learning.steps import CountGrid, MoveCenters
-from incrowd.methods.learning.vectors import VectorSpace
+from incrowd.methods.learning.shared.fits import Floats, spread_points, weighted_centers
+from incrowd.methods.learning.shared.inputs import UNIT, Inputs, NumberScale
+from incrowd.methods.learning.shared.models import LearnedModel, Use, rounded
+from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move, summed_move
+from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
+from incrowd.methods.learning.shared.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.shared.statistics import Integers, Records, VectorSpace, cluster_sums, grid_counts, noisy
+from incrowd.methods.learning.shared.steps import CountGrid, ModelForm, MoveCenters
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
+
 
 _BINS = 64
 _REACH = Fraction(1, 2)
@@ -108,7 +106,6 @@ class PrivateClusters:
         return MoveCenters(self.rounds, self.clusters, space.width, space.square, weight, scale)
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone."""
         task = self.task(schema)
         settings = {"model": ModelForm.CENTERS, "clusters": self.clusters}
         return plan_of(self, task, schema, (self.step(task, schema),), settings)
@@ -164,3 +161,8 @@ def _model(task: LearningTask, space: VectorSpace, centers: Floats) -> LearnedMo
     offset = rounded(-(points**2).sum(axis=1))
     vectors = rounded(space.declared_units(centers))
     return LearnedModel(Use.CLUSTERS, task.encoders, task.outputs, offset, tables, vectors=vectors)
+
+
+CHECK = LearningCheck()
+PICTURE = LearningPicture()
+METHOD = PrivateClusters

@@ -18,18 +18,17 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.crowds.parameters import charged
 from incrowd.methods.labels import bin_column
-from incrowd.methods.learning.encoder import ColumnEncoder
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.inputs import name_of
-from incrowd.methods.learning.models import TABLE
-from incrowd.methods.learning.steps import LearnFrom, PublishModel
+from incrowd.methods.learning.shared.inputs import ColumnEncoder, name_of
+from incrowd.methods.learning.shared.models import TABLE
+from incrowd.methods.learning.shared.steps import LearnFrom, ModelForm, PublishModel
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.recoding import Classes
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.learning.output import ModelTable
+    from incrowd.methods.learning.shared.output import ModelTable
+
 
 MOST_BINS = 1024
 

@@ -7,6 +7,7 @@ results of earlier ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,12 +21,54 @@ from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.moves import gaussian_rho, squared_move, summed_move
+from incrowd.methods.learning.shared.moves import gaussian_rho, squared_move, summed_move
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
+
+
+class ModelForm(StrEnum):
+    """The form of a model.
+
+    >>> ModelForm.NAIVE_BAYES, ModelForm.NAIVE_BAYES.words
+    (<ModelForm.NAIVE_BAYES: 'naive-bayes'>, 'naive Bayes')
+    """
+
+    NAIVE_BAYES = "naive-bayes"
+    GRADIENT = "gradient"
+    ADDITIVE = "additive"
+    ADDITIVE_SUMS = "additive-sums"
+    SAMPLED_ADDITIVE = "sampled-additive"
+    LEAST_SQUARES = "least-squares"
+    DECISION_TREES = "decision-trees"
+    RANDOM_TREES = "random-trees"
+    REGRESSION_TREES = "regression-trees"
+    CENTERS = "centers"
+    COMPONENTS = "components"
+    BEST_OF_SEVERAL = "best-of-several"
+
+    @property
+    def words(self) -> str:
+        """The form, for people."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    ModelForm.NAIVE_BAYES: "naive Bayes",
+    ModelForm.GRADIENT: "noisy gradient descent",
+    ModelForm.ADDITIVE: "additive, from naive Bayes by noisy gradients",
+    ModelForm.ADDITIVE_SUMS: "additive, by noisy sums and gradients",
+    ModelForm.SAMPLED_ADDITIVE: "additive, by noisy gradients of samples",
+    ModelForm.LEAST_SQUARES: "least squares from noisy products",
+    ModelForm.DECISION_TREES: "decision trees",
+    ModelForm.RANDOM_TREES: "random trees, each from rows of its own",
+    ModelForm.REGRESSION_TREES: "regression trees",
+    ModelForm.CENTERS: "centers of clusters",
+    ModelForm.COMPONENTS: "components by noisy products",
+    ModelForm.BEST_OF_SEVERAL: "the best of several by a noisy score",
+}
+
 
 _COMPOSED = Theorem("rho-adds-up", "Bun & Steinke 2016, Lemma 2.3: ρ adds up, also adaptively")
 _CONVERTED = Theorem("rho-converted", "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ")
@@ -80,7 +123,6 @@ class LearnFrom(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         read = f"A model reads {counted(len(self.columns), 'column')}, each as one of its declared classes."
         if self.target is None:
             return read
@@ -112,14 +154,12 @@ class CountByTarget(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"For each of {counted(self.tables, 'column')}, rows are counted by its class and that of the target; "
             f"every count gets {self.noise} noise of scale {float(self.scale):.4g}."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on counts costs: a row adds 1 to one count in each table."""
         return counts_guarantee(self.noise, self.scale, self.tables, inner, unit)
 
 
@@ -138,11 +178,9 @@ class CountAllRows(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"The rows are counted with integer Gaussian noise of scale {float(self.scale):.4g}."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on one count costs."""
         return spent(inner, gaussian_rho(self.scale, squared_move(unit, 1, aligned=True)), Law.GAUSSIAN.source, unit)
 
 
@@ -174,7 +212,6 @@ class FollowGradients(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"In {counted(self.rounds, 'round')}, by how much the model is off is summed over all rows, for each class "
             f"of {counted(self.columns, 'column')}, in whole numbers; every sum gets integer Gaussian noise of "
@@ -182,7 +219,6 @@ class FollowGradients(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on all rounds costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -214,7 +250,6 @@ class SumByColumn(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"For each class of {counted(self.tables, 'column')}, rows are counted, as {self.weight:,} each, and their "
             f"targets summed, as whole numbers up to {self.reach:,}; everything gets integer Gaussian noise of scale "
@@ -222,7 +257,6 @@ class SumByColumn(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -250,7 +284,6 @@ class MultiplyColumns(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"Each row becomes {counted(self.numbers, 'whole number')}, whose squares add up to at most "
             f"{self.square:,}; the products of every two of them are summed over all rows, with integer Gaussian noise "
@@ -258,7 +291,6 @@ class MultiplyColumns(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square**2, aligned=True)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -286,7 +318,6 @@ class MoveCenters(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"In {counted(self.rounds, 'round')}, each row goes to the nearest of {counted(self.centers, 'center')}; "
             f"for each of them, {counted(self.numbers, 'whole number')} of its rows are summed, and the rows are "
@@ -294,7 +325,6 @@ class MoveCenters(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on all rounds costs."""
         square = squared_move(unit, self.square + self.weight**2, aligned=False)
         return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
 
@@ -323,7 +353,6 @@ class CountGrid(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"Rows are counted on a grid, {self.parts:,} parts along each of {counted(self.columns, 'column')}; each "
             f"of {self.parts**self.columns:,} counts gets {self.noise} noise of scale {float(self.scale):.4g}, and "
@@ -331,7 +360,6 @@ class CountGrid(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on counts costs: a row adds 1 to one of them."""
         return counts_guarantee(self.noise, self.scale, 1, inner, unit)
 
 
@@ -347,11 +375,9 @@ class PublishModel(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"The model ({self.model.words}) is computed from the noisy sums alone, and published."
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim differential privacy."""
         unit, guarantee, loss = basis.unit, basis.guarantee, basis.guarantee.loss
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()

@@ -20,9 +20,9 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Layout
 from incrowd.core.table import Table
 from incrowd.core.words import counted
-from incrowd.methods.learning.models import LearnedModel, Use
-from incrowd.methods.learning.records import Integers
-from incrowd.methods.learning.steps import LearnFrom
+from incrowd.methods.learning.shared.models import LearnedModel, Use
+from incrowd.methods.learning.shared.statistics import Integers
+from incrowd.methods.learning.shared.steps import LearnFrom
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from incrowd.core.plan import Plan
     from incrowd.core.recoding import Classes
     from incrowd.core.schema import Schema
+
 
 Floats = NDArray[np.float64]
 _FEWEST_ROWS, _MOST_CODES, _TESTS = 1000, 40_000, 1000

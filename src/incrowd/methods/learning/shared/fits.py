@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.learning.records import Integers
-from incrowd.methods.learning.statistics import RESIDUAL, SCORE
+from incrowd.methods.learning.shared.statistics import RESIDUAL, SCORE, Integers
 
 Floats = NDArray[np.float64]
 _MOMENTUM = 0.9

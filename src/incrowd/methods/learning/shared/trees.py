@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from incrowd.methods.learning.encoder import ColumnEncoder
-    from incrowd.methods.learning.fits import Floats
-    from incrowd.methods.learning.records import Integers
+    from incrowd.methods.learning.shared.fits import Floats
+    from incrowd.methods.learning.shared.inputs import ColumnEncoder
+    from incrowd.methods.learning.shared.statistics import Integers
 
 
 @dataclass(frozen=True, eq=False)

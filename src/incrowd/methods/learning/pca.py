@@ -12,21 +12,20 @@ import numpy as np
 
 from incrowd.core.plan import Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.fits import RowSpread
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.inputs import UNIT, Inputs
-from incrowd.methods.learning.models import LearnedModel, Use, rounded
-from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
-from incrowd.methods.learning.records import Records
-from incrowd.methods.learning.statistics import moments, noisy_moments
-from incrowd.methods.learning.vectors import VectorSpace, product_step
+from incrowd.methods.learning.shared.fits import RowSpread
+from incrowd.methods.learning.shared.inputs import UNIT, Inputs
+from incrowd.methods.learning.shared.models import LearnedModel, Use, rounded
+from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
+from incrowd.methods.learning.shared.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.shared.statistics import Records, VectorSpace, moments, noisy_moments, product_step
+from incrowd.methods.learning.shared.steps import ModelForm
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
-    from incrowd.methods.learning.steps import MultiplyColumns
+    from incrowd.methods.learning.shared.steps import MultiplyColumns
+
 
 _BINS = 64
 _REACH = Fraction(1, 2)
@@ -73,7 +72,6 @@ class PrivateComponents:
         return product_step(space.width + 1, space.square + UNIT**2, rho, schema.unit)
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone, and say how far apart components must be to be told apart."""
         task = self.task(schema)
         step = self.step(task, schema)
         gap = math.ceil(float(step.scale) * math.sqrt(2.0 * step.numbers) / UNIT**2)
@@ -99,3 +97,8 @@ class PrivateComponents:
             vectors=rounded(slopes.T),
         )
         return ModelTable.of(model, spread.rows)
+
+
+CHECK = LearningCheck()
+PICTURE = LearningPicture()
+METHOD = PrivateComponents

@@ -1,18 +1,115 @@
-"""Statistics: what models are made from, each a sum of integer contributions with integer noise of its own."""
+"""Statistics: what models are made from: integer sums over records, with integer noise.
+
+All rows with the same codes are one record with the number of them, as the engine counted them: nothing depends on the
+order or the batches of rows, or on how many there are.  Every sum is one of integers that doubles hold exactly
+(below 2^53), or of 64-bit integers, so no order of adding changes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.steps.counts import Law
 from incrowd.mechanisms.numbers import plus
-from incrowd.methods.learning.records import Integers, Records, added, clipped, crossed
+from incrowd.methods.learning.shared.inputs import UNIT, NumberScale, features_of
+from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move
+from incrowd.methods.learning.shared.steps import MultiplyColumns
+from incrowd.methods.person_rows import row_limits
+
+if TYPE_CHECKING:
+    from incrowd.core.counts import Counts
+    from incrowd.core.recoding import Classes
+    from incrowd.core.table import Table
+    from incrowd.core.unit import Unit
+    from incrowd.methods.learning.shared.fits import Floats
+
+
+Integers = NDArray[np.int64]
+_CHUNK = 2**14
+_FEW = 2**18
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Distinct records as keys, with how many rows are like each; `sizes` are the classes of the columns in order."""
+
+    counts: Counts
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, table: Table, classes: Sequence[Classes], coins: Coins) -> Records:
+        """Count the records of a table in one pass, at most so many rows of each person as the unit allows."""
+        cells = Cells(tuple(each.recoding for each in classes))
+        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
+        return cls(counts, tuple(map(len, classes)))
+
+    def pieces(self) -> Iterator[tuple[Integers, Integers]]:
+        """Return the codes of some records at a time, a row each, and how many rows are like each."""
+        return iter(self._held) if len(self.counts) <= _FEW else self._unpacked()
+
+    @cached_property
+    def _held(self) -> tuple[tuple[Integers, Integers], ...]:
+        """All pieces, where they are few: they are read once for each round."""
+        return tuple(self._unpacked())
+
+    def _unpacked(self) -> Iterator[tuple[Integers, Integers]]:
+        for start in range(0, len(self.counts), _CHUNK):
+            codes = self.counts.layout.unpack(self.counts.keys[start : start + _CHUNK])
+            yield np.stack(codes, axis=1).astype(np.int64), self.counts.counts[start : start + _CHUNK]
+
+
+def added(places: Integers, amounts: Integers, size: int) -> Integers:
+    """Return the sum of the amounts at each place, exactly.
+
+    >>> added(np.array([0, 2, 0]), np.array([5, -1, 2]), 3).tolist()
+    [7, 0, -1]
+    """
+    if int(np.abs(amounts).sum()) < _EXACT:
+        return np.bincount(places, amounts, size).astype(np.int64)
+    total = np.zeros(size, np.int64)
+    np.add.at(total, places, amounts)
+    return total
+
+
+def crossed(left: Integers, right: Integers) -> Integers:
+    """Return leftᵀ · right exactly: by doubles where every partial sum is below 2^53, else in 64-bit integers.
+
+    >>> crossed(np.array([[1, 2]]), np.array([[3]])).tolist()
+    [[3], [6]]
+    """
+    most = int(np.abs(left).max(initial=0)) * int(np.abs(right).sum(axis=0).max(initial=0))
+    if most < _EXACT:
+        return np.rint(left.T.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
+    return left.T @ right
+
+
+def clipped(vectors: Integers, square: int) -> Integers:
+    """Return each vector, or if its squared length is above `square` a shorter one in about the same direction.
+
+    A vector is multiplied by √square over its length and every number is cut towards zero: its length can only shrink.
+
+    >>> clipped(np.array([[3, 4], [6, 8]]), 25).tolist()
+    [[3, 4], [3, 4]]
+    """
+    lengths = (vectors * vectors).sum(axis=1)
+    roots = np.sqrt(lengths.astype(np.float64)).astype(np.int64)
+    roots += roots * roots < lengths
+    radius = int(np.sqrt(float(square)))
+    radius -= radius * radius > square
+    shorter = np.sign(vectors) * (np.abs(vectors) * radius // np.maximum(1, roots)[:, None])
+    return np.where((lengths > square)[:, None], shorter, vectors)
+
 
 RESIDUAL = 2**16
 """What a residual of 1 is in integers."""
@@ -209,3 +306,60 @@ def grid_counts(records: Records, parts: Sequence[Integers], size: int) -> Integ
             cells = cells * size + own[codes[:, column]]
         total += added(cells, times, len(total))
     return total
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSpace:
+    """The vectors of some columns, and the most that the squares of one of them add up to."""
+
+    inputs: tuple[Classes, ...]
+    vectors: Vectors
+    square: int
+
+    @classmethod
+    def of(cls, inputs: Sequence[Classes], reach: Fraction) -> VectorSpace:
+        """Return the space of some columns, of which numbers are clipped to a share of their longest vector.
+
+        The share is `reach` where there are many columns of numbers, of which few are at their bounds at once, and all
+        of it where there is one.
+        """
+        features = tuple(map(features_of, inputs))
+        number = [NumberScale.of(each) is not None for each in inputs]
+        places = np.concatenate(
+            [np.full(table.shape[1], own) for table, own in zip(features, number, strict=True)]
+        ).astype(np.bool_)
+        share = reach + (1 - reach) / max(1, sum(number))
+        clip = math.floor(share**2 * sum(number) * UNIT**2)
+        return cls(tuple(inputs), Vectors(features, places, clip), clip + UNIT**2 * (len(number) - sum(number)))
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.vectors.numbers.size)
+
+    def tables(self, slopes: Floats) -> tuple[Floats, ...]:
+        """Return what each class of each column adds to a linear function, a column for each output."""
+        found, start = [], 0
+        for table in self.vectors.features:
+            found.append(table @ slopes[start : start + table.shape[1]])
+            start += table.shape[1]
+        return tuple(found)
+
+    def declared_units(self, points: Floats) -> Floats:
+        """Return points where numbers have the units of their column, and classes of others are shares."""
+        found, start = np.array(points, np.float64), 0
+        for classes, table in zip(self.inputs, self.vectors.features, strict=True):
+            part = slice(start, start + table.shape[1])
+            scale = NumberScale.of(classes)
+            found[:, part] /= UNIT
+            if scale is not None:
+                found[:, part] = scale.center + scale.half * found[:, part]
+            start += table.shape[1]
+        return found
+
+
+def product_step(numbers: int, square: int, rho: Fraction, unit: Unit) -> MultiplyColumns:
+    """Return the step that sums products with noise that costs at most ρ."""
+    most = squared_move(unit, square**2, aligned=True)
+    scale = gaussian_scale(rho, most)
+    return MultiplyColumns(numbers, square, scale, gaussian_scale(Fraction(1), scale**2))

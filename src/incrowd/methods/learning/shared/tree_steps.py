@@ -1,4 +1,4 @@
-"""Steps of trees: cuts that are chosen privately, level by level, and what is summed in leaves with noise."""
+"""Steps of trees and of samples: cuts chosen privately, noisy sums in leaves, and noisy gradients of secret samples."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.steps.counts import Law
-from incrowd.core.steps.step import Step, StepGuarantee
+from incrowd.core.loss import Gaussian, Sampled, Sequence
+from incrowd.core.steps.noise import Law
+from incrowd.core.steps.samples import COINS
+from incrowd.core.steps.step import Step, StepGuarantee, assumptions
 from incrowd.core.terms import Theorem
-from incrowd.core.words import counted
+from incrowd.core.unit import Adjacency
+from incrowd.core.words import counted, share
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.moves import gaussian_rho, squared_move
-from incrowd.methods.learning.steps import counts_guarantee, spent
+from incrowd.methods.learning.shared.moves import gaussian_rho, squared_move
+from incrowd.methods.learning.shared.steps import counts_guarantee, spent
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
+
 
 CHOICES = Theorem(
     "exponential-concentrated",
@@ -47,7 +51,6 @@ class GrowTrees(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         trees = "a tree grows" if self.trees == 1 else f"each of {self.trees:,} trees grows"
         return (
             f"Level by level, {counted(self.depth, 'level')} deep, {trees}: in every node one of at most "
@@ -56,7 +59,6 @@ class GrowTrees(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what all levels of all trees cost."""
         level = squared_move(unit, 1, aligned=False) * self.epsilon**2 / 8
         return spent(inner, self.trees * self.depth * level, CHOICES, unit)
 
@@ -95,7 +97,6 @@ class CountLeaves(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         leaves = f"the {2**self.depth:,} leaves of {counted(self.trees, 'tree')}"
         drawn = "The cuts of all trees are drawn without rows, by public chance. " if self.dealt else ""
         where = "in one tree, which an own coin names," if self.dealt else "in every tree"
@@ -105,7 +106,6 @@ class CountLeaves(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on counts costs."""
         return counts_guarantee(self.noise, self.scale, self.counts, inner, unit)
 
 
@@ -137,7 +137,6 @@ class SumLeaves(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         leaves = f"the {2**self.depth:,} leaves of {counted(self.trees, 'tree')}"
         return (
             f"In {leaves}, rows are counted, as {self.weight:,} each, and their targets summed, as whole numbers up to "
@@ -145,6 +144,65 @@ class SumLeaves(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee what noise on the sums costs."""
         square = squared_move(unit, self.square, aligned=False)
         return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)
+
+
+_COMPOSED = Theorem(
+    "sampled-loss-distributions",
+    "Koskela, Jälkö & Honkela 2020: privacy loss distributions of Poisson samples, all rounds together",
+)
+
+
+@dataclass(frozen=True)
+class SampleGradients(Step):
+    """In each round a coin of its own draws each row, and what the drawn rows add is summed by one column, with noise.
+
+    A row that is drawn adds a whole number from −`residual` to `residual` to one sum: that of its class of the column
+    of that round.  Rows added or removed, one for each unit: nothing is known here of people with several rows, whose
+    rows would lie in several sums of a round.
+    """
+
+    kind: ClassVar[str] = "follow gradients of samples"
+    title: ClassVar[str] = "Follow gradients of samples"
+    glyph: ClassVar[str | None] = "drawn"
+
+    rounds: int
+    rate: Fraction
+    residual: int
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        if min(self.rounds, self.residual) < 1 or self.scale <= 0 or not 0 < self.rate < 1:
+            raise InvalidParameter("samples are drawn for a round at least, at a rate between 0 and 1, with noise.")
+
+    @property
+    def design(self) -> str:
+        """How rows are drawn."""
+        return "Poisson, one secret coin per row and round"
+
+    @property
+    def coins(self) -> str:
+        """Where the coins come from."""
+        return "AES-256 in counter mode under a key from the operating system for each round, forgotten afterwards"
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"In each of {counted(self.rounds, 'round')}, a fresh secret coin for each row draws {share(self.rate)} on "
+            "average; the drawn rows are counted by the classes of one column, or it is summed by how much the model "
+            "is off for one class of the target. Every sum gets integer Gaussian noise of "
+            f"{float(self.scale / self.residual):.4g} rows."
+        )
+
+    def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
+        if inner.loss is not None:
+            raise InvalidParameter("nothing else is summed beside samples.")
+        if unit.max_rows > 1 or unit.adjacency is Adjacency.REPLACE:
+            raise InvalidParameter(
+                "a model is learned from samples where rows are added or removed, and everybody has one: write "
+                "max_rows: 1 for people with more rows, or use another model."
+            )
+        one = Sampled(self.rate, Gaussian(self.scale, self.residual))
+        reasons = (Law.GAUSSIAN.source, _COMPOSED)
+        return StepGuarantee(Sequence((one,) * self.rounds), reasons, assumptions(unit) | {COINS})

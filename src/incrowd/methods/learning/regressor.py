@@ -1,42 +1,59 @@
-"""Recipes: the ways to learn a number; each says which sums it needs under a budget, and makes a function of them."""
+"""Regressor: a model that predicts a number, by least squares, by functions of single columns, or by trees."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from incrowd.methods.learning.fits import Descent, Floats, RowSpread, Scores, refine, ridge
-from incrowd.methods.learning.forests import FOR_CUTS, ForestShape, grow_all, grown
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import GrowthGoal, leaf_sums
-from incrowd.methods.learning.inputs import UNIT, NumberScale
-from incrowd.methods.learning.models import rounded
-from incrowd.methods.learning.moves import gaussian_scale, squared_move
-from incrowd.methods.learning.statistics import (
+from incrowd.accounting.noise.concentrated import largest_rho
+from incrowd.core.domain import Numbers
+from incrowd.core.plan import Plan
+from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.shared.fits import Descent, Floats, RowSpread, Scores, refine, ridge
+from incrowd.methods.learning.shared.growth import (
+    FOR_CUTS,
+    GROWN,
+    ForestShape,
+    GrowthGoal,
+    check_depth,
+    grow_all,
+    grown,
+    leaf_sums,
+)
+from incrowd.methods.learning.shared.inputs import UNIT, Inputs, NumberScale, interval_classes, usual_bins
+from incrowd.methods.learning.shared.models import LearnedModel, ScoreLink, Use, rounded
+from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move
+from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
+from incrowd.methods.learning.shared.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.shared.statistics import (
     RESIDUAL,
     SCORE,
+    Records,
+    VectorSpace,
     moments,
     noisy,
     noisy_moments,
     number_gradient,
+    product_step,
     target_sums,
 )
-from incrowd.methods.learning.steps import FollowGradients, MultiplyColumns, SumByColumn
-from incrowd.methods.learning.tree_steps import GrowTrees, SumLeaves
-from incrowd.methods.learning.trees import DecisionTree
-from incrowd.methods.learning.vectors import VectorSpace, product_step
+from incrowd.methods.learning.shared.steps import FollowGradients, ModelForm, MultiplyColumns, SumByColumn
+from incrowd.methods.learning.shared.tree_steps import GrowTrees, SumLeaves
+from incrowd.methods.learning.shared.trees import DecisionTree
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+    from incrowd.core.schema import Schema
     from incrowd.core.steps.step import Step
+    from incrowd.core.table import Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.planning import LearningTask
-    from incrowd.methods.learning.records import Integers, Records
+    from incrowd.methods.learning.shared.statistics import Integers
+
 
 _REACH = Fraction(1, 2)
 _FOR_SUMS = Fraction(1, 2)
@@ -190,3 +207,95 @@ RECIPES = {
     "moments": NumberRecipe(ModelForm.LEAST_SQUARES, products_under, fit_products),
     "additive": NumberRecipe(ModelForm.ADDITIVE_SUMS, additive_under, fit_additive),
 }
+
+
+_BINS, _TARGET_BINS = 64, 256
+
+
+@dataclass(frozen=True)
+class PrivateRegressor:
+    """A model that predicts a number: least squares, additive, a regression tree, or a forest of them.
+
+    Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums, the choices of cuts, the model, and
+    whatever is predicted with it.
+
+    Assumes: bounds, bins and parameters were declared without looking at the rows.
+
+    Source: Wang 2018 (regression from noisy products); Nori, Caruana, Bu, Shen & Kulkarni 2021 (additive models);
+    Friedman & Schuster 2010 (trees); Rogers & Steinke 2021 (what a choice costs); Canonne, Kamath & Steinke 2020
+    (integer Gaussian noise).
+    """
+
+    name: ClassVar[str] = "regressor"
+
+    target_column: str
+    epsilon: Fraction
+    delta: Fraction
+    columns: tuple[str, ...] = ()
+    levels: Mapping[str, int] = field(default_factory=dict)
+    bins: int | None = None
+    model: Literal["moments", "additive", "tree", "forest"] = "moments"
+    expected_rows: int | None = None
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        check_parameters(self.epsilon, self.delta, self.bins, self.expected_rows)
+        check_depth(self.depth)
+
+    def task(self, schema: Schema) -> LearningTask:
+        """Return from which classes which number is learned."""
+        target = schema[self.target_column]
+        if target not in schema.released or not isinstance(target.domain, Numbers):
+            raise InvalidParameter(
+                f"{target.name!r} is not a column of numbers that may be released: declare its type and bounds, or use "
+                "the method classifier."
+            )
+        classes = interval_classes(target, _TARGET_BINS)
+        if NumberScale.of(classes) is None or len(classes.marks) < 2:
+            raise InvalidParameter(f"{target.name!r} has a single declared value: there is nothing to predict.")
+        inputs = Inputs(self.columns, self.levels, self.bins or self._bins()).of(schema, target.name)
+        return LearningTask(inputs, classes, (target.name,))
+
+    def _bins(self) -> int:
+        """Return in how many bins numbers are taken: few for functions of single columns under a small budget."""
+        if self.model == "moments":
+            return _BINS
+        additive = self.model == "additive"
+        return usual_bins(self.expected_rows, largest_rho(self.epsilon, self.delta) if additive else None)
+
+    def recipe(self) -> tuple[NumberRecipe, Fraction]:
+        """Return the way to learn, and its budget ρ."""
+        rho = budget_of(self.epsilon, self.delta, self.name)
+        if self.model in GROWN:
+            return greedy_trees(ForestShape.grown(GROWN[self.model], self.depth, self.expected_rows, rho)), rho
+        return RECIPES[self.model], rho
+
+    def plan(self, schema: Schema) -> Plan:
+        task = self.task(schema)
+        recipe, rho = self.recipe()
+        return plan_of(self, task, schema, recipe.sums(task, rho, schema.unit), {"model": recipe.form})
+
+    def release(self, table: Table, coins: Coins) -> ModelTable:
+        """Count the records once, sum what the recipe needs with noise, and make the model."""
+        task = self.task(table.schema)
+        recipe, rho = self.recipe()
+        records, scale = Records.of(table, task.classes, coins), NumberScale.of(task.classes[-1])
+        assert scale is not None  # noqa: S101 - as `task` says
+        found = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins).scaled(scale)
+        model = LearnedModel(
+            Use.NUMBERS,
+            task.encoders,
+            task.outputs,
+            rounded(np.array([found.offset])),
+            found.tables,
+            self.target_column,
+            ScoreLink.NUMBER,
+            (scale.center - scale.half, scale.center + scale.half),
+            trees=found.trees,
+        )
+        return ModelTable.of(model, found.rows)
+
+
+CHECK = LearningCheck()
+PICTURE = LearningPicture()
+METHOD = PrivateRegressor

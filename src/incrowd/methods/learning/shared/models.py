@@ -5,24 +5,21 @@ A model is made from noisy statistics alone, so whoever has it may use it as oft
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.encoder import ColumnEncoder
-from incrowd.methods.learning.fits import Floats
-from incrowd.methods.learning.trees import DecisionTree
+from incrowd.methods.learning.shared.fits import Floats
+from incrowd.methods.learning.shared.inputs import ColumnEncoder
+from incrowd.methods.learning.shared.trees import DecisionTree
+from incrowd.methods.shared.model_file import ModelFile
 
-MODEL = "model.json"
-"""The name of the file."""
 TABLE = pa.schema(
     [("column", pa.string()), ("value", pa.string()), ("output", pa.string()), ("coefficient", pa.float64())]
 )
@@ -56,7 +53,7 @@ class ScoreLink(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedModel:
+class LearnedModel(ModelFile):
     """What every model has: its use, the columns that it reads, its outputs, and a table of numbers for each column.
 
     What a row gets is `offset` plus the lines of its classes in the tables, a number for each output.  A model of
@@ -151,24 +148,17 @@ class LearnedModel:
                     yield column.name, label, output, number
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model as plain JSON; its numbers have nine digits already."""
         plain: dict[str, Any] = {"incrowd learned model": _VERSION, "use": str(self.use), "outputs": list(self.outputs)}
-        for name in ("target", "link"):
-            told = getattr(self, name)
-            plain |= {} if told is None else {name: str(told)}
+        stated = {"target": self.target, "link": self.link}
+        plain |= {name: str(value) for name, value in stated.items() if value is not None}
         plain |= {} if self.bounds is None else {"bounds": list(self.bounds)}
         plain["columns"] = [column.to_json() for column in self.columns]
         plain |= {} if self.vectors is None else {"vectors": self.vectors.tolist()}
         plain |= {"trees": [tree.to_json() for tree in self.trees]} if self.trees else {}
         return plain | {"offset": self.offset.tolist(), "tables": [table.tolist() for table in self.tables]}
 
-    def to_text(self) -> str:
-        """Return the text of its file."""
-        return json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
-
     @classmethod
-    def from_json(cls, plain: object) -> LearnedModel:
-        """Read what `to_json` wrote, or refuse it."""
+    def from_json(cls, plain: object) -> Self:
         if not isinstance(plain, Mapping) or plain.get("incrowd learned model") != _VERSION:
             raise InvalidParameter("this is no learned model that this version of incrowd can read.")
         try:
@@ -177,17 +167,6 @@ class LearnedModel:
             raise InvalidParameter(
                 "this is no model that incrowd wrote: its columns, outputs or numbers differ."
             ) from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> LearnedModel:
-        """Read a model from its file, or from the folder of a release."""
-        file = Path(path)
-        file = file / MODEL if file.is_dir() else file
-        try:
-            plain = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InvalidParameter(f"{file} cannot be read as a model ({type(error).__name__}).") from None
-        return cls.from_json(plain)
 
 
 def rounded(numbers: Floats) -> Floats:
