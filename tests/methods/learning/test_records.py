@@ -53,7 +53,7 @@ def sums(source: Batches) -> list[np.ndarray]:
     space = VectorSpace.of(task.inputs, 1)  # type: ignore[arg-type]
     scores = np.random.default_rng(9).integers(-900, 900, (sum(task.sizes), 3))
     centers = np.random.default_rng(8).integers(-99, 99, (3, space.width))
-    forest, numbers = SplitCandidates.of(task.sizes, task.ordered).drawn(2, 2), np.array([-256, 7, 256])
+    forest, numbers = SplitCandidates.of(task.sizes, task.ordered).random(2, 2), np.array([-256, 7, 256])
     return [
         node_sums(records, GrowthGoal.classes(3), forest[0], task.ordered),
         node_sums(records, GrowthGoal.numbers(numbers), forest[1], task.ordered),

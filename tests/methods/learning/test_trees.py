@@ -245,7 +245,7 @@ def test_rows_of_a_record_are_dealt_one_by_one() -> None:
 
 def test_drawn_trees_are_the_same_for_everyone() -> None:
     """Whatever library or machine draws them: certificates of earlier versions are held against them."""
-    first = SplitCandidates.of([4, 3, 2], [True, False, False]).drawn(2, 2)
+    first = SplitCandidates.of([4, 3, 2], [True, False, False]).random(2, 2)
     assert [each.to_json() for each in first] == [
         {"columns": [1, 0, 0], "codes": [0, 3, 1]},
         {"columns": [1, 1, 2], "codes": [0, 1, 0]},

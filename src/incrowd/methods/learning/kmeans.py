@@ -74,7 +74,7 @@ class PrivateClusters:
 
         It needs to be known about how many rows there are, and as many cells as clusters at least.
         """
-        numbers = all(NumberScale.of(each) is not None for each in task.inputs)
+        numbers = all(NumberScale.of(item) is not None for item in task.inputs)
         fits = numbers and len(task.inputs) <= _GRID_COLUMNS
         if self.model == "grid" and not (fits and self.expected_rows is not None):
             raise InvalidParameter(
@@ -121,8 +121,8 @@ class PrivateClusters:
         centers, rows = np.rint(spread_points(self.clusters, space.width, 0.5 * math.sqrt(space.square))), 0.0
         for _ in range(self.rounds):
             sums = cluster_sums(records, space.vectors, centers.astype(np.int64), step.weight)
-            found = noisy(sums, step.scale, coins).astype(np.float64)
-            centers, rows = _moved(centers, found, step), float(found[:, 0].sum()) / step.weight
+            noisy_sums = noisy(sums, step.scale, coins).astype(np.float64)
+            centers, rows = _moved(centers, noisy_sums, step), float(noisy_sums[:, 0].sum()) / step.weight
         return ModelTable.of(_model(task, space, centers), rows)
 
 
@@ -132,15 +132,15 @@ def grid_parts(space: VectorSpace, parts: int) -> tuple[Integers, ...]:
     return tuple(np.minimum((unit + UNIT) * parts // (2 * UNIT), parts - 1) for unit in units)
 
 
-def _on_grid(records: Records, space: VectorSpace, step: CountGrid, wanted: tuple[int, Coins]) -> tuple[Floats, float]:
+def _on_grid(records: Records, space: VectorSpace, step: CountGrid, task: tuple[int, Coins]) -> tuple[Floats, float]:
     """Return the centers of noisy counts, and about how many rows there are; counts below their noise say nothing."""
-    clusters, coins = wanted
+    clusters, coins = task
     counts = noisy(grid_counts(records, grid_parts(space, step.parts), step.parts), step.scale, coins, step.noise)
     middles = UNIT * ((2.0 * np.arange(step.parts) + 1.0) / step.parts - 1.0)
     points = np.stack(np.meshgrid(*[middles] * step.columns, indexing="ij"), axis=-1).reshape(-1, step.columns)
     weights = np.where(counts > float(step.scale), counts, 0).astype(np.float64)
-    kept = weights > 0
-    centers = weighted_centers(points[kept], weights[kept], clusters, 0.5 * math.sqrt(space.square))
+    occupied = weights > 0
+    centers = weighted_centers(points[occupied], weights[occupied], clusters, 0.5 * math.sqrt(space.square))
     return np.rint(np.clip(centers, -UNIT, UNIT)), float(counts.sum())
 
 

@@ -159,8 +159,8 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
 
     penalty = _PENALTY * noise
     slow = pace * (counts + penalty + 0.01 * rows)
-    found = refine(measured, Descent(step.rounds, 1.0, pace * (rows + noise), penalty), start, slow)
-    return FittedNumbers(float(found.intercepts[0]), tuple(np.split(found.tables, starts[1:])), rows)
+    fitted = refine(measured, Descent(step.rounds, 1.0, pace * (rows + noise), penalty), start, slow)
+    return FittedNumbers(float(fitted.intercepts[0]), tuple(np.split(fitted.tables, starts[1:])), rows)
 
 
 def greedy_trees(shape: ForestShape) -> NumberRecipe:
@@ -185,8 +185,8 @@ def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     weights = np.stack([np.full_like(units, leaves.weight), units], axis=1)
     sums = noisy(leaf_sums(records, weights, forest, task.ordered), leaves.scale, coins).astype(np.float64)
     doubt = float(leaves.scale) / leaves.weight
-    means = [leaf_means(each[:, 0] / leaves.weight, each[:, 1] / UNIT, doubt) / len(forest) for each in sums]
-    trees = tuple(DecisionTree(cuts, each[:, None]) for cuts, each in zip(forest, means, strict=True))
+    means = [leaf_means(part[:, 0] / leaves.weight, part[:, 1] / UNIT, doubt) / len(forest) for part in sums]
+    trees = tuple(DecisionTree(cuts, part[:, None]) for cuts, part in zip(forest, means, strict=True))
     return FittedNumbers(0.0, (), float(sums[..., 0].sum()) / leaves.weight / len(forest), trees)
 
 
@@ -281,19 +281,19 @@ class PrivateRegressor:
         recipe, rho = self.recipe()
         records, scale = Records.of(table, task.classes, coins), NumberScale.of(task.classes[-1])
         assert scale is not None  # noqa: S101 - as `task` says
-        found = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins).scaled(scale)
+        fitted = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins).scaled(scale)
         model = LearnedModel(
             Use.NUMBERS,
             task.encoders,
             task.outputs,
-            rounded(np.array([found.offset])),
-            found.tables,
+            rounded(np.array([fitted.offset])),
+            fitted.tables,
             self.target_column,
             ScoreLink.NUMBER,
             (scale.center - scale.half, scale.center + scale.half),
-            trees=found.trees,
+            trees=fitted.trees,
         )
-        return ModelTable.of(model, found.rows)
+        return ModelTable.of(model, fitted.rows)
 
 
 CHECK = LearningCheck()

@@ -101,11 +101,11 @@ class TryModels(Step):
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         if inner.loss is not None:
             raise InvalidParameter("nothing else is summed beside candidates that are tried.")
-        each = [inside(steps, unit) for steps in self.candidates]
-        reasons = dict.fromkeys((*(reason for part in each for reason in part.because), self.noise.source, BEST))
-        assumes = frozenset({SECRET}).union(*(part.assumes for part in each))
+        parts = [inside(steps, unit) for steps in self.candidates]
+        reasons = dict.fromkeys((*(reason for part in parts for reason in part.because), self.noise.source, BEST))
+        assumes = frozenset({SECRET}).union(*(part.assumes for part in parts))
         return StepGuarantee(
-            BestRun(self.gamma, self._run([part.loss for part in each], unit)), tuple(reasons), assumes
+            BestRun(self.gamma, self._run([part.loss for part in parts], unit)), tuple(reasons), assumes
         )
 
     def _run(self, losses: list[Any], unit: Unit) -> Pure | ZeroConcentrated:
@@ -119,24 +119,25 @@ class TryModels(Step):
         raise InvalidParameter("candidates and their score have noise of one kind.")
 
     def to_json(self) -> dict[str, Any]:
-        told = {"gamma": str(self.gamma), "noise": encode(self.noise), "scale": str(self.scale)}
+        stated = {"gamma": str(self.gamma), "noise": encode(self.noise), "scale": str(self.scale)}
         steps = [[step.to_json() for step in steps] for steps in self.candidates]
-        return {"step": self.kind, **told, "candidates": steps, **({} if self.folds is None else {"folds": self.folds})}
+        folds = {} if self.folds is None else {"folds": self.folds}
+        return {"step": self.kind, **stated, "candidates": steps, **folds}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> TryModels | None:
-        known = tuple(each for each in classes if each is not cls)
+        others = tuple(step_class for step_class in classes if step_class is not cls)
         try:
-            found = cls(
+            step = cls(
                 Fraction(short(plain["gamma"])),
                 Law(plain["noise"]),
                 Fraction(short(plain["scale"])),
-                tuple(steps_of(steps, known) for steps in plain["candidates"]),
+                tuple(steps_of(steps, others) for steps in plain["candidates"]),
                 plain.get("folds"),
             )
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             return None
-        return found if found.to_json() == plain and type(plain.get("folds", 2)) is int else None
+        return step if step.to_json() == plain and type(plain.get("folds", 2)) is int else None
 
 
 Outcome = TypeVar("Outcome")
@@ -157,12 +158,12 @@ def number_of_runs(gamma: Fraction, coins: Coins) -> int:
 
 def best_run(gamma: Fraction, run: Callable[[Coins], tuple[int, Outcome]], coins: Coins) -> Outcome:
     """Run a secret random number of times, and return what the run with the best score made, the first among equals."""
-    best, kept = run(coins)
+    best, outcome = run(coins)
     for _ in range(number_of_runs(gamma, coins) - 1):
         score, made = run(coins)
         if score > best:
-            best, kept = score, made
-    return kept
+            best, outcome = score, made
+    return outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,12 +195,12 @@ class Folds:
         return Records(replace(self.records.counts, counts=counts), self.records.sizes)
 
 
-def right_rows(found: FittedScores, records: Records, outputs: int) -> int:
+def right_rows(fitted: FittedScores, records: Records, outputs: int) -> int:
     """Return for how many rows the largest score is that of their class, the scores taken as whole numbers.
 
     The target is the last column of the records; rows of classes of it from `outputs` on are never right.
     """
-    offset, tables = _whole(found.offset), [_whole(table) for table in found.tables]
+    offset, tables = _whole(fitted.offset), [_whole(table) for table in fitted.tables]
     right = 0
     for codes, times in records.pieces():
         scores = np.tile(offset, (len(codes), 1))
@@ -234,11 +235,11 @@ class CandidateModel:
         """Return a model from records."""
         return self.recipe.fit(self.task, records, self.sums, coins)
 
-    def score(self, records: Records, folds: int | None, found: FittedScores, coins: Coins) -> int:
+    def score(self, records: Records, folds: int | None, fitted: FittedScores, coins: Coins) -> int:
         """Return how many rows are right: by the model itself, or each by a model of the other folds."""
         outputs = len(self.task.outputs)
         if folds is None:
-            return right_rows(found, records, outputs)
+            return right_rows(fitted, records, outputs)
         pairs = Folds.deal(records, folds, coins).pairs()
         return sum(right_rows(self.fit(others, coins), own, outputs) for others, own in pairs)
 
@@ -275,7 +276,7 @@ class TunedClassifier:
             raise InvalidParameter(f"there are 2 to {_MOST_RUNS:,} runs on average.")
         if self.folds is not None and not 2 <= self.folds <= _MOST_FOLDS:
             raise InvalidParameter(f"rows are put into 2 to {_MOST_FOLDS} folds.")
-        if any(len(set(each)) < len(each) for each in (self.models, self.bins)):
+        if any(len(set(values)) < len(values) for values in (self.models, self.bins)):
             raise InvalidParameter("models and bins are listed once each: a candidate is drawn by an even chance.")
         if not 2 <= len(self.classifiers) <= _MOST:
             raise InvalidParameter(
@@ -351,12 +352,12 @@ class TunedClassifier:
 
         def run(fresh: Coins) -> tuple[int, tuple[CandidateModel, FittedScores]]:
             place = int(fresh.below(len(candidates), 1)[0])
-            found = candidates[place].fit(records[place], fresh)
-            right = candidates[place].score(records[place], step.folds, found, fresh)
-            return int(noisy(np.array([right]), step.scale, fresh, step.noise)[0]), (candidates[place], found)
+            fitted = candidates[place].fit(records[place], fresh)
+            right = candidates[place].score(records[place], step.folds, fitted, fresh)
+            return int(noisy(np.array([right]), step.scale, fresh, step.noise)[0]), (candidates[place], fitted)
 
-        kept, found = best_run(step.gamma, run, coins)
-        return ModelTable.of(found.model(kept.task, self.target_column), found.rows)
+        winner, fitted = best_run(step.gamma, run, coins)
+        return ModelTable.of(fitted.model(winner.task, self.target_column), fitted.rows)
 
 
 _CANDIDATE = tuple(place for place in ORDER if not {KeepRows, PublishModel} & set(place.classes))

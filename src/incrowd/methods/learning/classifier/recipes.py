@@ -114,8 +114,8 @@ def tables_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[CountBy
 
 def _counted(task: LearningTask, records: Records, step: CountByTarget, coins: Coins) -> tuple[Integers, float]:
     """Return noisy tables, and the standard deviation of their noise."""
-    found = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
-    return found, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
+    counts = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
+    return counts, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
 
 
 def fit_tables(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
@@ -154,8 +154,8 @@ def fit_gradients(task: LearningTask, records: Records, steps: tuple[Step, ...],
     rows = max(1.0, float(noisy(np.array([records.counts.total]), count.scale, coins)[0]))
     start = Scores(np.zeros(step.outputs), np.zeros((sum(task.sizes), step.outputs)))
     descent = Descent(step.rounds, 40.0 if step.rounds == 30 else 120.0, rows)
-    found = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
-    return fitted_scores(found.paired, task, rows)
+    scores = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
+    return fitted_scores(scores.paired, task, rows)
 
 
 def additive_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -176,8 +176,8 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
         start = Scores(start.intercepts[1:] - start.intercepts[:1], start.tables[:, 1:] - start.tables[:, :1])
     start = start.centered(counts + 1.0, task.sizes)
     pace = 2.0 * counts + 2.0 * float(step.scale / step.residual) + 0.01 * rows
-    found = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
-    return fitted_scores(found.paired, task, rows)
+    scores = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
+    return fitted_scores(scores.paired, task, rows)
 
 
 def _space(task: LearningTask) -> tuple[VectorSpace, int, int]:
@@ -260,7 +260,7 @@ def fit_random(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     """Return trees that were drawn without rows."""
     (count,) = steps
     assert isinstance(count, CountLeaves)  # noqa: S101 - as the recipe says
-    forest = SplitCandidates.of(task.sizes, task.ordered).drawn(count.trees, count.depth)
+    forest = SplitCandidates.of(task.sizes, task.ordered).random(count.trees, count.depth)
     weights = np.eye(len(task.outputs), dtype=np.int64)
     counts = noisy(dealt_sums(records, weights, forest, task.ordered, coins), count.scale, coins, count.noise)
     return _fitted(forest, counts, count)
@@ -273,9 +273,9 @@ def _fitted(forest: Sequence[TreeSplits], counts: Integers, step: CountLeaves) -
     anywhere = np.log(total / total.sum())
     trees = tuple(
         DecisionTree(
-            cuts, rounded((np.log(leaf_shares(each.astype(np.float64), deviation)) - anywhere) / math.sqrt(len(forest)))
+            cuts, rounded((np.log(leaf_shares(sums.astype(np.float64), deviation)) - anywhere) / math.sqrt(len(forest)))
         )
-        for cuts, each in zip(forest, counts, strict=True)
+        for cuts, sums in zip(forest, counts, strict=True)
     )
     rows = float(counts.sum()) / (1 if step.dealt else step.trees)
     return FittedScores(anywhere, (), ScoreLink.SOFTMAX, rows, trees)
@@ -290,6 +290,6 @@ def leaf_shares(counts: Floats, deviation: float) -> Floats:
     for place, level in enumerate(levels):
         noise = deviation * math.sqrt(2.0 ** (len(levels) - 1 - place)) + 1.0
         above = shares if place == 0 else np.repeat(shares, 2, axis=0)
-        kept = np.maximum(level, 0.0)
-        shares = (kept + noise * above) / (kept.sum(axis=1, keepdims=True) + noise)
+        positive = np.maximum(level, 0.0)
+        shares = (positive + noise * above) / (positive.sum(axis=1, keepdims=True) + noise)
     return shares

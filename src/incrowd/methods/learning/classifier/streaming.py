@@ -53,9 +53,9 @@ class SampledRecords:
         """Return the rows of a table, of which none is read yet."""
         return cls(table, tuple(classes), row_limits(table, coins))
 
-    def drawn(self, rate: Fraction, coins: Coins) -> Records:
+    def sample(self, rate: Fraction, coins: Coins) -> Records:
         """Count a fresh secret sample, in one pass over the rows; its coins are used once."""
-        cells = Cells(tuple(each.recoding for each in self.classes))
+        cells = Cells(tuple(item.recoding for item in self.classes))
         counts = self.table.engine.count(self.table.rows, cells, *self.limits, coins.sample(rate))
         return Records(counts, tuple(map(len, self.classes)))
 
@@ -122,19 +122,19 @@ def quietest(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int) ->
 
 
 def fit_samples(
-    task: LearningTask, rows: SampledRecords, step: SampleGradients, known: tuple[float, Coins]
+    task: LearningTask, rows: SampledRecords, step: SampleGradients, start: tuple[float, Coins]
 ) -> FittedScores:
     """Return an additive model: each column is counted, then columns and outputs take turns to follow their residuals.
 
     The mean of the last half of the way is taken.
     """
-    expected, coins = known
+    expected, coins = start
     width, noise = _outputs(task), float(step.scale / step.residual)
     starts = np.cumsum([0, *task.sizes])
     flat, mean = np.zeros((starts[-1], width)), np.zeros((starts[-1], width))
     counts = np.concatenate(
         [
-            noisy(column_counts(rows.drawn(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
+            noisy(column_counts(rows.sample(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
             for place in range(len(task.sizes))
         ]
     )
@@ -145,7 +145,7 @@ def fit_samples(
         for place, output in turns:
             part = slice(starts[place], starts[place + 1])
             scores = Scores(np.zeros(width), flat).rounded
-            sums = column_residuals(rows.drawn(step.rate, coins), len(task.outputs), scores[1], (place, output))
+            sums = column_residuals(rows.sample(step.rate, coins), len(task.outputs), scores[1], (place, output))
             flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]
         if epoch >= epochs // 2:
             mean += np.clip(flat, -8.0, 8.0) / (epochs - epochs // 2)
@@ -174,6 +174,6 @@ def column_residuals(records: Records, outputs: int, scores: Integers, turn: tup
     starts, size = np.cumsum([0, *records.sizes[:-1]])[:-1], records.sizes[column]
     total, unit = np.zeros(size, np.int64), RESIDUAL // FINE
     for codes, times, target in with_target(records, outputs):
-        found = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
-        total += added(codes[:, column], (found + unit // 2) // unit * times, size)
+        errors = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
+        total += added(codes[:, column], (errors + unit // 2) // unit * times, size)
     return total

@@ -27,7 +27,7 @@ class Scores:
     @property
     def rounded(self) -> tuple[Integers, Integers]:
         """The same as whole numbers, which is what rows are scored by."""
-        return tuple(np.rint(SCORE * np.clip(each, -_LARGEST, _LARGEST)).astype(np.int64) for each in self._both)  # type: ignore[return-value]
+        return tuple(np.rint(SCORE * np.clip(part, -_LARGEST, _LARGEST)).astype(np.int64) for part in self._both)  # type: ignore[return-value]
 
     @property
     def _both(self) -> tuple[Floats, Floats]:
@@ -38,7 +38,7 @@ class Scores:
         """The same with a score for both of two classes, where there is one for the second alone."""
         if len(self.intercepts) != 1:
             return self
-        first, second = (np.concatenate([np.zeros_like(each), each], axis=-1) for each in self._both)
+        first, second = (np.concatenate([np.zeros_like(part), part], axis=-1) for part in self._both)
         return Scores(first, second)
 
     def centered(self, shares: Floats, sizes: Sequence[int]) -> Scores:
@@ -98,8 +98,8 @@ def descend(measured: Measured, descent: Descent, columns: int, start: Scores) -
     speed, mean, last = np.zeros_like(flat), np.zeros_like(flat), descent.rounds // 2
     step = descent.rate / (descent.rows * (columns + 1))
     for number in range(descent.rounds):
-        found = measured(*Scores(flat[-1], flat[:-1]).rounded) / RESIDUAL
-        speed = _MOMENTUM * speed + (1 - _MOMENTUM) * found
+        slopes = measured(*Scores(flat[-1], flat[:-1]).rounded) / RESIDUAL
+        speed = _MOMENTUM * speed + (1 - _MOMENTUM) * slopes
         flat = np.clip(flat + step * speed, -_LARGEST, _LARGEST)
         if number >= last:
             mean += flat / (descent.rounds - last)
@@ -113,8 +113,8 @@ def refine(measured: Measured, descent: Descent, start: Scores, counts: Floats) 
     penalty = np.append(np.full(len(counts), descent.penalty), 0.0)[:, None]
     mean, last = np.zeros_like(flat), descent.rounds // 2
     for number in range(descent.rounds):
-        found = measured(*Scores(flat[-1], flat[:-1]).rounded) / RESIDUAL
-        flat = np.clip(flat + descent.rate * (found - penalty * flat) / weights, -_LARGEST, _LARGEST)
+        slopes = measured(*Scores(flat[-1], flat[:-1]).rounded) / RESIDUAL
+        flat = np.clip(flat + descent.rate * (slopes - penalty * flat) / weights, -_LARGEST, _LARGEST)
         if number >= last:
             mean += flat / (descent.rounds - last)
     return Scores(mean[-1], mean[:-1])
@@ -142,10 +142,10 @@ class RowSpread:
 
         There are at least about as many rows as noise could be, and means shrink where they are mostly noise.
         """
-        kept, doubt = np.delete(np.arange(len(moments)), features), noise / one**2
+        others, doubt = np.delete(np.arange(len(moments)), features), noise / one**2
         rows = max(1.0, doubt, float(moments[features, features]) / one**2)
-        mean = moments[kept, features] / (one * rows) * rows**2 / (rows**2 + doubt**2)
-        second = moments[np.ix_(kept, kept)] / rows
+        mean = moments[others, features] / (one * rows) * rows**2 / (rows**2 + doubt**2)
+        second = moments[np.ix_(others, others)] / rows
         return cls(rows, mean, second - np.outer(mean, mean))
 
 
@@ -167,8 +167,8 @@ def shrunken(shares: Floats, deviation: float) -> Floats:
     """
     apart = shares - shares.mean()
     noise = 2.0 * (len(shares) - 1) * deviation**2
-    kept = max(0.0, 1.0 - noise / max(1e-300, float(apart @ apart)))
-    equal: Floats = 1.0 / len(shares) + kept * apart
+    share = max(0.0, 1.0 - noise / max(1e-300, float(apart @ apart)))
+    equal: Floats = 1.0 / len(shares) + share * apart
     return equal
 
 
@@ -179,7 +179,7 @@ def spread_points(number: int, width: int, length: float) -> Floats:
     pool *= length / np.maximum(1e-9, np.linalg.norm(pool, axis=1))[:, None]
     chosen = [pool[0]]
     while len(chosen) < number:
-        away = np.min([((pool - each) ** 2).sum(axis=1) for each in chosen], axis=0)
+        away = np.min([((pool - center) ** 2).sum(axis=1) for center in chosen], axis=0)
         chosen.append(pool[int(away.argmax())])
     return np.array(chosen)
 
@@ -197,12 +197,12 @@ def weighted_centers(points: Floats, weights: Floats, number: int, length: float
     for _ in range(_STARTS):
         chosen = [points[chance.choice(len(points), p=weights / weights.sum())]]
         while len(chosen) < number:
-            away = weights * np.min([((points - each) ** 2).sum(axis=1) for each in chosen], axis=0)
+            away = weights * np.min([((points - result) ** 2).sum(axis=1) for result in chosen], axis=0)
             total = away.sum()
             chosen.append(points[chance.choice(len(points), p=away / total if total > 0 else weights / weights.sum())])
         starts.append(np.array(chosen))
-    found = [_lloyd(points, weights, start) for start in starts]
-    return min(found, key=lambda each: each[1])[0]
+    results = [_lloyd(points, weights, start) for start in starts]
+    return min(results, key=lambda result: result[1])[0]
 
 
 def _lloyd(points: Floats, weights: Floats, centers: Floats) -> tuple[Floats, float]:
@@ -210,7 +210,7 @@ def _lloyd(points: Floats, weights: Floats, centers: Floats) -> tuple[Floats, fl
     for _ in range(_LLOYD):
         nearest = _distances(points, centers).argmin(axis=1)
         rows = np.bincount(nearest, weights, len(centers))
-        sums = np.stack([np.bincount(nearest, weights * each, len(centers)) for each in points.T], axis=1)
+        sums = np.stack([np.bincount(nearest, weights * coordinate, len(centers)) for coordinate in points.T], axis=1)
         centers = np.where(rows[:, None] > 0, sums / np.maximum(rows, 1e-9)[:, None], centers)
     return centers, float(weights @ _distances(points, centers).min(axis=1))
 

@@ -113,18 +113,18 @@ def node_sums(records: Records, goal: GrowthGoal, cuts: TreeSplits, ordered: Seq
         place = cuts.ends(codes, ordered) * size
         for output in range(width):
             amounts = goal.weights[target, output] * times
-            kept = amounts != 0
+            nonzero = amounts != 0
             for column, start in enumerate(starts[:-1]):
-                cells = (place[kept] + start + codes[kept, column]) * width + output
-                total += added(cells, amounts[kept], len(total))
+                cells = (place[nonzero] + start + codes[nonzero, column]) * width + output
+                total += added(cells, amounts[nonzero], len(total))
     return total.reshape(nodes, size, width)
 
 
 def with_target(records: Records, outputs: int) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Return the codes of records but the target's, how many rows are like each, and the target's, if it is known."""
     for codes, times in records.pieces():
-        known = codes[:, -1] < outputs
-        yield codes[known, :-1], times[known], codes[known, -1]
+        inside = codes[:, -1] < outputs
+        yield codes[inside, :-1], times[inside], codes[inside, -1]
 
 
 def cut_scores(
@@ -206,7 +206,7 @@ class ForestShape:
         return cls(max(1, trees // 2) if small else trees, depth or _levels(strength, 3, 6, rows))
 
     @classmethod
-    def drawn(cls, depth: int | None, rows: int | None, epsilon: Fraction) -> ForestShape:
+    def random(cls, depth: int | None, rows: int | None, epsilon: Fraction) -> ForestShape:
         """Return a forest of cuts that are drawn without rows, in the same way."""
         small = rows is not None and rows < _FEW
         strength = 0.0 if rows is None else rows * float(epsilon) / 16.0
@@ -246,4 +246,6 @@ def grow_all(
     """Return the cuts of all trees; of several, each has a public choice of columns of its own."""
     every = SplitCandidates.of(task.sizes, task.ordered)
     several = [every if step.trees == 1 else every.some(tree, COLUMNS_OF_A_TREE) for tree in range(step.trees)]
-    return tuple(grow(records, goal, task.ordered, each, (step.epsilon, step.depth, coins)) for each in several)
+    return tuple(
+        grow(records, goal, task.ordered, candidates, (step.epsilon, step.depth, coins)) for candidates in several
+    )

@@ -89,13 +89,13 @@ class ColumnEncoder:
         if self.moved:
             numbers = np.clip(numbers, low, high)
         codes = np.searchsorted(np.array(self.starts or ()), numbers, side="right").astype(np.int64)
-        found: NDArray[np.int64] = np.where((numbers >= low) & (numbers <= high), codes, self.outside)
-        return found
+        inside: NDArray[np.int64] = np.where((numbers >= low) & (numbers <= high), codes, self.outside)
+        return inside
 
     def _placed(self, values: pa.Array) -> NDArray[np.int64]:
         places = self.places or {}
-        found = pc.index_in(canonical(values.drop_null()), value_set=pa.array(list(places), pa.string()))
-        where = found.fill_null(len(places)).to_numpy(zero_copy_only=False)
+        places_of = pc.index_in(canonical(values.drop_null()), value_set=pa.array(list(places), pa.string()))
+        where = places_of.fill_null(len(places)).to_numpy(zero_copy_only=False)
         codes: NDArray[np.int64] = np.array([*places.values(), self.outside], np.int64)[where]
         return codes
 
@@ -110,7 +110,7 @@ class ColumnEncoder:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ColumnEncoder:
         """Read what `to_json` wrote; whatever else raises what its parts raise."""
-        labels = tuple(None if each is None else str(each) for each in plain["classes"])
+        labels = tuple(None if label is None else str(label) for label in plain["classes"])
         shared = (str(plain["name"]), Type(plain["type"]), labels, int(plain["outside"]), int(plain["missing"]))
         codes = {*shared[3:], *plain.get("values", {}).values()}
         if not codes <= set(range(LEFT_OUT, len(labels))) or not labels:
@@ -160,14 +160,14 @@ class Inputs:
         names = self.columns or tuple(column.name for column in schema.released if column.name != target)
         if not names or len(set(names)) < len(names) or target in names:
             raise InvalidParameter("a model reads one column or more, each once, and not the one that it predicts.")
-        found = tuple(self.classes(schema[_released(schema, name)]) for name in names)
-        for each in found:
-            if len(each) < 2:
+        inputs = tuple(self.classes(schema[_released(schema, name)]) for name in names)
+        for item in inputs:
+            if len(item) < 2:
                 raise InvalidParameter(
-                    f"{name_of(each)!r} has a single class by declaration, from which nothing can be learned: leave it "
+                    f"{name_of(item)!r} has a single class by declaration, from which nothing can be learned: leave it "
                     "out of columns, or declare more."
                 )
-        return found
+        return inputs
 
     def classes(self, column: Column) -> Classes:
         """Return the declared classes of a column: at its level, in so many intervals, or the finest that will do."""
@@ -227,14 +227,14 @@ def _listed(column: Column, level: int) -> Classes:
 
 
 def _finest(column: Column) -> Classes:
-    found: Classes | None = None
+    listed: Classes | None = None
     for level in range(int(column.pseudonymous or isinstance(column.domain, Text)), column.hierarchy.height):
         classes = Recoding(column, level).classes
         if classes is not None:
-            found = classes
+            listed = classes
             if len(classes) <= FINEST:
                 break
-    return found or _listed(column, 0)
+    return listed or _listed(column, 0)
 
 
 def _released(schema: Schema, name: str) -> str:

@@ -82,7 +82,7 @@ class LearnedModel(ModelFile):
         missing = [column.name for column in self.columns if column.name not in table.column_names]
         if missing:
             raise InvalidParameter(f"the model reads a column {missing[0]!r}, and the table has none of that name.")
-        return np.stack([each.codes(table[each.name].combine_chunks()) for each in self.columns], axis=1)
+        return np.stack([column.codes(table[column.name].combine_chunks()) for column in self.columns], axis=1)
 
     def scores(self, table: pa.Table) -> Floats:
         """Return what each output says of each row."""
@@ -132,8 +132,8 @@ class LearnedModel(ModelFile):
 
     def lines(self) -> pa.Table:
         """Return the model as a table: a line for each number; those without a column hold for every row."""
-        found = list(self._lines())
-        return pa.table([[line[place] for line in found] for place in range(len(TABLE))], schema=TABLE)
+        lines = list(self._lines())
+        return pa.table([[line[place] for line in lines] for place in range(len(TABLE))], schema=TABLE)
 
     def _lines(self) -> Iterator[tuple[str | None, str | None, str, float]]:
         for output, number in zip(self.outputs, self.offset.tolist(), strict=True):
@@ -175,16 +175,16 @@ def rounded(numbers: Floats) -> Floats:
     >>> rounded(np.array([1 / 3])).tolist()
     [0.333333333]
     """
-    return np.array([float(f"{each:.{_DIGITS}g}") for each in numbers.ravel()]).reshape(numbers.shape)
+    return np.array([float(f"{number:.{_DIGITS}g}") for number in numbers.ravel()]).reshape(numbers.shape)
 
 
 def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
     columns = tuple(map(ColumnEncoder.from_json, plain["columns"]))
     outputs = tuple(map(str, plain["outputs"]))
     sizes = tuple(len(column.labels) for column in columns)
-    trees = tuple(DecisionTree.from_json(each, sizes, len(outputs)) for each in plain.get("trees", ()))
+    trees = tuple(DecisionTree.from_json(item, sizes, len(outputs)) for item in plain.get("trees", ()))
     tables = tuple(
-        _numbers(each, (size, len(outputs))) for size, each in zip(() if trees else sizes, plain["tables"], strict=True)
+        _numbers(item, (size, len(outputs))) for size, item in zip(() if trees else sizes, plain["tables"], strict=True)
     )
     if not set(plain) <= _KEYS or not columns or len(set(outputs)) < len(outputs):
         raise ValueError("keys")

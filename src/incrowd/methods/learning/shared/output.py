@@ -145,10 +145,9 @@ class LearningCheck(Check):
         problem = self.model_problem(statement, model)
         yield CheckOutcome("model", problem, "its columns, classes and outputs are those of the certificate")
         if same and problem is None:
-            differs = (
-                None if _alike(_table(file), model.lines()) else Problem("the table has other numbers than the model")
-            )
-            yield CheckOutcome("numbers in the file", differs, "they are those of the model")
+            same = _alike(_table(file), model.lines())
+            problem = None if same else Problem("the table has other numbers than the model")
+            yield CheckOutcome("numbers in the file", problem, "they are those of the model")
 
     def recount(self, statement: Statement, output: Any) -> Problem | None:
         if not isinstance(output, ModelTable) or output.model is None:
@@ -197,14 +196,14 @@ def _alike(one_: pa.Table, other: pa.Table) -> bool:
         pc.all(pc.equal(pc.fill_null(one_[name], ""), pc.fill_null(other[name], "")), min_count=0).as_py()
         for name in TABLE.names[:-1]
     )
-    first, second = (np.array(each["coefficient"].to_pylist(), np.float64) for each in (one_, other))
+    first, second = (np.array(table["coefficient"].to_pylist(), np.float64) for table in (one_, other))
     return texts and bool(np.array_equal(first, second))
 
 
 def differs(statement: Statement, model: LearnedModel) -> Problem | None:
     """Return where a model differs from what was declared, or from all that could be learned, or None."""
     learn = statement.basis.need(LearnFrom)
-    if [each.name for each in model.columns] != [each.column for each in learn.columns]:
+    if [column.name for column in model.columns] != [item.column for item in learn.columns]:
         return Problem("the columns of the model are not those that it was learned from")
     for column, declared in zip(model.columns, learn.columns, strict=True):
         if not _same_labels(declared, list(column.labels)):
@@ -227,7 +226,7 @@ def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
         return Problem("the cuts of the trees were chosen among others than is stated")
     if grown is None and any(
         tree.cuts.to_json() != cuts.to_json()
-        for tree, cuts in zip(model.trees, candidates.drawn(leaves.trees, leaves.depth), strict=True)
+        for tree, cuts in zip(model.trees, candidates.random(leaves.trees, leaves.depth), strict=True)
     ):
         return Problem("the cuts of the trees are not those that are drawn without rows")
     return None
@@ -254,7 +253,7 @@ def _trees(model: LearnedModel) -> Markup:
     order = order[weights[order] > 0]
     names = [model.columns[place].name for place in order.tolist()]
     title = "How much of the way of a row through the trees each column decides"
-    drawn = _bars(title, names, weights[order].tolist(), float(weights.max()))
+    chart = _bars(title, names, weights[order].tolist(), float(weights.max()))
     first = model.trees[0]
     rows = [
         [path, f"{number:.4g}"]
@@ -262,7 +261,7 @@ def _trees(model: LearnedModel) -> Markup:
     ]
     words = f"What the leaves of the first tree add to the score of “{model.outputs[-1]}”"
     caption = f"{title}, if both sides of every cut were equally likely: {counted(len(model.trees), 'tree')}."
-    return figure(drawn, caption, table(words, ["rows", "adds"], rows))
+    return figure(chart, caption, table(words, ["rows", "adds"], rows))
 
 
 def _shape(model: LearnedModel, place: int, shape: Floats, largest: float) -> Markup:
@@ -273,17 +272,17 @@ def _shape(model: LearnedModel, place: int, shape: Floats, largest: float) -> Ma
 
 def _bars(title: str, labels: Sequence[str], numbers: Sequence[float], largest: float) -> Markup:
     """Return a bar for each number, to the right if it adds and to the left if it takes away."""
-    drawn = []
+    marks = []
     for line, (label, number) in enumerate(zip(labels, numbers, strict=False)):
         width, top = _WIDE * abs(number) / largest, line * _LINE
         name = label if len(label) <= _LONG else f"{label[: _LONG - 1]}…"
         start = _MIDDLE if number >= 0 else _MIDDLE - width
         look = {"y": top + 3, "width": f"{width:.2f}%", "height": _LINE - 6, "class_": "bar noisy"}
-        drawn += [
+        marks += [
             tag("text", name, x=f"{_MIDDLE - _WIDE - 1}%", y=top + 14, class_="end"),
             tag("rect", x=f"{start:.2f}%", **look),
         ]
-    return tag("svg", *drawn, height=_LINE * len(labels) + 4, class_="chart", role="img", aria_label=title)
+    return tag("svg", *marks, height=_LINE * len(labels) + 4, class_="chart", role="img", aria_label=title)
 
 
 class LearningPicture(Picture):

@@ -64,10 +64,10 @@ class LearningTask:
     def around(self, sums: Sequence[Step], schema: Schema, model: ModelForm) -> tuple[Step, ...]:
         """Return all steps, given those that sum with noise."""
         target = None if self.target is None else name_of(self.target)
-        columns = tuple(bin_column(name_of(each), each) for each in self.inputs)
+        columns = tuple(bin_column(name_of(item), item) for item in self.inputs)
         return (
             *keep_rows(schema.unit),
-            RecodeToBins(tuple(recoded(each.recoding) for each in self.classes)),
+            RecodeToBins(tuple(recoded(item.recoding) for item in self.classes)),
             LearnFrom(columns, target, None if self.outputs in ((), (target,)) else self.outputs),
             *sums,
             PublishModel(model),
@@ -118,7 +118,7 @@ def plan_of(
     """Return the plan of a method with one task."""
     _ = task.encoders  # which refuses columns that no file of a model can hold
     plan = plan_of_steps(learner, schema, task.around(sums, schema, settings["model"]), settings)
-    return replace(plan, cells=Cells(tuple(each.recoding for each in task.classes)))
+    return replace(plan, cells=Cells(tuple(item.recoding for item in task.classes)))
 
 
 def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], settings: Mapping[str, Any]) -> Plan:
@@ -134,5 +134,5 @@ def plan_of_steps(learner: Learner, schema: Schema, steps: tuple[Step, ...], set
     if isinstance(guarantee.loss, Pure):
         delta, guarantee = Fraction(0), replace(guarantee, delta=Fraction(0))
     spent = charged(guarantee.loss, delta, schema.unit.adjacency)
-    told = {"epsilon": spent, "delta": delta, **settings, "model": settings["model"].words}
-    return Plan(learner.name, steps, guarantee, {"epsilon": spent}, learner.release, settings=told)
+    stated = {"epsilon": spent, "delta": delta, **settings, "model": settings["model"].words}
+    return Plan(learner.name, steps, guarantee, {"epsilon": spent}, learner.release, settings=stated)

@@ -2,7 +2,7 @@
 
 Rows are made up, of the declared shape and number, and learned from by the real code with noise of the real scale: once
 where a quarter of the columns have to do with what is learned, and once where all have.  A gain of 1 is what a model
-without noise reaches on the same made-up rows, one of 0 what a blind guess does.  Nothing of it reads a row or costs
+without noise reaches on the same made-up rows, one of 0 the baseline.  Nothing of it reads a row or costs
 anything, and its chance is public.  What a model without noise reaches is that of the same method at a vast ε.
 """
 
@@ -116,16 +116,16 @@ class MadeUpRows:
     def count(self, _rows: object, cells: Cells, *_limits: object) -> Counts:
         """Return made-up rows as if an engine had counted them."""
         classes = tuple(recoding.classes for recoding in cells.recodings)
-        found = tuple(each for each in classes if each is not None)
-        self.met.append(found)
-        number = min(self.rows, max(_FEWEST_ROWS, _MOST_CODES // len(found)))
-        codes, _ = self.drawn(found, number, self.seed)
+        listed = tuple(item for item in classes if item is not None)
+        self.met.append(listed)
+        number = min(self.rows, max(_FEWEST_ROWS, _MOST_CODES // len(listed)))
+        codes, _ = self.sample(listed, number, self.seed)
         times = np.full(number, self.rows // number, np.int64)
         times[: self.rows % number] += 1
-        layout = Layout(tuple(max(1, len(each)) for each in found))
-        return Counts(found, layout.pack([codes[:, place].astype(np.int32) for place in range(len(found))]), times)
+        layout = Layout(tuple(max(1, len(item)) for item in listed))
+        return Counts(listed, layout.pack([codes[:, place].astype(np.int32) for place in range(len(listed))]), times)
 
-    def drawn(self, classes: Sequence[Classes], number: int, seed: int) -> tuple[Integers, Floats]:
+    def sample(self, classes: Sequence[Classes], number: int, seed: int) -> tuple[Integers, Floats]:
         """Return codes of rows, the target's last, and where their columns lie; the world is the same for all seeds."""
         world, chance = np.random.default_rng(self.seed), np.random.default_rng([seed, number])
         inputs = len(classes) - (self.target is not None)
@@ -133,7 +133,7 @@ class MadeUpRows:
         latent, pull = self._latent(chance, number), self._pulls(world, inputs) * matters
         noise = chance.normal(0.0, _NOISE[self.kind, self.every], (number, inputs))
         places = np.clip(0.5 + latent @ pull + noise, 0.0, 1.0 - 1e-9)
-        marks = [max(1, len(each.marks)) for each in classes]
+        marks = [max(1, len(item.marks)) for item in classes]
         codes = np.column_stack([np.floor(places[:, j] * marks[j]) for j in range(inputs)]).astype(np.int64)
         if self.target is None:
             return codes, places
@@ -158,35 +158,35 @@ class MadeUpRows:
 
 
 def figure(plan: Plan, schema: Schema, made: MadeUpRows) -> float:
-    """Return how good a model is that is learned from made-up rows, on other made-up rows; 0 is a blind guess."""
+    """Return how good a model is that is learned from made-up rows, on other made-up rows; 0 is the baseline."""
     table: Any = Table(schema, None, made)  # type: ignore[arg-type]
     coins: Any = PublicCoins(np.random.default_rng(made.seed))
     model: LearnedModel = plan.draw(table, coins).model
     shape = [(column.name, len(column.labels)) for column in model.columns]
     for classes in made.met:
-        if [(each.recoding.column.name, len(each)) for each in classes[: len(shape)]] == shape:
-            found: float = _FIGURES[made.kind](model, made, classes)
-            return found
+        if [(item.recoding.column.name, len(item)) for item in classes[: len(shape)]] == shape:
+            result: float = _FIGURES[made.kind](model, made, classes)
+            return result
     return math.nan
 
 
 def _rows_right(model: LearnedModel, made: MadeUpRows, classes: tuple[Classes, ...]) -> float:
-    tests, _ = made.drawn(classes, _TESTS, made.seed + 1)
+    tests, _ = made.sample(classes, _TESTS, made.seed + 1)
     return float((model.coded_scores(tests[:, : len(model.columns)]).argmax(axis=1) == tests[:, -1]).mean()) - float(
         made.shares.max()
     )
 
 
 def _variance_explained(model: LearnedModel, made: MadeUpRows, classes: tuple[Classes, ...]) -> float:
-    tests, _ = made.drawn(classes, _TESTS, made.seed + 1)
+    tests, _ = made.sample(classes, _TESTS, made.seed + 1)
     low, high = model.bounds or (0.0, 1.0)
-    said = (np.clip(model.coded_scores(tests[:, :-1])[:, 0], low, high) - low) / (high - low)
+    predictions = (np.clip(model.coded_scores(tests[:, :-1])[:, 0], low, high) - low) / (high - low)
     truth = (tests[:, -1] + 0.5) / len(classes[-1].marks)
-    return 1.0 - float(((truth - said) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+    return 1.0 - float(((truth - predictions) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
 
 
 def _variance_held(model: LearnedModel, made: MadeUpRows, classes: tuple[Classes, ...]) -> float:
-    _, points = made.drawn(classes, _TESTS, made.seed + 1)
+    _, points = made.sample(classes, _TESTS, made.seed + 1)
     if model.vectors is None or model.vectors.shape[1] != points.shape[1]:
         return math.nan  # categories have a place for each class: not rehearsed
     centered = points - points.mean(axis=0)
@@ -225,16 +225,16 @@ class GainBand:
     def sentence(self) -> str:
         """What to expect, for people."""
         shape = f"{counted(self.rows, 'row')} and {counted(self.columns, 'column')}"
-        low, high = (f"{100 * min(1.0, max(0.0, each)):.0f} %" for each in sorted((self.some, self.all)))
-        told = (
+        low, high = (f"{100 * min(1.0, max(0.0, share)):.0f} %" for share in sorted((self.some, self.all)))
+        text = (
             f"on made-up rows of this shape, {shape}, a model keeps {low} to {high} of what one without noise gains "
-            "over a blind guess, by whether one column in four matters or all do; yours may differ"
+            "over the baseline, by whether one column in four matters or all do; yours may differ"
         )
         if not self.hopeless:
-            return told
+            return text
         where = f"at ε = {float(self.epsilon):.3g}" if self.enough is None else f"below ε = {float(self.enough):.3g}"
         unless = "" if self.all < _HOPELESS else ", unless nearly all columns matter"
-        return f"hopeless {where} with {shape}{unless}: most of the model will be noise; {told}"
+        return f"hopeless {where} with {shape}{unless}: most of the model will be noise; {text}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form printed by `--json`."""
@@ -256,14 +256,14 @@ def rehearse(method: Any, schema: Schema, rows: int) -> GainBand | None:
     """
     if hasattr(method, "clusters") or getattr(method, "model", None) == "stream":
         return None
-    found = _band(method, schema, rows)
-    if found is None or not found.hopeless:
-        return found
+    band = _band(method, schema, rows)
+    if band is None or not band.hopeless:
+        return band
     for more in _STEPS:
         tried = _band(replace(method, epsilon=more * method.epsilon), schema, rows)
         if tried is not None and not tried.hopeless:
-            return replace(found, enough=more * method.epsilon)
-    return found
+            return replace(band, enough=more * method.epsilon)
+    return band
 
 
 def _band(method: Any, schema: Schema, rows: int) -> GainBand | None:
@@ -273,8 +273,8 @@ def _band(method: Any, schema: Schema, rows: int) -> GainBand | None:
     ends = []
     for every in (_FEW, _ALL):
         worlds = [MadeUpRows(seed, rows, learn.target, kind, groups, every) for seed in _SEEDS]
-        found, most = (np.mean([figure(each, schema, world) for world in worlds]) for each in (plan, quiet))
-        ends.append(float(found) / max(_LEAST, float(most)))
+        gained, most = (np.mean([figure(candidate, schema, world) for world in worlds]) for candidate in (plan, quiet))
+        ends.append(float(gained) / max(_LEAST, float(most)))
     return GainBand(rows, len(learn.columns), method.epsilon, ends[0], ends[1]) if np.isfinite(ends).all() else None
 
 

@@ -50,7 +50,7 @@ class Records:
     @classmethod
     def of(cls, table: Table, classes: Sequence[Classes], coins: Coins) -> Records:
         """Count the records of a table in one pass, at most so many rows of each person as the unit allows."""
-        cells = Cells(tuple(each.recoding for each in classes))
+        cells = Cells(tuple(item.recoding for item in classes))
         counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         return cls(counts, tuple(map(len, classes)))
 
@@ -136,9 +136,9 @@ def class_tables(records: Records, outputs: int) -> Integers:
     places = _Places.of(records.sizes)
     total = np.zeros((places.size, outputs), np.int64)
     for codes, times in records.pieces():
-        kept, times_, target = _with_target(codes, times, outputs)
+        inside, times_, target = _with_target(codes, times, outputs)
         for column, start in enumerate(places.starts):
-            cells = (kept[:, column] + start) * outputs + target
+            cells = (inside[:, column] + start) * outputs + target
             total += added(cells, times_, places.size * outputs).reshape(total.shape)
     return total
 
@@ -157,8 +157,8 @@ class _Places:
 
 
 def _with_target(codes: Integers, times: Integers, outputs: int) -> tuple[Integers, Integers, Integers]:
-    known = codes[:, -1] < outputs
-    return codes[known, :-1], times[known], codes[known, -1]
+    inside = codes[:, -1] < outputs
+    return codes[inside, :-1], times[inside], codes[inside, -1]
 
 
 def residuals(scores: Integers, target: Integers) -> Integers:
@@ -190,13 +190,13 @@ def gradient(records: Records, outputs: int, intercepts: Integers, scores: Integ
     width = scores.shape[1]
     total = np.zeros((places.size + 1, width), np.int64)
     for codes, times in records.pieces():
-        kept, times_, target = _with_target(codes, times, outputs)
-        cells = kept + np.array(places.starts)
-        found = residuals(intercepts + scores[cells].sum(axis=1), target) * times_[:, None]
+        inside, times_, target = _with_target(codes, times, outputs)
+        cells = inside + np.array(places.starts)
+        errors = residuals(intercepts + scores[cells].sum(axis=1), target) * times_[:, None]
         for output in range(width):
-            own = np.repeat(found[:, output], cells.shape[1])
+            own = np.repeat(errors[:, output], cells.shape[1])
             total[:-1, output] += added(cells.ravel(), own, places.size)
-        total[-1] += found.sum(axis=0)
+        total[-1] += errors.sum(axis=0)
     return total
 
 
@@ -208,9 +208,9 @@ def target_sums(records: Records, units: Integers, weight: int) -> Integers:
     places = _Places.of(records.sizes)
     total = np.zeros((places.size, 2), np.int64)
     for codes, times in records.pieces():
-        kept, times_, target = _with_target(codes, times, len(units))
+        inside, times_, target = _with_target(codes, times, len(units))
         for column, start in enumerate(places.starts):
-            cells = kept[:, column] + start
+            cells = inside[:, column] + start
             total[:, 0] += weight * added(cells, times_, places.size)
             total[:, 1] += added(cells, units[target] * times_, places.size)
     return total
@@ -225,12 +225,12 @@ def number_gradient(records: Records, units: Integers, intercepts: Integers, sco
     places = _Places.of(records.sizes)
     total = np.zeros((places.size + 1, 1), np.int64)
     for codes, times in records.pieces():
-        kept, times_, target = _with_target(codes, times, len(units))
-        cells = kept + np.array(places.starts)
+        inside, times_, target = _with_target(codes, times, len(units))
+        cells = inside + np.array(places.starts)
         off = units[target] - intercepts[0] - scores[cells, 0].sum(axis=1)
-        found = np.clip(off * (RESIDUAL // SCORE), -RESIDUAL, RESIDUAL) * times_
-        total[:-1, 0] += added(cells.ravel(), np.repeat(found, cells.shape[1]), places.size)
-        total[-1] += found.sum()
+        errors = np.clip(off * (RESIDUAL // SCORE), -RESIDUAL, RESIDUAL) * times_
+        total[:-1, 0] += added(cells.ravel(), np.repeat(errors, cells.shape[1]), places.size)
+        total[-1] += errors.sum()
     return total
 
 
@@ -262,11 +262,11 @@ def moments(records: Records, vectors: Vectors, ends: Integers | None, one: int)
     """
     total: Integers | None = None
     for codes, times in records.pieces():
-        kept, times_, tail = codes, times, np.zeros((len(codes), 0), np.int64)
+        inside, times_, tail = codes, times, np.zeros((len(codes), 0), np.int64)
         if ends is not None:
-            kept, times_, target = _with_target(codes, times, len(ends))
+            inside, times_, target = _with_target(codes, times, len(ends))
             tail = ends[target]
-        z = np.concatenate([vectors.of(kept), np.full((len(kept), 1), one), tail], axis=1)
+        z = np.concatenate([vectors.of(inside), np.full((len(inside), 1), one), tail], axis=1)
         part = crossed(z, z * times_[:, None])
         total = part if total is None else total + part
     width = int(vectors.numbers.size) + 1 + (0 if ends is None else ends.shape[1])
@@ -324,7 +324,7 @@ class VectorSpace:
         of it where there is one.
         """
         features = tuple(map(features_of, inputs))
-        number = [NumberScale.of(each) is not None for each in inputs]
+        number = [NumberScale.of(item) is not None for item in inputs]
         places = np.concatenate(
             [np.full(table.shape[1], own) for table, own in zip(features, number, strict=True)]
         ).astype(np.bool_)
@@ -339,23 +339,23 @@ class VectorSpace:
 
     def tables(self, slopes: Floats) -> tuple[Floats, ...]:
         """Return what each class of each column adds to a linear function, a column for each output."""
-        found, start = [], 0
+        parts, start = [], 0
         for table in self.vectors.features:
-            found.append(table @ slopes[start : start + table.shape[1]])
+            parts.append(table @ slopes[start : start + table.shape[1]])
             start += table.shape[1]
-        return tuple(found)
+        return tuple(parts)
 
     def declared_units(self, points: Floats) -> Floats:
         """Return points where numbers have the units of their column, and classes of others are shares."""
-        found, start = np.array(points, np.float64), 0
+        units, start = np.array(points, np.float64), 0
         for classes, table in zip(self.inputs, self.vectors.features, strict=True):
             part = slice(start, start + table.shape[1])
             scale = NumberScale.of(classes)
-            found[:, part] /= UNIT
+            units[:, part] /= UNIT
             if scale is not None:
-                found[:, part] = scale.center + scale.half * found[:, part]
+                units[:, part] = scale.center + scale.half * units[:, part]
             start += table.shape[1]
-        return found
+        return units
 
 
 def product_step(numbers: int, square: int, rho: Fraction, unit: Unit) -> MultiplyColumns:

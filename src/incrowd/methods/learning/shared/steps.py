@@ -92,7 +92,7 @@ def spent(inner: StepGuarantee, rho: Fraction, because: Theorem, unit: Unit) -> 
         return StepGuarantee(ZeroConcentrated(rho), (because,), assumptions(unit))
     if not isinstance(inner.loss, ZeroConcentrated):
         raise InvalidParameter("sums with Gaussian noise are followed by others of that kind alone.")
-    reasons = dict.fromkeys((because, *(each for each in inner.because if each != _COMPOSED), _COMPOSED))
+    reasons = dict.fromkeys((because, *(reason for reason in inner.because if reason != _COMPOSED), _COMPOSED))
     return StepGuarantee(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)
 
 
@@ -127,8 +127,8 @@ class LearnFrom(Step):
         if self.target is None:
             return read
         whom = f" It predicts “{self.target}”"
-        known = "" if self.outputs is None else f", one of {counted(len(self.outputs), 'declared class')}"
-        return f"{read}{whom}{known}; a row in which that is missing or not declared takes no part."
+        among = "" if self.outputs is None else f", one of {counted(len(self.outputs), 'declared class')}"
+        return f"{read}{whom}{among}; a row in which that is missing or not declared takes no part."
 
 
 @dataclass(frozen=True)

@@ -98,10 +98,10 @@ class CountLeaves(Step):
     @property
     def sentence(self) -> str:
         leaves = f"the {2**self.depth:,} leaves of {counted(self.trees, 'tree')}"
-        drawn = "The cuts of all trees are drawn without rows, by public chance. " if self.dealt else ""
-        where = "in one tree, which an own coin names," if self.dealt else "in every tree"
+        cuts = "The cuts of all trees are drawn without rows, by public chance. " if self.dealt else ""
+        where = "in one tree, drawn at random for each row," if self.dealt else "in every tree"
         return (
-            f"{drawn}Each row counts {where} by the target, in {leaves}; every count gets {self.noise} noise of scale "
+            f"{cuts}Each row counts {where} by the target, in {leaves}; every count gets {self.noise} noise of scale "
             f"{float(self.scale):.4g}."
         )
 

@@ -48,12 +48,12 @@ class TreeSplits:
     def paths(self, columns: Sequence[ColumnEncoder]) -> Iterator[str]:
         """Return in words which rows end in each leaf."""
         for leaf in range(len(self.columns) + 1):
-            node, said = leaf + len(self.columns), []
+            node, conditions = leaf + len(self.columns), []
             while node:
                 parent = (node - 1) // 2
-                said.append(_words(columns[self.columns[parent]], int(self.codes[parent]), left=node % 2 == 1))
+                conditions.append(_words(columns[self.columns[parent]], int(self.codes[parent]), left=node % 2 == 1))
                 node = parent
-            yield "; ".join(reversed(said))
+            yield "; ".join(reversed(conditions))
 
     def to_json(self) -> dict[str, Any]:
         """Return the cuts as plain JSON."""
@@ -119,14 +119,14 @@ class SplitCandidates:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def drawn(self, trees: int, depth: int) -> tuple[TreeSplits, ...]:
+    def random(self, trees: int, depth: int) -> tuple[TreeSplits, ...]:
         """Return the cuts of trees that are drawn without rows: columns are equally likely, then their codes.
 
         The same columns always give the same trees, which anyone can draw again.
         """
-        return tuple(self._drawn(tree, depth) for tree in range(trees))
+        return tuple(self._random_tree(tree, depth) for tree in range(trees))
 
-    def _drawn(self, tree: int, depth: int) -> TreeSplits:
+    def _random_tree(self, tree: int, depth: int) -> TreeSplits:
         columns, codes = [], []
         names = np.unique(self.columns)
         for node in range(2**depth - 1):
@@ -140,8 +140,8 @@ class SplitCandidates:
         """Return the cuts of a share of the columns, three at least, others for each tree, by public chance."""
         names = np.unique(self.columns)
         order = sorted(names.tolist(), key=lambda column: _public(f"share {tree} {column}", 2**64))
-        kept = np.isin(self.columns, order[: max(3, round(share * len(names)))])
-        return SplitCandidates(self.columns[kept], self.codes[kept])
+        allowed = np.isin(self.columns, order[: max(3, round(share * len(names)))])
+        return SplitCandidates(self.columns[allowed], self.codes[allowed])
 
 
 def _public(name: str, bound: int) -> int:
