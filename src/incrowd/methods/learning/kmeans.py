@@ -116,7 +116,7 @@ class PrivateClusters:
         space, step = VectorSpace.of(task.inputs, _REACH), self.step(task, table.schema)
         records = Records.of(table, task.inputs, coins)
         if isinstance(step, CountGrid):
-            centers, rows = _on_grid(records, space, step, (self.clusters, coins))
+            centers, rows = _on_grid(records, space, step, self.clusters, coins)
             return ModelTable.of(_model(task, space, centers), rows)
         centers, rows = np.rint(spread_points(self.clusters, space.width, 0.5 * math.sqrt(space.square))), 0.0
         for _ in range(self.rounds):
@@ -132,9 +132,10 @@ def grid_parts(space: VectorSpace, parts: int) -> tuple[Integers, ...]:
     return tuple(np.minimum((unit + UNIT) * parts // (2 * UNIT), parts - 1) for unit in units)
 
 
-def _on_grid(records: Records, space: VectorSpace, step: CountGrid, task: tuple[int, Coins]) -> tuple[Floats, float]:
+def _on_grid(
+    records: Records, space: VectorSpace, step: CountGrid, clusters: int, coins: Coins
+) -> tuple[Floats, float]:
     """Return the centers of noisy counts, and about how many rows there are; counts below their noise say nothing."""
-    clusters, coins = task
     counts = noisy(grid_counts(records, grid_parts(space, step.parts), step.parts), step.scale, coins, step.noise)
     middles = UNIT * ((2.0 * np.arange(step.parts) + 1.0) / step.parts - 1.0)
     points = np.stack(np.meshgrid(*[middles] * step.columns, indexing="ij"), axis=-1).reshape(-1, step.columns)

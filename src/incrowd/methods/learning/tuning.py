@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
     from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe
 
-
 BEST = Theorem(
     "best-of-random-runs",
     "Papernot & Steinke 2022, Theorem 2 and Corollary 3: the best of a random number of runs, of the logarithmic law",
@@ -70,9 +69,7 @@ class TryModels(Step):
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma < 1 or self.scale <= 0 or not self.candidates:
-            raise InvalidParameter(
-                "a candidate at least is tried, with a gamma between 0 and 1 and noise on its score."
-            )
+            raise InvalidParameter("at least one candidate is tried, by a gamma between 0 and 1 and a noisy score.")
         if self.folds is not None and self.folds < 2:
             raise InvalidParameter("rows are put into two folds at least.")
 
@@ -342,13 +339,10 @@ class TunedClassifier:
         """Count the records of every candidate, run a random number of times, and keep the best run."""
         candidates, step = self.tried(table.schema)
         limits = row_limits(table, coins)
-        records = [
-            Records(
-                table.engine.count(table.rows, Cells(tuple(one.recoding for one in candidate.task.classes)), *limits),
-                tuple(map(len, candidate.task.classes)),
-            )
-            for candidate in candidates
-        ]
+        records = []
+        for classes in (candidate.task.classes for candidate in candidates):
+            cells = Cells(tuple(item.recoding for item in classes))
+            records.append(Records(table.engine.count(table.rows, cells, *limits), tuple(map(len, classes))))
 
         def run(fresh: Coins) -> tuple[int, tuple[CandidateModel, FittedScores]]:
             place = int(fresh.below(len(candidates), 1)[0])
