@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from incrowd.methods.local.choice import optimum, randomizers
-from incrowd.methods.local.estimates.intervals import Support
+from incrowd.methods.local.estimates import Support
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Values
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.noise.system import SystemCoins

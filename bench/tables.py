@@ -16,10 +16,9 @@ import time
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from incrowd.methods.tabulation.axis import TableAxis
-from incrowd.methods.tabulation.boxes import ProtectionDemand
-from incrowd.methods.tabulation.frame import TableFrame
-from incrowd.methods.tabulation.suppression import Pattern, SuppressionTask, suppress, task_of
+from incrowd.methods.tabulation.protected.boxes import ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
+from incrowd.methods.tabulation.protected.suppression import Pattern, SuppressionTask, suppress, task_of
 
 MINIMUM = 3
 SCALES = (6, 20, 60)

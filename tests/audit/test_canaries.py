@@ -29,7 +29,7 @@ from scipy.special import ndtr
 from incrowd.accounting.bound import least_epsilon
 from incrowd.engines.settings import open_table
 from incrowd.learn import PCA, Classifier, KMeans, Regressor
-from incrowd.methods.learning import statistics
+from incrowd.methods.learning.shared import statistics
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import ScriptedCoins

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from incrowd.engines.settings import open_table
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.audit.auditing import Trials, proved_epsilon

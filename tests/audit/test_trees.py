@@ -17,10 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from incrowd.engines.settings import open_table
-from incrowd.methods.learning.forests import grow_all
-from incrowd.methods.learning.growth import GrowthGoal
-from incrowd.methods.learning.models import LearnedModel
-from incrowd.methods.learning.records import Records
+from incrowd.methods.learning.shared.growth import GrowthGoal, grow_all
+from incrowd.methods.learning.shared.models import LearnedModel
+from incrowd.methods.learning.shared.statistics import Records
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.audit.auditing import Trials, proved_epsilon

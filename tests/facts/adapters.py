@@ -34,7 +34,7 @@ from incrowd.engines.sql.engine import StoredTable
 from incrowd.errors import IncrowdError
 from incrowd.governance.consent.event import Decided
 from incrowd.methods import GRAPHS, METHODS
-from incrowd.methods.local.estimates.answers import estimates_of
+from incrowd.methods.local.estimates import estimates_of
 from incrowd.methods.local.mechanisms.randomizer import Family
 from incrowd.queries.batch import batch
 from incrowd.queries.classical_answers import protection_of

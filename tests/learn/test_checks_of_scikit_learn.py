@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from incrowd.engines.settings import open_table
 from incrowd.learn import PCA, Classifier, KMeans, Regressor, estimators
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
 

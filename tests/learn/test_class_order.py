@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_score
 
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.workflows.export.onnx_model import onnx_of
 
 WORDS = {"type": "text", "categories": ["yes", "maybe", "no"]}

@@ -22,20 +22,26 @@ from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.moves import gaussian_scale, squared_move
-from incrowd.methods.learning.planning import LearningTask
-from incrowd.methods.learning.records import Records
-from incrowd.methods.learning.statistics import RESIDUAL, class_tables, cluster_sums, gradient, moments
-from incrowd.methods.learning.steps import (
+from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move
+from incrowd.methods.learning.shared.planning import LearningTask
+from incrowd.methods.learning.shared.statistics import (
+    RESIDUAL,
+    Records,
+    VectorSpace,
+    class_tables,
+    cluster_sums,
+    gradient,
+    moments,
+)
+from incrowd.methods.learning.shared.steps import (
     CountAllRows,
     CountByTarget,
     FollowGradients,
+    ModelForm,
     MoveCenters,
     MultiplyColumns,
     PublishModel,
 )
-from incrowd.methods.learning.vectors import VectorSpace
 from tests.methods.learning.records import records_of, small
 
 MODEL = PublishModel(ModelForm.GRADIENT)

@@ -13,16 +13,12 @@ import numpy as np
 import pytest
 
 from incrowd.methods.local.choice import best_hashing, best_subset, optimum, randomizers
-from incrowd.methods.local.estimates.intervals import Support
-from incrowd.methods.local.estimates.projection import projected
-from incrowd.methods.local.mechanisms.galois import Galois
-from incrowd.methods.local.mechanisms.hashed import HadamardResponse
+from incrowd.methods.local.estimates import Support, projected
+from incrowd.methods.local.mechanisms.hashed import Galois, HadamardResponse
 from incrowd.methods.local.mechanisms.numbers import Duchi, Window, best_mixture, best_window
-from incrowd.methods.local.mechanisms.randomizer import Categorical
-from incrowd.methods.local.mechanisms.rappor import Rappor
+from incrowd.methods.local.mechanisms.randomizer import Categorical, Response
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below, logarithm_of
-from incrowd.methods.local.mechanisms.response import Response
-from incrowd.methods.local.mechanisms.sets import OptimalUnary, SubsetSelection, SymmetricUnary
+from incrowd.methods.local.mechanisms.sets import OptimalUnary, Rappor, SubsetSelection, SymmetricUnary
 
 FIGURES: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_local.json").read_text(encoding="utf-8"))
 FINE = 30

@@ -25,9 +25,9 @@ from incrowd.methods.synthesis.marginals.budget import (
     gaussian_scale,
     table_rho,
 )
+from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable
 from incrowd.methods.synthesis.marginals.search import ExpectedTables, Search, WorkLimits, estimated_total
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_models.json").read_text(encoding="utf-8"))
@@ -175,7 +175,7 @@ def neighbors(unit: Unit) -> Iterator[tuple[WeightedRows, WeightedRows]]:
 
 
 def _rows(rows: tuple[tuple[int, int], ...]) -> WeightedRows:
-    return WeightedRows.drawn((2, 2), np.array(rows, np.int64).reshape(-1, 2).T)
+    return WeightedRows.once((2, 2), np.array(rows, np.int64).reshape(-1, 2).T)
 
 
 @pytest.mark.parametrize("name", UNITS)
@@ -204,7 +204,7 @@ def test_a_choice_among_tables_is_concentrated_as_it_is_charged() -> None:
         for more in cells:
             laws = []
             for table in (rows, (*rows, more)):
-                held = WeightedRows.drawn((2, 2, 2), np.array(table, np.int64).reshape(-1, 3).T)
+                held = WeightedRows.once((2, 2, 2), np.array(table, np.int64).reshape(-1, 3).T)
                 search = Search(held, WorkLimits(((0, 1, 2),), 1, 100), ONE, SystemCoins())
                 scores = search.scores(expected, allowed, Fraction(2))
                 weights = np.exp(epsilon * (scores - scores.max()) / (2 * ONE.score * 5))

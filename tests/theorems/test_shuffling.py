@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from incrowd.accounting.amplification import shuffled_delta, shuffled_epsilon
-from incrowd.methods.local.survey.check import clones_delta, response_delta
+from incrowd.methods.local.survey.output import clones_delta, response_delta
 
 FIGURES: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_local.json").read_text(encoding="utf-8"))
 MILLIONTH = Fraction(1, 10**6)

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.attacker import never, published_to, spread
-from incrowd.methods.tabulation.boxes import ProtectionDemand
-from incrowd.methods.tabulation.cell_key import KeyNoise
-from incrowd.methods.tabulation.frame import TableFrame
-from incrowd.methods.tabulation.rounding import round_cells
-from incrowd.methods.tabulation.rules import CellFacts, Dominance, Rules
-from incrowd.methods.tabulation.suppression import suppress, task_of
+from incrowd.methods.tabulation.protected.attacker import never, published_to, spread
+from incrowd.methods.tabulation.protected.boxes import ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import TableFrame
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, round_cells
+from incrowd.methods.tabulation.protected.rules import CellFacts, Dominance, Rules
+from incrowd.methods.tabulation.protected.suppression import suppress, task_of
 from tests.methods.tabulation.frames import flat
 
 VECTORS = json.loads((Path(__file__).parent / "vectors_tables.json").read_text(encoding="utf-8"))

@@ -20,8 +20,8 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.streaming import FINE as ROUND
 from incrowd.methods.learning.classifier.streaming import column_counts, column_residuals, quietest
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import (
+from incrowd.methods.learning.kmeans import grid_parts
+from incrowd.methods.learning.shared.growth import (
     FINE,
     GrowthGoal,
     cut_scores,
@@ -31,15 +31,12 @@ from incrowd.methods.learning.growth import (
     node_sums,
     squared_spread,
 )
-from incrowd.methods.learning.kmeans.method import grid_parts
-from incrowd.methods.learning.moves import squared_move
-from incrowd.methods.learning.planning import LearningTask
-from incrowd.methods.learning.statistics import RESIDUAL, grid_counts, number_gradient, target_sums
-from incrowd.methods.learning.steps import CountGrid, PublishModel, SumByColumn
-from incrowd.methods.learning.stream_steps import SampleGradients
-from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees, SumLeaves
-from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
-from incrowd.methods.learning.vectors import VectorSpace
+from incrowd.methods.learning.shared.moves import squared_move
+from incrowd.methods.learning.shared.planning import LearningTask
+from incrowd.methods.learning.shared.statistics import RESIDUAL, VectorSpace, grid_counts, number_gradient, target_sums
+from incrowd.methods.learning.shared.steps import CountGrid, ModelForm, PublishModel, SumByColumn
+from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients, SumLeaves
+from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.verifier.slow_accountant import derive
 from incrowd.verifier.slow_accountant.sampled import sampled_delta
 from tests.coins import ScriptedCoins

@@ -24,10 +24,9 @@ from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.core.steps.counts import Law
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.learning.classifier.recipes import FittedScores
-from incrowd.methods.learning.models import ScoreLink
-from incrowd.methods.learning.planning import LearningTask
-from incrowd.methods.learning.tuning.runs import Folds, best_run, number_of_runs, right_rows
-from incrowd.methods.learning.tuning.steps import TryModels
+from incrowd.methods.learning.shared.models import ScoreLink
+from incrowd.methods.learning.shared.planning import LearningTask
+from incrowd.methods.learning.tuning import Folds, TryModels, best_run, number_of_runs, right_rows
 from incrowd.verifier.slow_accountant import derive
 from tests.coins import Abandoned, Branching, EveryCoin, ScriptedCoins, SeededCoins, law
 from tests.methods.learning.records import records_of, small

@@ -12,7 +12,7 @@ from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import loss_text, print_json, print_table, print_text, shown_path
 
 if TYPE_CHECKING:
-    from incrowd.methods.local.estimates.answers import QuestionEstimates
+    from incrowd.methods.local.estimates import QuestionEstimates
 
 local = typer.Typer(help="Surveys with local randomization.", no_args_is_help=True)
 

@@ -28,7 +28,7 @@ def predict(options: PredictOptions) -> None:
 
     It costs nothing and reads no ledger. Predictions about private rows are private, too.
     """
-    from incrowd.methods.learning.models import LearnedModel
+    from incrowd.methods.learning.shared.models import LearnedModel
     from incrowd.workflows.release.learn import PRIVATE, predict_to
 
     types = {column.name: column.type for column in LearnedModel.load(options.model).columns}

@@ -29,7 +29,7 @@ from incrowd.workflows.release.learn import learn_model
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
-    from incrowd.methods.learning.models import LearnedModel
+    from incrowd.methods.learning.shared.models import LearnedModel
 
 _FROM_TEXT: dict[Type, Callable[[str], object]] = {Type.INTEGER: int, Type.DECIMAL: float, Type.BOOLEAN: "true".__eq__}
 

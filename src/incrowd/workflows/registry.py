@@ -27,7 +27,7 @@ OTHERS = {
     "coarser table": "incrowd.workflows.coarsen",
     CHAIN: "incrowd.methods.perturbation.chain",
     "private look": "incrowd.workflows.plan.preview.method",
-    "survey": "incrowd.methods.local.survey",
+    "survey": "incrowd.methods.local.survey.output",
 }
 """What makes certified releases and is no method of a policy: where its check is."""
 

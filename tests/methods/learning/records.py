@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.engines.settings import open_table
-from incrowd.methods.learning.planning import LearningTask
-from incrowd.methods.learning.records import Records
+from incrowd.methods.learning.shared.planning import LearningTask
+from incrowd.methods.learning.shared.statistics import Records
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
 

@@ -10,8 +10,7 @@ import pytest
 
 from incrowd.core.recoding import Classes
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.encoder import ColumnEncoder
-from incrowd.methods.learning.inputs import UNIT, Inputs, NumberScale, features_of
+from incrowd.methods.learning.shared.inputs import UNIT, ColumnEncoder, Inputs, NumberScale, features_of
 from incrowd.workflows.policy.policy import load_policy
 
 VALUES = ["0", "1", "7", "19.5", "20", "99", "100", "-3", "x", "", None, "nan", "F", "M", "d", "2020-01-05", "true"]

@@ -14,8 +14,8 @@ import pytest
 import incrowd
 from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.methods.learning.models import LearnedModel
-from incrowd.methods.learning.steps import CountByTarget, FollowGradients, MultiplyColumns
+from incrowd.methods.learning.shared.models import LearnedModel
+from incrowd.methods.learning.shared.steps import CountByTarget, FollowGradients, MultiplyColumns
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to

@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.learning.growth import GrowthGoal, leaf_sums, node_sums
-from incrowd.methods.learning.records import Records, added, clipped, crossed
-from incrowd.methods.learning.statistics import (
+from incrowd.methods.learning.shared.growth import GrowthGoal, leaf_sums, node_sums
+from incrowd.methods.learning.shared.statistics import (
     RESIDUAL,
+    Records,
+    VectorSpace,
+    added,
     class_tables,
+    clipped,
     cluster_sums,
+    crossed,
     gradient,
     grid_counts,
     moments,
@@ -23,8 +27,7 @@ from incrowd.methods.learning.statistics import (
     residuals,
     target_sums,
 )
-from incrowd.methods.learning.trees import SplitCandidates
-from incrowd.methods.learning.vectors import VectorSpace
+from incrowd.methods.learning.shared.trees import SplitCandidates
 from tests.coins import SeededCoins
 from tests.methods.learning.records import COLUMNS, small
 from tests.tables import Batches
@@ -50,7 +53,7 @@ def sums(source: Batches) -> list[np.ndarray]:
     space = VectorSpace.of(task.inputs, 1)  # type: ignore[arg-type]
     scores = np.random.default_rng(9).integers(-900, 900, (sum(task.sizes), 3))
     centers = np.random.default_rng(8).integers(-99, 99, (3, space.width))
-    forest, numbers = SplitCandidates.of(task.sizes, task.ordered).drawn(2, 2), np.array([-256, 7, 256])
+    forest, numbers = SplitCandidates.of(task.sizes, task.ordered).random(2, 2), np.array([-256, 7, 256])
     return [
         node_sums(records, GrowthGoal.classes(3), forest[0], task.ordered),
         node_sums(records, GrowthGoal.numbers(numbers), forest[1], task.ordered),

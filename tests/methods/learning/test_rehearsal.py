@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.methods.learning.rehearsal import GainBand, rehearse
+from incrowd.methods.learning.shared.rehearsal import GainBand, rehearse
 from incrowd.workflows.plan.forecast import plan, undeclared
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.methods.learning.records import SMALL, small

@@ -17,13 +17,12 @@ from incrowd.core.loss import Pure, ZeroConcentrated
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier, KMeans, Regressor
-from incrowd.methods.learning.growth import dealt
-from incrowd.methods.learning.models import LearnedModel
-from incrowd.methods.learning.rehearsal import rehearse
-from incrowd.methods.learning.steps import CountByTarget, CountGrid, MoveCenters
-from incrowd.methods.learning.stream_steps import SampleGradients
-from incrowd.methods.learning.tree_steps import CountLeaves, GrowTrees
-from incrowd.methods.learning.trees import SplitCandidates, TreeSplits
+from incrowd.methods.learning.shared.growth import dealt
+from incrowd.methods.learning.shared.models import LearnedModel
+from incrowd.methods.learning.shared.rehearsal import rehearse
+from incrowd.methods.learning.shared.steps import CountByTarget, CountGrid, MoveCenters
+from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients
+from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
@@ -246,7 +245,7 @@ def test_rows_of_a_record_are_dealt_one_by_one() -> None:
 
 def test_drawn_trees_are_the_same_for_everyone() -> None:
     """Whatever library or machine draws them: certificates of earlier versions are held against them."""
-    first = SplitCandidates.of([4, 3, 2], [True, False, False]).drawn(2, 2)
+    first = SplitCandidates.of([4, 3, 2], [True, False, False]).random(2, 2)
     assert [each.to_json() for each in first] == [
         {"columns": [1, 0, 0], "codes": [0, 3, 1]},
         {"columns": [1, 1, 2], "codes": [0, 1, 0]},

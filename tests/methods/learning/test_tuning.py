@@ -16,8 +16,8 @@ from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
 from incrowd.learn import Classifier
-from incrowd.methods.learning.steps import FollowGradients, LearnFrom
-from incrowd.methods.learning.tuning.steps import SECRET, TryModels
+from incrowd.methods.learning.shared.steps import FollowGradients, LearnFrom
+from incrowd.methods.learning.tuning import SECRET, TryModels
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to

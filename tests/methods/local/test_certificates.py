@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incrowd.core.steps.step import ClaimBasis
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.ratio import LARGEST_EPSILON
-from incrowd.methods.local.survey.check import recompute
+from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import ShuffledPrivacy
 from incrowd.workflows.local.opening import open_survey
 from incrowd.workflows.local.survey_file import survey_of
@@ -39,7 +39,7 @@ def test_the_claim_of_a_shuffled_batch_is_derived_again_within_its_tolerance(
     told = {"survey": "1", "name": "one", "epsilon": epsilon, "questions": {"a": asked}, "shuffled": shuffled}
     plan = survey_of(told, Path()).survey.plan
     (claim,) = (claim for claim in plan.claims if isinstance(claim, ShuffledPrivacy))
-    assert recompute(claim, ClaimBasis(plan.guarantee, plan.steps, plan.numbers)) is None
+    assert CHECK.recompute(claim, ClaimBasis(plan.guarantee, plan.steps, plan.numbers)) is None
 
 
 def test_a_batch_of_a_thousand_with_four_categories_is_verified(tmp_path: Path) -> None:

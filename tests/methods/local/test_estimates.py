@@ -12,9 +12,15 @@ from scipy.stats import binom
 
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import numeric
-from incrowd.methods.local.estimates.answers import POPULATION, THESE, estimates_of, range_estimate
-from incrowd.methods.local.estimates.intervals import Support, mean_interval
-from incrowd.methods.local.estimates.projection import projected
+from incrowd.methods.local.estimates import (
+    POPULATION,
+    THESE,
+    Support,
+    estimates_of,
+    mean_interval,
+    projected,
+    range_estimate,
+)
 from incrowd.methods.local.mechanisms.randomizer import Family
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.methods.local.survey.questions import OrderedQuestion, WordQuestion

@@ -18,16 +18,19 @@ from incrowd.core.coins import Sample
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import best, categorical, numeric, randomizer_of, randomizers, tree
 from incrowd.methods.local.mechanisms import numbers, sets
-from incrowd.methods.local.mechanisms.flips import flips, threshold
-from incrowd.methods.local.mechanisms.galois import Galois, prime_power
-from incrowd.methods.local.mechanisms.hashed import HadamardResponse, LocalHashing
+from incrowd.methods.local.mechanisms.hashed import Galois, HadamardResponse, LocalHashing, prime_power
 from incrowd.methods.local.mechanisms.numbers import Duchi, Mixture, Numeric, Window
-from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, Randomness
-from incrowd.methods.local.mechanisms.rappor import Rappor
+from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, LevelTree, Randomness, Response
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below
-from incrowd.methods.local.mechanisms.response import Response
-from incrowd.methods.local.mechanisms.sets import OptimalUnary, SetReports, SubsetSelection, SymmetricUnary
-from incrowd.methods.local.mechanisms.trees import LevelTree
+from incrowd.methods.local.mechanisms.sets import (
+    OptimalUnary,
+    Rappor,
+    SetReports,
+    SubsetSelection,
+    SymmetricUnary,
+    flips,
+    threshold,
+)
 from incrowd.noise.system import SystemCoins
 from tests.coins import Branching, SeededCoins
 
@@ -293,7 +296,7 @@ def test_the_best_is_chosen_by_its_error_and_a_named_one_is_taken() -> None:
 def test_rappor_reports_by_its_kept_bits() -> None:
     found = Rappor(6, Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
     people, coins = 4000, SeededCoins(8)  # a fixed seed: the same draws every time
-    kept = found.kept(np.zeros(people, np.int64), coins)
+    kept = found.memoize(np.zeros(people, np.int64), coins)
     shown = found.report(kept, coins).mean(axis=0)
     assert abs(shown[0] - float(found.p)) < 0.05
     assert np.abs(shown[1:] - float(found.q)).max() < 0.05

@@ -26,10 +26,10 @@ from incrowd.core.steps.counts import NoiseWhenSmall
 from incrowd.core.steps.rows import KeepRows
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.outcome import Histogram
-from incrowd.methods.synthesis.points import check
-from incrowd.methods.synthesis.points.contents import changed as noise_changes
-from incrowd.methods.synthesis.points.contents import contents, cuts, impossible, middles, reach_squared
+from incrowd.methods.synthesis.points.check import changed as noise_changes
+from incrowd.methods.synthesis.points.check import contents, cuts, impossible, middles, reach_squared
 from incrowd.methods.synthesis.points.grid import PointGrid
+from incrowd.methods.synthesis.points.method import CHECK
 from incrowd.methods.synthesis.points.steps import IntoCells, LipschitzError, Placement, PlacePoints, Side
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
@@ -104,7 +104,7 @@ def released(way: str, folder: Path, form: str = "csv") -> tuple[Statement, Path
 
 
 def problems(statement: Statement, file: Path) -> list[str]:
-    return [look.about for look in check.looks(statement, (file,)) if look.problem is not None]
+    return [look.about for look in CHECK.inspect(statement, (file,)) if look.problem is not None]
 
 
 def forged(way: str, folder: Path, into: Path, change: Callable[[Rows], Rows]) -> list[str]:
@@ -129,14 +129,14 @@ def test_steps_and_claims_are_read_back_and_make_the_same_guarantee(name: str) -
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_released_holds_in_the_file_and_read_again(way: str, form: str, folder: Path) -> None:
     statement, file = released(way, folder, form)
-    assert check.contradiction(statement) is None
+    assert CHECK.contradiction(statement) is None
     assert problems(statement, file) == []
-    again = check.reopen(statement, (file,))
+    again = CHECK.reopen(statement, (file,))
     assert len(again) == statement.evidence["rows"]
     if statement.basis.need(PlacePoints).at is Placement.CENTERS:
-        assert check.recount(statement, again) is None
+        assert CHECK.recount(statement, again) is None
     (claim,) = (each for each in statement.claims if isinstance(each, LipschitzError))
-    assert check.recompute(claim, statement.basis) is None
+    assert CHECK.recompute(claim, statement.basis) is None
 
 
 def test_an_added_column_is_found(folder: Path, tmp_path: Path) -> None:
@@ -184,12 +184,12 @@ def test_another_error_of_a_mean_than_the_claim_gives_is_found(folder: Path) -> 
 
 def test_points_in_memory_are_held_against_the_stated_box(folder: Path) -> None:
     statement, file = released("noisy", folder)
-    again = check.reopen(statement, (file,))
+    again = CHECK.reopen(statement, (file,))
     moved = replace(statement.basis.need(IntoCells).columns[0], low="0")
     other = with_step(statement, IntoCells, columns=(moved, *statement.basis.need(IntoCells).columns[1:]))
-    assert check.recount(other, again) is not None
-    assert check.recount(with_step(statement, IntoCells, columns=(moved,)), again) is not None
-    assert check.recount(statement, Histogram(pa.table({"count": [1]}))) is not None
+    assert CHECK.recount(other, again) is not None
+    assert CHECK.recount(with_step(statement, IntoCells, columns=(moved,)), again) is not None
+    assert CHECK.recount(statement, Histogram(pa.table({"count": [1]}))) is not None
 
 
 @pytest.mark.parametrize("place", list(Placement))
@@ -198,7 +198,7 @@ def test_what_stays_in_memory_is_held_too(place: Placement, tmp_path: Path) -> N
     made, loaded = release(calls(), policy), load_policy(policy)
     plan = plan_of(policy)
     statement = statement_of(plan, loaded.schema, **made.certificate.evidence)
-    assert check.recount(statement, made.result) is None
+    assert CHECK.recount(statement, made.result) is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_what_stays_in_memory_is_held_too(place: Placement, tmp_path: Path) -> N
 def test_steps_that_contradict_what_else_is_said_are_found(
     way: str, kind: type[Any], changes: dict[str, Any], why: str, folder: Path
 ) -> None:
-    found = check.contradiction(with_step(released(way, folder)[0], kind, **changes))
+    found = CHECK.contradiction(with_step(released(way, folder)[0], kind, **changes))
     assert found is not None
     assert why in found.text
 
@@ -239,7 +239,7 @@ def test_a_side_that_no_box_has_is_found(place: int, changes: dict[str, Any], fo
     statement, _ = released("noisy", folder)
     sides = list(statement.basis.need(IntoCells).columns)
     sides[place] = replace(sides[place], **changes)
-    found = check.contradiction(with_step(statement, IntoCells, columns=tuple(sides)))
+    found = CHECK.contradiction(with_step(statement, IntoCells, columns=tuple(sides)))
     assert found is not None
     assert "side of the box" in found.text
 
@@ -260,7 +260,7 @@ def test_a_claim_about_functions_that_says_too_much_is_found(
 ) -> None:
     statement, _ = released(way, folder)
     (claim,) = (each for each in statement.claims if isinstance(each, LipschitzError))
-    found = check.recompute(replace(claim, **changes), statement.basis)
+    found = CHECK.recompute(replace(claim, **changes), statement.basis)
     assert found is not None
     assert why in found.text
 
@@ -272,7 +272,7 @@ def test_noise_whose_sums_are_too_long_and_other_claims_are_left_undecided(folde
     others: list[tuple[Claim, Statement]] = [(claim, tiny)]
     others += [(each, statement) for each in statement.claims if isinstance(each, Blending)]
     for each, stated in others:
-        found = check.recompute(each, stated.basis)
+        found = CHECK.recompute(each, stated.basis)
         assert found is not None
         assert found.undecided
     assert noise_changes(10, 1, Fraction(10**6)) == (0.0, 0.0)

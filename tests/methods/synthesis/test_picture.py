@@ -10,9 +10,8 @@ from markupsafe import Markup
 
 from incrowd.core.counts import Counts
 from incrowd.core.schema import Schema
-from incrowd.methods.synthesis.points.method import SyntheticPoints
-from incrowd.methods.synthesis.points.output import Points
-from incrowd.methods.synthesis.points.picture import Maps, Shades, distance, picture
+from incrowd.methods.synthesis.points.method import PICTURE, SyntheticPoints
+from incrowd.methods.synthesis.points.output import Maps, Points, Shades, distance
 from incrowd.noise.system import SystemCoins
 from tests.methods.synthesis.boxes import Cones, in_units, side, table_of
 from tests.statements import statement_of
@@ -28,7 +27,7 @@ def made(d: int = 2, s: int = 4, rows: int = 60) -> tuple[Points, Counts]:
 def drawn(points: Points) -> Markup | None:
     columns = tuple(axis.column for axis in points.grid.axes)
     schema = Schema(tuple(side(column.name) for column in columns))
-    return picture(statement_of(SyntheticPoints(s=2, k=2).plan(schema), schema), points)
+    return PICTURE.draw(statement_of(SyntheticPoints(s=2, k=2).plan(schema), schema), points)
 
 
 @pytest.mark.parametrize(("d", "s"), [(1, 4), (2, 4), (2, 200), (4, 3)])

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from incrowd.methods.tabulation.axis import TableAxis
-from incrowd.methods.tabulation.boxes import ProtectionDemand
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.boxes import ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import Flags, TableAxis, TableFrame, Whole
 
 
 def flat(size: int, name: str) -> TableAxis:

@@ -17,10 +17,10 @@ from scipy.sparse import csr_array
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.frame import TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
 from incrowd.methods.tabulation.protected.method import ProtectedTable
-from incrowd.methods.tabulation.rounding import round_cells
-from incrowd.methods.tabulation.suppression import suppress, task_of
+from incrowd.methods.tabulation.protected.perturbation import round_cells
+from incrowd.methods.tabulation.protected.suppression import suppress, task_of
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to

@@ -19,9 +19,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
-from incrowd.methods.tabulation.cell_key import KeyNoise
 from incrowd.methods.tabulation.protected.method import ProtectedTable
-from incrowd.methods.tabulation.rules import Dominance
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise
+from incrowd.methods.tabulation.protected.rules import Dominance
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy

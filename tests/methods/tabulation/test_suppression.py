@@ -11,13 +11,11 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation import suppression
-from incrowd.methods.tabulation.attacker import never, published_to, spread
-from incrowd.methods.tabulation.boxes import NEVER, ProtectionDemand
-from incrowd.methods.tabulation.frame import TableFrame, Whole
-from incrowd.methods.tabulation.narrowing import narrowed
-from incrowd.methods.tabulation.optimum import least_pattern
-from incrowd.methods.tabulation.suppression import Pattern, SuppressionTask, suppress, task_of
+from incrowd.methods.tabulation.protected import suppression
+from incrowd.methods.tabulation.protected.attacker import narrowed, never, published_to, spread
+from incrowd.methods.tabulation.protected.boxes import NEVER, ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
+from incrowd.methods.tabulation.protected.suppression import Pattern, SuppressionTask, least_pattern, suppress, task_of
 from tests.methods.tabulation.frames import agreeing, ends, few, flat, nested
 
 WIDTH = 2

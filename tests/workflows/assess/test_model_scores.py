@@ -17,7 +17,7 @@ from incrowd.cli.main import main
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.workflows.assess.model_scores import is_model, model_scores
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins

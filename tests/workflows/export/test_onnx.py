@@ -14,7 +14,7 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.workflows.export import formats
 from incrowd.workflows.export.onnx_model import onnx_of
 from incrowd.workflows.policy.policy import load_policy

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
-from incrowd.methods.local.survey import check
-from incrowd.methods.local.survey.definition import script_hashes
-from incrowd.methods.local.survey.published import survey_from
+from incrowd.methods.local.survey.definition import script_hashes, survey_from
+from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of
@@ -117,11 +116,11 @@ def test_another_definition_beside_the_certificate_is_found_out(tmp_path: Path) 
     file = opened.folder / "survey.json"
     assert json.loads(file.read_text()) == opened.file.survey.public
     statement = statement_of(opened.certificate)
-    looks = list(check.looks(statement, (opened.folder / "data.csv", file)))
-    assert [look.problem for look in looks] == [None, None]
+    outcomes = list(CHECK.inspect(statement, (opened.folder / "data.csv", file)))
+    assert [outcome.problem for outcome in outcomes] == [None, None]
     file.chmod(0o600)
     file.write_text(file.read_text().replace("bike", "hike"))
-    assert any(look.problem for look in check.looks(statement, (opened.folder / "data.csv", file)))
+    assert any(outcome.problem for outcome in CHECK.inspect(statement, (opened.folder / "data.csv", file)))
     assert not verify(opened.folder).passed
 
 

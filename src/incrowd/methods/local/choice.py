@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.mechanisms.galois import SIZES
-from incrowd.methods.local.mechanisms.hashed import HadamardResponse, LocalHashing
+from incrowd.methods.local.mechanisms.hashed import SIZES, HadamardResponse, LocalHashing
 from incrowd.methods.local.mechanisms.numbers import Duchi, Mixture, Numeric, Window, best_mixture, best_window
-from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, Randomness
+from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, LevelTree, Randomness, Response
 from incrowd.methods.local.mechanisms.ratio import Weights
-from incrowd.methods.local.mechanisms.response import Response
 from incrowd.methods.local.mechanisms.sets import LONGEST, OptimalUnary, SubsetSelection, SymmetricUnary
-from incrowd.methods.local.mechanisms.trees import LevelTree
 
 NEAR = Fraction(51, 50)
 """Among randomizers whose error is within 2 % of the least, the one with the smallest reports is taken."""
@@ -58,7 +55,9 @@ def best_subset(size: int, weights: Weights) -> SubsetSelection:
     """
     near = Fraction(size) / (weights.value + 1)
     widths = {min(size - 1, max(1, width)) for width in (math.floor(near), math.ceil(near))}
-    return min((SubsetSelection(size, weights, width) for width in sorted(widths)), key=lambda each: each.error)
+    return min(
+        (SubsetSelection(size, weights, width) for width in sorted(widths)), key=lambda selection: selection.error
+    )
 
 
 def best_hashing(size: int, weights: Weights) -> LocalHashing:
@@ -71,7 +70,7 @@ def best_hashing(size: int, weights: Weights) -> LocalHashing:
     tried = [LocalHashing(size, weights, width) for width in fit]
     if not tried:
         raise InvalidParameter("so many values cannot be hashed into numbers of 53 bits: shorten the words.")
-    return min(tried, key=lambda each: each.error)
+    return min(tried, key=lambda hashing: hashing.error)
 
 
 def _seed_bits(size: int, width: int) -> float:
@@ -88,20 +87,23 @@ def best(size: int, weights: Weights, half: Weights | None = None) -> Categorica
     (<Family.RESPONSE: 'response'>, <Family.HASHING: 'local-hashing'>)
     """
     tried = list(randomizers(size, weights, half))
-    least = min(each.error for each in tried)
-    return min((each for each in tried if each.error <= NEAR * least), key=lambda each: (each.bits, each.error))
+    least = min(randomizer.error for randomizer in tried)
+    return min(
+        (randomizer for randomizer in tried if randomizer.error <= NEAR * least),
+        key=lambda randomizer: (randomizer.bits, randomizer.error),
+    )
 
 
 def categorical(family: Family | None, size: int, weights: Weights, half: Weights) -> Categorical:
     """Return the randomizer of a family at its best width, or the best of all where none is named."""
     if family is None:
         return best(size, weights, half)
-    found = [randomizer for randomizer in randomizers(size, weights, half) if randomizer.family is family]
-    if not found:
+    fitting = [randomizer for randomizer in randomizers(size, weights, half) if randomizer.family is family]
+    if not fitting:
         raise InvalidParameter(
             f"{family} does not fit a question of {size} values. Leave mechanism out, or name another."
         )
-    return found[0]
+    return fitting[0]
 
 
 def numeric(family: Family | None, size: int, weights: Weights) -> Numeric:
@@ -129,19 +131,19 @@ def tree(size: int, steps: tuple[int, ...], weights: Weights, half: Weights) -> 
     return LevelTree(size, steps, tuple(best(-(-size // step), weights, half) for step in steps))
 
 
-def randomizer_of(told: Randomness) -> Categorical | Numeric:
+def randomizer_of(randomness: Randomness) -> Categorical | Numeric:
     """Return the randomizer whose weights were told, or refuse weights that no randomizer has.
 
     >>> randomizer_of(Randomness(Family.RESPONSE, 2, 3, 1)).ratio
     Fraction(3, 1)
     """
-    weights, width, share = Weights(told.own, told.other), told.width, told.share
-    simple = {each.family: each for each in (Response, SymmetricUnary, OptimalUnary, HadamardResponse, Duchi)}
-    wide = {each.family: each for each in (LocalHashing, SubsetSelection, Window)}
-    if told.family in simple and width is None and share is None:
-        return simple[told.family](told.size, weights)
-    if told.family in wide and width is not None and share is None:
-        return wide[told.family](told.size, weights, width)
-    if told.family is Family.MIXTURE and width is not None and share is not None:
-        return Mixture(told.size, weights, width, share)
+    weights, width, share = Weights(randomness.own, randomness.other), randomness.width, randomness.share
+    simple = {cls.family: cls for cls in (Response, SymmetricUnary, OptimalUnary, HadamardResponse, Duchi)}
+    wide = {cls.family: cls for cls in (LocalHashing, SubsetSelection, Window)}
+    if randomness.family in simple and width is None and share is None:
+        return simple[randomness.family](randomness.size, weights)
+    if randomness.family in wide and width is not None and share is None:
+        return wide[randomness.family](randomness.size, weights, width)
+    if randomness.family is Family.MIXTURE and width is not None and share is not None:
+        return Mixture(randomness.size, weights, width, share)
     raise InvalidParameter("no randomizer has such weights.")

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from incrowd.methods.local.estimates.answers import QuestionEstimates
+    from incrowd.methods.local.estimates import QuestionEstimates
     from incrowd.methods.local.survey.definition import LocalSurvey
 
 _STYLE = """

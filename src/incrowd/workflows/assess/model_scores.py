@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from incrowd.core.reading import read
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.models import MODEL, LearnedModel, Use
+from incrowd.methods.learning.shared.models import LearnedModel, Use
+from incrowd.methods.shared.model_file import MODEL
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.registry import LEARNING

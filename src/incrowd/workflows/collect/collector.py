@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
-from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
+from incrowd.methods.local.estimates import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
 from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.chain import Chain

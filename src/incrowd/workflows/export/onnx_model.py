@@ -16,8 +16,8 @@ import numpy as np
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, PackageMissing
-from incrowd.methods.learning.encoder import ColumnEncoder
-from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use
+from incrowd.methods.learning.shared.inputs import ColumnEncoder
+from incrowd.methods.learning.shared.models import LearnedModel, ScoreLink, Use
 from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of, range_estimate
+from incrowd.methods.local.estimates import QuestionEstimates, estimates_of, range_estimate
 from incrowd.methods.local.survey.questions import OrderedQuestion
 from incrowd.workflows.local.randomize import read_reports
 from incrowd.workflows.local.survey_file import load_survey

@@ -31,7 +31,7 @@ from incrowd.workflows.release.differences import earlier_releases
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
-    from incrowd.methods.learning.rehearsal import GainBand
+    from incrowd.methods.learning.shared.rehearsal import GainBand
 
 _RATES = (Fraction(1, 10), Fraction(1, 2))
 _DELTA = Fraction(1, 10**6)
@@ -163,7 +163,7 @@ def rehearsed(policy: Policy) -> GainBand | None:
     rows = policy.method.expected_rows or declared_rows(policy)
     if policy.method.name not in LEARNING or rows is None:
         return None
-    from incrowd.methods.learning.rehearsal import rehearse
+    from incrowd.methods.learning.shared.rehearsal import rehearse
 
     return rehearse(policy.method, policy.schema, rows)
 

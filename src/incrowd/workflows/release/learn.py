@@ -14,7 +14,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.writers.sinks import write_table
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.models import LearnedModel
+from incrowd.methods.learning.shared.models import LearnedModel
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released

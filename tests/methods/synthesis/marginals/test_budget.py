@@ -20,8 +20,8 @@ from incrowd.methods.synthesis.marginals.budget import (
     gaussian_scale,
     table_rho,
 )
+from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 
 ONE = Sensitivity(1, 1)

@@ -15,10 +15,9 @@ import pytest
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, table_rho
-from incrowd.methods.synthesis.marginals.evaluation import Evaluator
+from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import load_policy
@@ -75,13 +74,13 @@ def test_no_unit_moves_errors_farther_than_their_noise_is_made_for(unit: Unit) -
 
 
 def _rows(rows: tuple[tuple[int, ...], ...]) -> WeightedRows:
-    return WeightedRows.drawn((2, 2, 2), np.array(rows, np.int64).reshape(-1, 3).T)
+    return WeightedRows.once((2, 2, 2), np.array(rows, np.int64).reshape(-1, 3).T)
 
 
 @pytest.mark.parametrize("reach", [Sensitivity(1, 1), Sensitivity(8, 4)])
 def test_mean_and_tables_cost_a_hundredth_each(reach: Sensitivity) -> None:
     evaluator = Evaluator(*_two_tables(), 500, Fraction(1, 7), reach)
-    mean, each = evaluator.mean(SystemCoins()), evaluator.each(PAIRS, SystemCoins())
+    mean, each = evaluator.mean(SystemCoins()), evaluator.tables(PAIRS, SystemCoins())
     share = EVALUATION * evaluator.rho
     assert table_rho(mean.scale, Sensitivity((6 * reach.score) ** 2, 1)) <= share
     assert table_rho(each.scale, Sensitivity(reach.score**2, 1), 6) <= share
@@ -101,7 +100,7 @@ def test_intervals_hold_the_truth_in_nearly_all_runs() -> None:
     truths = np.array([np.abs(rows.table(pair) - drawn.table(pair)).sum() / 1000 for pair in PAIRS])
     held, held_each = 0, np.zeros(6, np.int64)
     for _ in range(300):
-        mean, each = evaluator.mean(SystemCoins()), evaluator.each(PAIRS, SystemCoins())
+        mean, each = evaluator.mean(SystemCoins()), evaluator.tables(PAIRS, SystemCoins())
         held += abs(mean.error - truths.mean()) <= mean.margin
         held_each += np.abs(np.array(each.errors) - truths) <= each.margin
     assert min(held, *held_each) >= 261
@@ -110,7 +109,7 @@ def test_intervals_hold_the_truth_in_nearly_all_runs() -> None:
 def _two_tables() -> tuple[WeightedRows, WeightedRows]:
     chance = np.random.default_rng(6)
     one, other = (np.array([chance.integers(0, size, 500) for size in SIZES]) for _ in range(2))
-    return WeightedRows.drawn(SIZES, one), WeightedRows.drawn(SIZES, other)
+    return WeightedRows.once(SIZES, one), WeightedRows.once(SIZES, other)
 
 
 @pytest.mark.parametrize("method", ["marginals", "tree"])

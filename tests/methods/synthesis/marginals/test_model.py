@@ -14,11 +14,11 @@ import pytest
 
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, Shares
+from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, spread, summed
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.tables import release
 from tests.coins import SeededCoins

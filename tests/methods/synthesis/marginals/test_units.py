@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 import incrowd
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, Shares
+from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
 from incrowd.methods.synthesis.marginals.steps import spent
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 from incrowd.noise.system import SystemCoins
 from tests.policies import changed, with_ledger
 
@@ -99,7 +99,7 @@ def test_noise_grows_with_what_a_unit_can_move(method: str, tmp_path: Path) -> N
         evidence, claim = found.certificate.evidence, found.certificate.claims[0]
         first[name] = float(Fraction(evidence["tables"][0]["scale"]))
         assert spent(evidence, reach) <= claim.rho
-        assert found.result.found.model.total == pytest.approx(total, abs=400), "two rows of each of 600 people"
+        assert found.result.search.model.total == pytest.approx(total, abs=400), "two rows of each of 600 people"
         assert any("different people" in each for each in map(str, claim.not_protected)) == (total == 1200)
         assert any("how many rows" in each for each in map(str, claim.not_protected)) == ("replaced" in name)
     for name, (_, reach, _) in units.items():
@@ -131,7 +131,7 @@ def test_the_filter_is_never_exceeded_for_any_outcomes(
 ) -> None:
     sizes = (2, 3, 5, 4)
     chance = np.random.default_rng(rounds)
-    rows = WeightedRows.drawn(sizes, np.array([chance.integers(0, size, 60) for size in sizes]))
+    rows = WeightedRows.once(sizes, np.array([chance.integers(0, size, 60) for size in sizes]))
     workload = (*combinations(range(4), 2), (0, 1, 2))
     search = Search(rows, WorkLimits(workload, rounds, cells, 1), reach, Wild(factors=tuple(factors), seed=cells))
     found = search.adaptive(Shares.of(rho, 4, rounds, reach))

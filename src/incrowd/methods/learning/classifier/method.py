@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.classifier.forests import greedy_trees, random_trees
-from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe
+from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe, greedy_trees, random_trees
 from incrowd.methods.learning.classifier.streaming import sampled
-from incrowd.methods.learning.forests import GROWN, ForestShape, check_depth
-from incrowd.methods.learning.inputs import BINS, Inputs, NumberScale, usual_bins
-from incrowd.methods.learning.output import ModelTable
-from incrowd.methods.learning.planning import LearningTask, budget_of, check_parameters, plan_of
+from incrowd.methods.learning.shared.growth import GROWN, ForestShape, check_depth
+from incrowd.methods.learning.shared.inputs import BINS, Inputs, NumberScale, usual_bins
+from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
+from incrowd.methods.learning.shared.planning import LearningTask, budget_of, check_parameters, plan_of
 from incrowd.methods.shared.columns import text_of
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class PrivateClassifier(Method):
             return self.model
         if self.delta is None:
             return self._fewest(inputs, outputs)
-        if outputs >= _MANY_CLASSES and all(NumberScale.of(each) is not None for each in inputs):
+        if outputs >= _MANY_CLASSES and all(NumberScale.of(item) is not None for item in inputs):
             return "moments"
         rho = budget_of(self.epsilon, self.delta, self.model)
         if self.expected_rows is not None and rho * self.expected_rows**2 < _FEW * len(inputs):
@@ -95,8 +94,8 @@ class PrivateClassifier(Method):
     def _fewest(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model for few rows: with many classes trees drawn without rows, if counts are mostly noise."""
         rows, counts = self.expected_rows, len(inputs) * outputs
-        drawn = rows is not None and outputs > 2 and rows * self.epsilon < _FEW_PURE * counts
-        return "random-trees" if drawn else "naive-bayes"
+        mostly_noise = rows is not None and outputs > 2 and rows * self.epsilon < _FEW_PURE * counts
+        return "random-trees" if mostly_noise else "naive-bayes"
 
     def recipe(self, task: LearningTask) -> tuple[Recipe, Fraction]:
         """Return the way to learn, and its budget: ρ, or ε where no δ is given."""
@@ -104,7 +103,7 @@ class PrivateClassifier(Method):
         if choice == "stream":
             return sampled(self.expected_rows, self.delta), self.epsilon
         if choice == "random-trees":
-            return random_trees(ForestShape.drawn(self.depth, self.expected_rows, self.epsilon)), self.epsilon
+            return random_trees(ForestShape.random(self.depth, self.expected_rows, self.epsilon)), self.epsilon
         if choice in GROWN:
             rho = budget_of(self.epsilon, self.delta, choice)
             return greedy_trees(ForestShape.grown(GROWN[choice], self.depth, self.expected_rows, rho)), rho
@@ -113,7 +112,6 @@ class PrivateClassifier(Method):
         return RECIPES[choice], budget_of(self.epsilon, self.delta, choice)
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone."""
         task = self.task(schema)
         recipe, budget = self.recipe(task)
         settings = {"model": recipe.form, "classes": len(task.outputs)}
@@ -124,5 +122,10 @@ class PrivateClassifier(Method):
         task = self.task(table.schema)
         recipe, budget = self.recipe(task)
         rows = recipe.read(table, task.classes, coins)
-        found = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
-        return ModelTable.of(found.model(task, self.target_column), found.rows)
+        fitted = recipe.fit(task, rows, recipe.sums(task, budget, table.schema.unit), coins)
+        return ModelTable.of(fitted.model(task, self.target_column), fitted.rows)
+
+
+CHECK = LearningCheck()
+PICTURE = LearningPicture()
+METHOD = PrivateClassifier

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from incrowd.core.steps.counts import Law
-from incrowd.methods.learning.fits import (
+from incrowd.methods.learning.shared.fits import (
     Descent,
     Floats,
     RowSpread,
@@ -23,14 +23,38 @@ from incrowd.methods.learning.fits import (
     shrunken,
     total_rows,
 )
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.models import LearnedModel, ScoreLink, Use, rounded
-from incrowd.methods.learning.moves import gaussian_scale, squared_move, summed_move
-from incrowd.methods.learning.records import Integers, Records
-from incrowd.methods.learning.statistics import RESIDUAL, class_tables, gradient, moments, noisy, noisy_moments
-from incrowd.methods.learning.steps import CountAllRows, CountByTarget, FollowGradients, MultiplyColumns
-from incrowd.methods.learning.trees import DecisionTree
-from incrowd.methods.learning.vectors import VectorSpace, product_step
+from incrowd.methods.learning.shared.growth import (
+    FOR_CUTS,
+    ForestShape,
+    GrowthGoal,
+    dealt_sums,
+    grow_all,
+    grown,
+    leaf_sums,
+)
+from incrowd.methods.learning.shared.models import LearnedModel, ScoreLink, Use, rounded
+from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move, summed_move
+from incrowd.methods.learning.shared.statistics import (
+    RESIDUAL,
+    Integers,
+    Records,
+    VectorSpace,
+    class_tables,
+    gradient,
+    moments,
+    noisy,
+    noisy_moments,
+    product_step,
+)
+from incrowd.methods.learning.shared.steps import (
+    CountAllRows,
+    CountByTarget,
+    FollowGradients,
+    ModelForm,
+    MultiplyColumns,
+)
+from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees
+from incrowd.methods.learning.shared.trees import DecisionTree, SplitCandidates, TreeSplits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -38,7 +62,8 @@ if TYPE_CHECKING:
     from incrowd.core.steps.step import Step
     from incrowd.core.table import Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.planning import LearningTask
+    from incrowd.methods.learning.shared.planning import LearningTask
+
 
 _FOR_COUNT = Fraction(1, 50)
 _FOR_TABLES = Fraction(1, 2)
@@ -89,8 +114,8 @@ def tables_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[CountBy
 
 def _counted(task: LearningTask, records: Records, step: CountByTarget, coins: Coins) -> tuple[Integers, float]:
     """Return noisy tables, and the standard deviation of their noise."""
-    found = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
-    return found, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
+    counts = noisy(class_tables(records, len(task.outputs)), step.scale, coins, step.noise)
+    return counts, float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
 
 
 def fit_tables(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
@@ -129,8 +154,8 @@ def fit_gradients(task: LearningTask, records: Records, steps: tuple[Step, ...],
     rows = max(1.0, float(noisy(np.array([records.counts.total]), count.scale, coins)[0]))
     start = Scores(np.zeros(step.outputs), np.zeros((sum(task.sizes), step.outputs)))
     descent = Descent(step.rounds, 40.0 if step.rounds == 30 else 120.0, rows)
-    found = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
-    return fitted_scores(found.paired, task, rows)
+    scores = descend(_measured(task, records, step, coins), descent, len(task.inputs), start)
+    return fitted_scores(scores.paired, task, rows)
 
 
 def additive_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -151,8 +176,8 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
         start = Scores(start.intercepts[1:] - start.intercepts[:1], start.tables[:, 1:] - start.tables[:, :1])
     start = start.centered(counts + 1.0, task.sizes)
     pace = 2.0 * counts + 2.0 * float(step.scale / step.residual) + 0.01 * rows
-    found = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
-    return fitted_scores(found.paired, task, rows)
+    scores = refine(_measured(task, records, step, coins), Descent(step.rounds, 1.0, rows), start, pace)
+    return fitted_scores(scores.paired, task, rows)
 
 
 def _space(task: LearningTask) -> tuple[VectorSpace, int, int]:
@@ -196,3 +221,75 @@ RECIPES = {
 }
 PURE = Recipe(ModelForm.NAIVE_BAYES, pure_tables, fit_tables)
 """The one that needs no δ: its budget is ε."""
+
+
+def greedy_trees(shape: ForestShape) -> Recipe:
+    """Return the way to learn by trees that grow by private choices, every one from all rows."""
+
+    def sums(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+        square = squared_move(unit, shape.trees, aligned=True)
+        scale = gaussian_scale(rho * (1 - FOR_CUTS), square)
+        leaves = CountLeaves(shape.trees, shape.depth, dealt=False, noise=Law.GAUSSIAN, scale=scale)
+        return grown(task, shape, rho * FOR_CUTS, unit), leaves
+
+    return Recipe(ModelForm.DECISION_TREES, sums, fit_greedy)
+
+
+def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return trees that grew by private choices."""
+    grow, count = steps
+    assert isinstance(grow, GrowTrees)  # noqa: S101 - as the recipe says
+    assert isinstance(count, CountLeaves)  # noqa: S101 - as the recipe says
+    goal = GrowthGoal.classes(len(task.outputs))
+    forest = grow_all(task, records, goal, grow, coins)
+    counts = noisy(leaf_sums(records, goal.weights, forest, task.ordered), count.scale, coins, count.noise)
+    return _fitted(forest, counts, count)
+
+
+def random_trees(shape: ForestShape) -> Recipe:
+    """Return the way to learn by trees that are drawn without rows; each row counts in one of them."""
+
+    def sums(_: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+        scale = summed_move(unit, 1) / epsilon
+        return (CountLeaves(shape.trees, shape.depth, dealt=True, noise=Law.LAPLACE, scale=scale),)
+
+    return Recipe(ModelForm.RANDOM_TREES, sums, fit_random)
+
+
+def fit_random(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+    """Return trees that were drawn without rows."""
+    (count,) = steps
+    assert isinstance(count, CountLeaves)  # noqa: S101 - as the recipe says
+    forest = SplitCandidates.of(task.sizes, task.ordered).random(count.trees, count.depth)
+    weights = np.eye(len(task.outputs), dtype=np.int64)
+    counts = noisy(dealt_sums(records, weights, forest, task.ordered, coins), count.scale, coins, count.noise)
+    return _fitted(forest, counts, count)
+
+
+def _fitted(forest: Sequence[TreeSplits], counts: Integers, step: CountLeaves) -> FittedScores:
+    """Return scores by how much likelier each class is in a leaf than anywhere, all trees together over their root."""
+    deviation = float(step.scale) * (1.0 if step.noise is Law.GAUSSIAN else math.sqrt(2.0))
+    total = np.maximum(1.0, counts.sum(axis=(0, 1)).astype(np.float64))
+    anywhere = np.log(total / total.sum())
+    trees = tuple(
+        DecisionTree(
+            cuts, rounded((np.log(leaf_shares(sums.astype(np.float64), deviation)) - anywhere) / math.sqrt(len(forest)))
+        )
+        for cuts, sums in zip(forest, counts, strict=True)
+    )
+    rows = float(counts.sum()) / (1 if step.dealt else step.trees)
+    return FittedScores(anywhere, (), ScoreLink.SOFTMAX, rows, trees)
+
+
+def leaf_shares(counts: Floats, deviation: float) -> Floats:
+    """Return shares of classes in the leaves of a tree from noisy counts, each drawn to those of the node above it."""
+    levels = [counts]
+    while len(levels[0]) > 1:
+        levels.insert(0, levels[0][0::2] + levels[0][1::2])
+    shares = np.full((1, counts.shape[1]), 1.0 / counts.shape[1])
+    for place, level in enumerate(levels):
+        noise = deviation * math.sqrt(2.0 ** (len(levels) - 1 - place)) + 1.0
+        above = shares if place == 0 else np.repeat(shares, 2, axis=0)
+        positive = np.maximum(level, 0.0)
+        shares = (positive + noise * above) / (positive.sum(axis=1, keepdims=True) + noise)
+    return shares

@@ -18,12 +18,11 @@ from incrowd.core.loss import Sequence as Rounds
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe, fitted_scores
-from incrowd.methods.learning.fits import Floats, Scores
-from incrowd.methods.learning.forms import ModelForm
-from incrowd.methods.learning.growth import with_target
-from incrowd.methods.learning.records import Integers, Records, added
-from incrowd.methods.learning.statistics import RESIDUAL, noisy, residuals
-from incrowd.methods.learning.stream_steps import SampleGradients
+from incrowd.methods.learning.shared.fits import Floats, Scores
+from incrowd.methods.learning.shared.growth import with_target
+from incrowd.methods.learning.shared.statistics import RESIDUAL, Integers, Records, added, noisy, residuals
+from incrowd.methods.learning.shared.steps import ModelForm
+from incrowd.methods.learning.shared.tree_steps import SampleGradients
 from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from incrowd.core.steps.step import Step
     from incrowd.core.table import RowFilter, Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.planning import LearningTask
+    from incrowd.methods.learning.shared.planning import LearningTask
 
 FINE = 32
 """What a residual of 1 is in integers here; a row that is counted adds as much."""
@@ -54,9 +53,9 @@ class SampledRecords:
         """Return the rows of a table, of which none is read yet."""
         return cls(table, tuple(classes), row_limits(table, coins))
 
-    def drawn(self, rate: Fraction, coins: Coins) -> Records:
+    def sample(self, rate: Fraction, coins: Coins) -> Records:
         """Count a fresh secret sample, in one pass over the rows; its coins are used once."""
-        cells = Cells(tuple(each.recoding for each in self.classes))
+        cells = Cells(tuple(item.recoding for item in self.classes))
         counts = self.table.engine.count(self.table.rows, cells, *self.limits, coins.sample(rate))
         return Records(counts, tuple(map(len, self.classes)))
 
@@ -123,19 +122,19 @@ def quietest(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int) ->
 
 
 def fit_samples(
-    task: LearningTask, rows: SampledRecords, step: SampleGradients, known: tuple[float, Coins]
+    task: LearningTask, rows: SampledRecords, step: SampleGradients, start: tuple[float, Coins]
 ) -> FittedScores:
     """Return an additive model: each column is counted, then columns and outputs take turns to follow their residuals.
 
     The mean of the last half of the way is taken.
     """
-    expected, coins = known
+    expected, coins = start
     width, noise = _outputs(task), float(step.scale / step.residual)
     starts = np.cumsum([0, *task.sizes])
     flat, mean = np.zeros((starts[-1], width)), np.zeros((starts[-1], width))
     counts = np.concatenate(
         [
-            noisy(column_counts(rows.drawn(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
+            noisy(column_counts(rows.sample(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
             for place in range(len(task.sizes))
         ]
     )
@@ -146,7 +145,7 @@ def fit_samples(
         for place, output in turns:
             part = slice(starts[place], starts[place + 1])
             scores = Scores(np.zeros(width), flat).rounded
-            sums = column_residuals(rows.drawn(step.rate, coins), len(task.outputs), scores[1], (place, output))
+            sums = column_residuals(rows.sample(step.rate, coins), len(task.outputs), scores[1], (place, output))
             flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]
         if epoch >= epochs // 2:
             mean += np.clip(flat, -8.0, 8.0) / (epochs - epochs // 2)
@@ -175,6 +174,6 @@ def column_residuals(records: Records, outputs: int, scores: Integers, turn: tup
     starts, size = np.cumsum([0, *records.sizes[:-1]])[:-1], records.sizes[column]
     total, unit = np.zeros(size, np.int64), RESIDUAL // FINE
     for codes, times, target in with_target(records, outputs):
-        found = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
-        total += added(codes[:, column], (found + unit // 2) // unit * times, size)
+        errors = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
+        total += added(codes[:, column], (errors + unit // 2) // unit * times, size)
     return total

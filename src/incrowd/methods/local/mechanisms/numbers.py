@@ -114,7 +114,7 @@ class Numeric:
     @property
     def largest_estimate(self) -> Fraction:
         """The largest absolute estimate that one report gives: that of a sign, or of the window's last point."""
-        return max(abs(self.worth(each)) for each in (1, self.reach - 1, self.reach))
+        return max(abs(self.worth(point)) for point in (1, self.reach - 1, self.reach))
 
     @property
     def bits(self) -> int:
@@ -123,8 +123,8 @@ class Numeric:
 
     def estimates(self, reports: Reports) -> NDArray[np.float64]:
         """Return the unbiased estimates of single reports."""
-        shown, places = np.unique(reports, return_inverse=True)
-        worth: NDArray[np.float64] = np.array([float(self.worth(int(each))) for each in shown])[places]
+        distinct, places = np.unique(reports, return_inverse=True)
+        worth: NDArray[np.float64] = np.array([float(self.worth(int(point))) for point in distinct])[places]
         return worth
 
     def check(self, values: Values) -> None:
@@ -138,7 +138,7 @@ class Numeric:
 
     def read(self, plain: Sequence[Any]) -> Reports:
         """Read reports, or refuse what no such report can be."""
-        if not all(type(each) is int and self.possible(each) for each in plain):
+        if not all(type(report) is int and self.possible(report) for report in plain):
             raise InvalidParameter("a report does not have the shape of this survey's reports: it is refused.")
         return np.array(plain, dtype=np.int64)
 
@@ -163,38 +163,31 @@ class Duchi(Numeric):
 
     @property
     def total(self) -> int:
-        """The weights of both signs."""
         return 2 * self.size * (self.weights.own + self.weights.other)
 
     @property
     def reach(self) -> int:
-        """One."""
         return 1
 
     def randomize(self, values: Values, coins: Coins) -> Reports:
-        """Draw the sign."""
         self.check(values)
         own, other = self.weights.own, self.weights.other
         plus = own * (self.size + values) + other * (self.size - values)
         return np.where(coins.below(self.total, len(values)) < plus, 1, -1)
 
     def law(self, value: int) -> Mapping[int, Fraction]:
-        """Return the chances of plus and minus."""
         own, other = self.weights.own, self.weights.other
         plus = Fraction(own * (self.size + value) + other * (self.size - value), self.total)
         return {1: plus, -1: 1 - plus}
 
     def worth(self, report: int) -> Fraction:
-        """Return the sign times (r + 1) / (r − 1)."""
         own, other = self.weights.own, self.weights.other
         return Fraction(report * (own + other), own - other)
 
     def mean_square(self, value: int) -> Fraction:
-        """Return the square of that factor."""
         return self.worth(1) ** 2
 
     def possible(self, report: int) -> bool:
-        """Whether it is a sign."""
         return report in (-1, 1)
 
 
@@ -226,41 +219,34 @@ class Window(Numeric):
 
     @property
     def total(self) -> int:
-        """The weights of all grid points."""
         return self.weights.own * self.span + 2 * self.weights.other * self.size
 
     @property
     def randomness(self) -> Randomness:
-        """The weights, with the width."""
         return replace(super().randomness, width=self.width)
 
     @property
     def reach(self) -> int:
-        """The last grid point that a window can reach."""
         return self.size + self.width
 
     def randomize(self, values: Values, coins: Coins) -> Reports:
-        """Draw below the sum of all weights: first the points of the window, then the others from the left."""
         self.check(values)
         own, other = self.weights.own, self.weights.other
-        drawn = coins.below(self.total, len(values))
-        beyond = drawn - own * self.span
+        draws = coins.below(self.total, len(values))
+        beyond = draws - own * self.span
         place = np.maximum(beyond, 0) // other - self.reach
         outside = place + np.where(place >= values - self.width, self.span, 0)
-        return np.where(beyond < 0, values - self.width + np.minimum(drawn // own, self.span - 1), outside)
+        return np.where(beyond < 0, values - self.width + np.minimum(draws // own, self.span - 1), outside)
 
     def law(self, value: int) -> Mapping[int, Fraction]:
-        """Return the chance of every grid point."""
         own, other = Fraction(self.weights.own, self.total), Fraction(self.weights.other, self.total)
         points = range(-self.reach, self.reach + 1)
         return {point: own if abs(point - value) <= self.width else other for point in points}
 
     def worth(self, report: int) -> Fraction:
-        """Return the report times Z / ((own − other) (2 width + 1) K)."""
         return Fraction(report * self.total, (self.weights.own - self.weights.other) * self.span * self.size)
 
     def mean_square(self, value: int) -> Fraction:
-        """Return the mean of the squared estimate, from the sums of squares of both parts."""
         half, reach = self.width, self.reach
         inside = self.span * value**2 + Fraction(half * (half + 1) * self.span, 3)
         whole = Fraction(self.weights.other * reach * (reach + 1) * (2 * reach + 1), 3)
@@ -302,21 +288,17 @@ class Mixture(Numeric):
 
     @property
     def total(self) -> int:
-        """The larger of what both parts draw below."""
         return max(self.window.total, self.sign.total)
 
     @property
     def randomness(self) -> Randomness:
-        """The weights, with width and share."""
         return replace(super().randomness, width=self.width, share=self.share)
 
     @property
     def reach(self) -> int:
-        """The points that stand for signs."""
         return self.window.reach + 1
 
     def randomize(self, values: Values, coins: Coins) -> Reports:
-        """Draw which part makes each report, then the report."""
         self.check(values)
         windowed = coins.below(SHARES, len(values)) < self.share
         reports = np.zeros(len(values), np.int64)
@@ -325,19 +307,16 @@ class Mixture(Numeric):
         return reports
 
     def law(self, value: int) -> Mapping[int, Fraction]:
-        """Return the chance of every point."""
         part = Fraction(self.share, SHARES)
         signs = {sign * self.reach: (1 - part) * chance for sign, chance in self.sign.law(value).items()}
         return {point: part * chance for point, chance in self.window.law(value).items()} | signs
 
     def worth(self, report: int) -> Fraction:
-        """Return what the part that made the report gives."""
         if abs(report) == self.reach:
             return self.sign.worth(1 if report > 0 else -1)
         return self.window.worth(report)
 
     def mean_square(self, value: int) -> Fraction:
-        """Return the mean over both parts."""
         part = Fraction(self.share, SHARES)
         return part * self.window.mean_square(value) + (1 - part) * self.sign.mean_square(value)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from incrowd.methods.local.mechanisms.ratio import LARGEST, Weights
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+
 
 Values = NDArray[np.int64]
 Reports = NDArray[Any]
@@ -154,6 +156,140 @@ def whole_numbers(plain: Sequence[Any], outcomes: int) -> Values:
     >>> whole_numbers([1, 0], 2).tolist()
     [1, 0]
     """
-    if not all(type(each) is int and 0 <= each < outcomes for each in plain):
+    if not all(type(report) is int and 0 <= report < outcomes for report in plain):
         raise InvalidParameter("a report does not have the shape of this survey's reports: it is refused.")
     return np.array(plain, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Response(Categorical):
+    """The own value has weight `own`, each of the others weight `other`; two values and 3 : 1 are the lecture's coins.
+
+    Guarantee: ε = ln(own / other) for one report.
+    Assumes: one report is sent, once; every draw is uniform.
+    Source: Warner 1965; Kairouz, Bonawitz & Ramage 2016 for more than two values.
+
+    >>> from incrowd.methods.local.mechanisms.ratio import Weights
+    >>> coins = Response(2, Weights(3, 1))
+    >>> coins.p, coins.q, coins.ratio
+    (Fraction(3, 4), Fraction(1, 4), Fraction(3, 1))
+    """
+
+    family: ClassVar[Family] = Family.RESPONSE
+
+    @property
+    def total(self) -> int:
+        return self.weights.own + (self.size - 1) * self.weights.other
+
+    @property
+    def p(self) -> Fraction:
+        return Fraction(self.weights.own, self.total)
+
+    @property
+    def q(self) -> Fraction:
+        return Fraction(self.weights.other, self.total)
+
+    @property
+    def outcomes(self) -> int:
+        return self.size
+
+    @property
+    def bits(self) -> int:
+        return (self.size - 1).bit_length()
+
+    def randomize(self, values: Values, coins: Coins) -> Reports:
+        check_values(values, self.size)
+        draws = coins.below(self.total, len(values)) - self.weights.own
+        other = np.maximum(draws, 0) // self.weights.other
+        return np.where(draws < 0, values, other + (other >= values))
+
+    def support(self, reports: Reports) -> Values:
+        return np.bincount(reports, minlength=self.size).astype(np.int64)
+
+    def law(self, value: int) -> Mapping[Any, Fraction]:
+        return {report: self.p if report == value else self.q for report in range(self.size)}
+
+
+Levelled = tuple[NDArray[np.int64], tuple[Any, ...]]
+"""For each report its level, and the reports level by level in the order of people."""
+
+
+@dataclass(frozen=True)
+class LevelTree:
+    """Levels from the coarsest to the finest; at each, a value belongs to node value // step.
+
+    Guarantee: the largest loss of a level, since the level is drawn without the value.
+    Assumes: one report is sent, once; every draw is uniform.
+    Source: Cormode, Kulkarni & Srivastava 2019 (ranges); Bassily, Nissim, Stemmer & Thakurta 2017 (prefixes).
+    """
+
+    size: int
+    steps: tuple[int, ...]
+    levels: tuple[Categorical, ...]
+
+    def __post_init__(self) -> None:
+        sizes = tuple(-(-self.size // step) for step in self.steps)
+        if not self.levels or tuple(level.size for level in self.levels) != sizes or self.steps[-1] != 1:
+            raise InvalidParameter("each level of a tree has a randomizer of as many values as it has nodes.")
+
+    @property
+    def ratio(self) -> Fraction:
+        """By how much a report is likelier for one value than for another, at most."""
+        return max(level.ratio for level in self.levels)
+
+    def randomize(self, values: Values, coins: Coins) -> Levelled:
+        """Draw a level for each person, and report the node there."""
+        check_values(values, self.size)
+        places = coins.below(len(self.levels), len(values))
+        parts = tuple(
+            level.randomize(values[places == place] // step, coins)
+            for place, (step, level) in enumerate(zip(self.steps, self.levels, strict=True))
+        )
+        return places, parts
+
+    def plain(self, reports: Levelled) -> list[Any]:
+        """Return reports as pairs of a level and what was reported there, in the order of people."""
+        places, parts = reports
+        pairs: list[Any] = [None] * len(places)
+        for place, (level, part) in enumerate(zip(self.levels, parts, strict=True)):
+            for at, report in zip(np.flatnonzero(places == place), level.plain(part), strict=True):
+                pairs[at] = [place, report]
+        return pairs
+
+    def read(self, plain: Sequence[Any]) -> Levelled:
+        """Read reports, or refuse what no such report can be."""
+        if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int for pair in plain):
+            raise InvalidParameter("a report does not have the shape of this survey's reports: it is refused.")
+        places = np.array([pair[0] for pair in plain], np.int64)
+        if places.size and not 0 <= places.min() <= places.max() < len(self.levels):
+            raise InvalidParameter("a report names a level that this question does not have: it is refused.")
+        parts = (level.read([pair[1] for pair in plain if pair[0] == at]) for at, level in enumerate(self.levels))
+        return places, tuple(parts)
+
+    def nodes(self, first: int, last: int) -> tuple[tuple[int, int], ...]:
+        """Return the fewest nodes, as level and place, that make up the values from `first` to `last`.
+
+        >>> from incrowd.methods.local.mechanisms.ratio import Weights
+        >>> from incrowd.methods.local.mechanisms.randomizer import Response
+        >>> tree = LevelTree(8, (4, 2, 1), tuple(Response(n, Weights(3, 1)) for n in (2, 4, 8)))
+        >>> tree.nodes(2, 7), tree.nodes(3, 3)
+        (((1, 1), (0, 1)), ((2, 3),))
+        """
+        if not 0 <= first <= last < self.size:
+            raise InvalidParameter("a range begins at a value of the question and ends at it or at a later one.")
+        nodes = []
+        while first <= last:
+            fits = (
+                place
+                for place, step in enumerate(self.steps)
+                if first % step == 0 and min(first + step, self.size) - 1 <= last
+            )
+            place = next(fits)
+            nodes.append((place, first // self.steps[place]))
+            first += self.steps[place]
+        return tuple(nodes)
+
+    @cached_property
+    def bits(self) -> int:
+        """How large the largest report is."""
+        return max(level.bits for level in self.levels)

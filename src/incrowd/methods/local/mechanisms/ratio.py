@@ -47,10 +47,10 @@ class Weights:
         Weights(own=685, other=252)
         """
         check_epsilon(epsilon)
-        found = largest_below(exponential_below(epsilon), 2**bits)
-        if found <= 1:
+        ratio = largest_below(exponential_below(epsilon), 2**bits)
+        if ratio <= 1:
             raise InvalidParameter("this epsilon is too small for whole weights: ask for at least 0.0001.")
-        return cls(found.numerator, found.denominator)
+        return cls(ratio.numerator, ratio.denominator)
 
     @classmethod
     def of(cls, odds: Fraction) -> Weights:

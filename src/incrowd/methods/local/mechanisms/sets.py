@@ -1,4 +1,4 @@
-"""Sets: reports that are sets of values, one bit each; unary encodings and subset selection."""
+"""Sets: reports with a bit for each value: unary encodings, subset selection, and RAPPOR, which repeats reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.mechanisms.flips import flips
 from incrowd.methods.local.mechanisms.randomizer import (
     CHUNK,
     Categorical,
@@ -26,6 +25,41 @@ from incrowd.methods.local.mechanisms.randomizer import (
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+
+
+_BYTES = 7
+_WORD = 2 ** (8 * _BYTES)
+
+
+def flips(coins: Coins, chance: Fraction, size: int) -> NDArray[np.bool_]:
+    """Toss `size` independent coins that come up true with exactly a chance below 1.
+
+    A chance is (t + f) / 256 with a whole t and f below 1: a uniform byte below t is true, one equal to t is true with
+    chance f, which another coin decides.
+
+    >>> from incrowd.noise.system import SystemCoins
+    >>> flips(SystemCoins(), Fraction(0), 9).sum()
+    np.int64(0)
+    """
+    limit, rest = threshold(chance)
+    words = coins.below(_WORD, -(-size // _BYTES))
+    draws = words.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :_BYTES].reshape(-1)[:size]
+    result: NDArray[np.bool_] = draws < limit
+    if rest:
+        ties = np.flatnonzero(draws == limit)
+        result[ties] = coins.bernoulli(rest, len(ties))
+    return result
+
+
+def threshold(chance: Fraction) -> tuple[int, Fraction]:
+    """Return the whole t and the rest f with chance = (t + f) / 256.
+
+    >>> threshold(Fraction(1, 3))
+    (85, Fraction(1, 3))
+    """
+    limit = int(256 * chance)
+    return limit, 256 * chance - limit
+
 
 Bits = NDArray[np.bool_]
 _CELLS = 2**22
@@ -44,25 +78,22 @@ class SetReports(Categorical):
 
     @property
     def bits(self) -> int:
-        """One for each value."""
         return self.size
 
     def randomize(self, values: Values, coins: Coins) -> Reports:
-        """Return a set for each value, people by people."""
         check_values(values, self.size)
         rows = max(64, _CELLS // self.size)
         parts = [self._packed(values[at : at + rows], coins) for at in range(0, len(values), rows)]
         return np.concatenate([np.zeros((0, -(-self.size // 8)), np.uint8), *parts])
 
     def _packed(self, values: Values, coins: Coins) -> NDArray[np.uint8]:
-        return np.packbits(self.drawn(values, coins), axis=1, bitorder="little")
+        return np.packbits(self.draw(values, coins), axis=1, bitorder="little")
 
-    def drawn(self, values: Values, coins: Coins) -> Bits:
+    def draw(self, values: Values, coins: Coins) -> Bits:
         """Return for each person and each value whether it is in the report."""
         raise NotImplementedError
 
     def support(self, reports: Reports) -> Values:
-        """Return in how many sets each value is."""
         total = np.zeros(self.size, np.int64)
         for part in self._unpacked(reports):
             total += part.sum(axis=0, dtype=np.int64)
@@ -73,13 +104,13 @@ class SetReports(Categorical):
             yield np.unpackbits(reports[at : at + CHUNK], axis=1, count=self.size, bitorder="little")
 
     def plain(self, reports: Reports) -> list[Any]:
-        """Return each set as hexadecimal digits, the first value in the lowest bit of the first byte."""
         return [report.tobytes().hex() for report in reports]
 
     def read(self, plain: Sequence[Any]) -> Reports:
-        """Read sets, or refuse what no such set can be."""
         width = -(-self.size // 8)
-        if not all(isinstance(each, str) and len(each) == 2 * width and each == each.lower() for each in plain):
+        if not all(
+            isinstance(digits, str) and len(digits) == 2 * width and digits == digits.lower() for digits in plain
+        ):
             raise InvalidParameter("a report does not have the shape of this survey's reports: it is refused.")
         try:
             whole = np.frombuffer(bytes.fromhex("".join(plain)), np.uint8).reshape(len(plain), width)
@@ -111,28 +142,23 @@ class SymmetricUnary(SetReports):
 
     @property
     def ratio(self) -> Fraction:
-        """The square of the ratio of a bit."""
         return self.weights.value**2
 
     @property
     def p(self) -> Fraction:
-        """The chance that the own bit stays 1."""
         return Fraction(self.weights.own, self.total)
 
     @property
     def q(self) -> Fraction:
-        """The chance that another bit becomes 1."""
         return Fraction(self.weights.other, self.total)
 
-    def drawn(self, values: Values, coins: Coins) -> Bits:
-        """Toss a coin for every bit: whether it is flipped."""
+    def draw(self, values: Values, coins: Coins) -> Bits:
         shape = (len(values), self.size)
         bits = flips(coins, self.q, len(values) * self.size).reshape(shape)
         bits[np.arange(len(values)), values] ^= True
         return bits
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
-        """Return the chance of every set."""
         return _product_law(self.size, value, self.p, self.q)
 
 
@@ -153,22 +179,18 @@ class OptimalUnary(SetReports):
 
     @property
     def p(self) -> Fraction:
-        """The chance that the own bit is 1."""
         return Fraction(1, 2)
 
     @property
     def q(self) -> Fraction:
-        """The chance that another bit is 1."""
         return Fraction(self.weights.other, self.total)
 
-    def drawn(self, values: Values, coins: Coins) -> Bits:
-        """Toss a coin for every bit, and a fair one in place of the own bit's."""
+    def draw(self, values: Values, coins: Coins) -> Bits:
         bits = flips(coins, self.q, len(values) * self.size).reshape(len(values), self.size)
         bits[np.arange(len(values)), values] = coins.below(2, len(values)) == 1
         return bits
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
-        """Return the chance of every set."""
         return _product_law(self.size, value, self.p, self.q)
 
 
@@ -196,25 +218,21 @@ class SubsetSelection(SetReports):
 
     @property
     def total(self) -> int:
-        """The weights of sets with the own value and without it, by how many there are of each."""
         return self.width * self.weights.own + (self.size - self.width) * self.weights.other
 
     @property
     def randomness(self) -> Randomness:
-        """The weights, with the width."""
         return replace(super().randomness, width=self.width)
 
     @property
     def p(self) -> Fraction:
-        """The chance that the own value is in the set."""
         return Fraction(self.width * self.weights.own, self.total)
 
     @property
     def q(self) -> Fraction:
-        """The chance that another value is in the set."""
         return (self.width - self.p) / (self.size - 1)
 
-    def drawn(self, values: Values, coins: Coins) -> Bits:
+    def draw(self, values: Values, coins: Coins) -> Bits:
         """Draw whether the own value is in the set, then fill it with others, all sets alike.
 
         Others are drawn below d − 1; the last value stands at the place of the own one, which is not among them.
@@ -235,7 +253,6 @@ class SubsetSelection(SetReports):
         return super()._possible(whole) and bool(np.all(np.bitwise_count(whole).sum(axis=1) == self.width))
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
-        """Return the chance of every set of this width."""
         number = Fraction(math.comb(self.size - 1, self.width - 1))
         own = self.p / number
         other = (1 - self.p) / math.comb(self.size - 1, self.width)
@@ -249,9 +266,9 @@ def _fill(others: Bits, rows: NDArray[np.intp], width: int, coins: Coins) -> Non
     """Put a uniform subset of `width` values into each row (Floyd's algorithm: Bentley & Floyd 1987)."""
     most = others.shape[1]
     for last in range(most - width, most) if len(rows) else ():
-        drawn = coins.below(last + 1, len(rows))
-        taken = others[rows, drawn]
-        others[rows, np.where(taken, last, drawn)] = True
+        draws = coins.below(last + 1, len(rows))
+        taken = others[rows, draws]
+        others[rows, np.where(taken, last, draws)] = True
 
 
 def _product_law(size: int, value: int, p: Fraction, q: Fraction) -> dict[tuple[int, ...], Fraction]:
@@ -261,3 +278,91 @@ def _product_law(size: int, value: int, p: Fraction, q: Fraction) -> dict[tuple[
         factors = (chance if bit else 1 - chance for bit, chance in zip(bits, chances, strict=True))
         law[tuple(place for place, bit in enumerate(bits) if bit)] = math.prod(factors, start=Fraction(1))
     return law
+
+
+@dataclass(frozen=True)
+class Rappor:
+    """One bit for each of `size` values; `keep_not` (f), `low` (p) and `high` (q) are the paper's three chances.
+
+    A bit is first replaced by a fair coin with chance f: that is kept for ever (memoize it before the first report).
+    Each report then shows 1 with chance q where the kept bit is 1, and with chance p where it is 0.
+
+    Guarantee: ln of `ratio(T)` for T reports about one value; `permanent` for any number of them.  A changed value
+    costs all of it again, and that it changed can show.
+    Assumes: the kept bits of a person and a value are drawn once and never again.
+    Source: Erlingsson, Pihur & Korolova 2014.
+
+    >>> chances = Rappor(8, Fraction(1, 2), Fraction(1, 2), Fraction(3, 4))
+    >>> import math
+    >>> round(math.log(chances.ratio(1, hashes=2)), 4), round(math.log(chances.permanent(hashes=2)), 4)
+    (1.0743, 4.3944)
+    """
+
+    size: int
+    keep_not: Fraction
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.size <= 2**16:
+            raise InvalidParameter("RAPPOR has a bit for each of 2 to 65,536 values.")
+        if not 0 < self.keep_not <= 1 or not 0 < self.low < self.high < 1:
+            raise InvalidParameter(
+                "RAPPOR needs 0 < f ≤ 1 and 0 < p < q < 1: else a report shows everything or nothing."
+            )
+
+    @property
+    def p(self) -> Fraction:
+        """The chance that the own bit of a report is 1."""
+        half = self.keep_not / 2
+        return (1 - half) * self.high + half * self.low
+
+    @property
+    def q(self) -> Fraction:
+        """The chance that another bit of a report is 1."""
+        half = self.keep_not / 2
+        return half * self.high + (1 - half) * self.low
+
+    def memoize(self, values: Values, coins: Coins) -> Bits:
+        """Draw the bits that are kept for ever, a row for each value."""
+        check_values(values, self.size)
+        bits = flips(coins, self.keep_not / 2, len(values) * self.size).reshape(len(values), self.size)
+        bits[np.arange(len(values)), values] ^= True
+        return bits
+
+    def report(self, memoized: Bits, coins: Coins) -> Bits:
+        """Draw one report from kept bits."""
+        ones = flips(coins, self.high, memoized.size).reshape(memoized.shape)
+        zeros = flips(coins, self.low, memoized.size).reshape(memoized.shape)
+        return np.where(memoized, ones, zeros)
+
+    def ratio(self, reports: int, hashes: int = 1) -> Fraction:
+        """Return by how much a series of so many reports is likelier for one value than for another, at most.
+
+        Two values differ in two bits for every hash: one that is on for the first, and one that is on for the second.
+        """
+        if reports < 1 or hashes < 1:
+            raise InvalidParameter("the cost over time is that of one report or more, with one hash or more.")
+        on, off = ([law(ones, reports) for ones in range(reports + 1)] for law in (self.p_of, self.q_of))
+        more = max(one / other for one, other in zip(on, off, strict=True))
+        less = max(other / one for one, other in zip(on, off, strict=True))
+        return (more * less) ** hashes
+
+    def permanent(self, hashes: int = 1) -> Fraction:
+        """Return the same for any number of reports: all that the kept bits can show."""
+        half = self.keep_not / 2
+        return ((1 - half) / half) ** (2 * hashes)
+
+    def p_of(self, ones: int, reports: int) -> Fraction:
+        """Return the chance of a series with so many ones in a bit that is on."""
+        half = self.keep_not / 2
+        return (1 - half) * _series(self.high, ones, reports) + half * _series(self.low, ones, reports)
+
+    def q_of(self, ones: int, reports: int) -> Fraction:
+        """Return the chance of a series with so many ones in a bit that is off."""
+        half = self.keep_not / 2
+        return half * _series(self.high, ones, reports) + (1 - half) * _series(self.low, ones, reports)
+
+
+def _series(chance: Fraction, ones: int, reports: int) -> Fraction:
+    return chance**ones * (1 - chance) ** (reports - ones)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,16 +18,26 @@ from numpy.typing import NDArray
 from incrowd.accounting.amplification import check_delta, shuffled_epsilon
 from incrowd.core.codec import canonical, digest
 from incrowd.core.plan import Plan
-from incrowd.core.rounding import round_up
+from incrowd.core.rounding import round_up, short
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
+from incrowd.methods.local.choice import randomizer_of
+from incrowd.methods.local.mechanisms.randomizer import Family, LevelTree, Randomness
 from incrowd.methods.local.survey.output import SurveyTable
-from incrowd.methods.local.survey.questions import SurveyQuestion
+from incrowd.methods.local.survey.questions import (
+    Asks,
+    ChoiceQuestion,
+    NumberQuestion,
+    OrderedQuestion,
+    SurveyQuestion,
+    WordQuestion,
+)
 from incrowd.methods.local.survey.steps import AskedQuestion, CollectReports, ShuffleReports, values_of_response
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+
 
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
@@ -98,7 +109,6 @@ class LocalSurvey:
 
     @property
     def plan(self) -> Plan:
-        """What opening the survey guarantees; nothing is drawn here, since people toss the coins."""
         steps = self._steps()
         guarantee = fold(steps, UNIT)
         numbers: dict[str, Any] = {"epsilon": round_up(guarantee.loss.epsilon)}  # type: ignore[union-attr]
@@ -107,16 +117,18 @@ class LocalSurvey:
         return Plan(NAME, steps, guarantee, numbers, self._table)
 
     def _steps(self) -> tuple[Step, ...]:
-        asked = tuple(AskedQuestion(question.name, str(question.asks), question.told) for question in self.questions)
-        collect = CollectReports(self.id, tuple(self.scripts.items()), asked, self.epsilon, self.purpose)
+        questions = tuple(
+            AskedQuestion(question.name, str(question.asks), question.randomness) for question in self.questions
+        )
+        collect = CollectReports(self.id, tuple(self.scripts.items()), questions, self.epsilon, self.purpose)
         if self.batches is None:
             return (collect,)
         return collect, ShuffleReports(**vars(self.batches))
 
     def _shuffled(self, batches: Batches) -> Decimal:
-        asked = self._steps()[0]
+        collect = self._steps()[0]
         ratio = max(question.ratio for question in self.questions)
-        values = values_of_response(asked) if isinstance(asked, CollectReports) else None
+        values = values_of_response(collect) if isinstance(collect, CollectReports) else None
         return round_up(Fraction(shuffled_epsilon(ratio, batches.honest, batches.delta, values)))
 
     def _table(self, _rows: Any, _coins: Coins) -> SurveyTable:
@@ -124,10 +136,10 @@ class LocalSurvey:
 
     def question(self, name: str) -> SurveyQuestion:
         """Return a question by its name."""
-        found = next((each for each in self.questions if each.name == name), None)
-        if found is None:
+        match = next((question for question in self.questions if question.name == name), None)
+        if match is None:
             raise InvalidParameter(f"the survey has no question {name!r}; it asks {', '.join(self.names)}.")
-        return found
+        return match
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -139,14 +151,14 @@ class LocalSurvey:
         if set(answers) != set(self.names):
             raise InvalidParameter(f"the survey asks {', '.join(self.names)}: give one answer of each person to each.")
         codes = [question.codes(answers[question.name]) for question in self.questions]
-        drawn = coins.below(len(self.questions), len(codes[0]))
-        found: list[dict[str, Any]] = [{} for _ in drawn]
+        places = coins.below(len(self.questions), len(codes[0]))
+        reports: list[dict[str, Any]] = [{} for _ in places]
         for place, (question, code) in enumerate(zip(self.questions, codes, strict=True)):
-            rows = np.flatnonzero(drawn == place)
+            rows = np.flatnonzero(places == place)
             made = question.plain(question.randomize(code[rows], coins))
             for row, report in zip(rows, made, strict=True):
-                found[row] = {"survey": self.id, "question": question.name, "report": report}
-        return found
+                reports[row] = {"survey": self.id, "question": question.name, "report": report}
+        return reports
 
     def read(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
         """Return for each question which reports are about it, and the reports; refuse what is none of this survey."""
@@ -155,14 +167,14 @@ class LocalSurvey:
                 raise InvalidParameter("a report names its survey and question and holds one report: it is refused.")
             if report["survey"] != self.id:
                 raise InvalidParameter("a report belongs to another survey, or another version of it: it is refused.")
-        asked = [each["question"] for each in reports]
-        if not all(isinstance(name, str) and name in self.names for name in asked):
+        names = [report["question"] for report in reports]
+        if not all(isinstance(name, str) and name in self.names for name in names):
             raise InvalidParameter("a report answers a question that the survey does not ask: it is refused.")
-        found = {}
+        parts = {}
         for question in self.questions:
-            rows = np.array([row for row, name in enumerate(asked) if name == question.name], np.int64)
-            found[question.name] = rows, question.read([reports[row]["report"] for row in rows])
-        return found
+            rows = np.array([row for row, name in enumerate(names) if name == question.name], np.int64)
+            parts[question.name] = rows, question.read([reports[row]["report"] for row in rows])
+        return parts
 
 
 def script(name: str) -> bytes:
@@ -186,3 +198,69 @@ def report_text(report: Mapping[str, Any]) -> str:
     '{"question":"travel","report":1,"survey":"ab"}'
     """
     return canonical(dict(report))
+
+
+_LONGEST = 64
+"""No word has more letters: already those of one letter would be too many."""
+_WEIGHTS = ("size", "own", "other", "width", "share")
+
+
+def survey_from(public: Mapping[str, Any]) -> LocalSurvey:
+    """Return the survey that was published, if all of it is what such a survey publishes; refuse it otherwise.
+
+    Its weights are compared with its ε, so that a client randomizes by no others; `published.js` does the same.
+    """
+    try:
+        survey = _survey(public)
+        same = _text(survey.public) == _text(public) and survey.plan is not None
+    except (LookupError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError):
+        same = False
+    if not same:
+        raise InvalidParameter("this is not a survey as a collector publishes it: nothing is randomized or sent.")
+    return survey
+
+
+def _text(public: Mapping[str, Any]) -> str:
+    return json.dumps(public, sort_keys=True)
+
+
+def _survey(public: Mapping[str, Any]) -> LocalSurvey:
+    shuffled, spent, purpose = public["shuffled"], public["per_person"], public.get("purpose")
+    batches = None
+    if shuffled is not None:
+        batches = Batches(int(shuffled["batch"]), int(shuffled["honest"]), Fraction(short(shuffled["delta"])))
+    return LocalSurvey(
+        str(public["name"]),
+        str(public["title"]),
+        Fraction(short(public["epsilon"])),
+        tuple(_question(question) for question in public["questions"]),
+        batches,
+        None if spent is None else Fraction(short(spent)),
+        {str(name): str(mark) for name, mark in public["scripts"].items()},
+        None if purpose is None else str(purpose),
+    )
+
+
+def _question(plain: Mapping[str, Any]) -> SurveyQuestion:
+    name, text = str(plain["name"]), str(plain["text"])
+    made = [_randomizer(weights) for weights in plain["randomizers"]]
+    match Asks(plain["asks"]):
+        case Asks.CHOICE:
+            return ChoiceQuestion(name, text, made[0], tuple(map(str, plain["labels"])))
+        case Asks.NUMBER:
+            return NumberQuestion(name, text, made[0], Fraction(short(plain["low"])), Fraction(short(plain["high"])))
+        case Asks.ORDERED:
+            first, last = int(plain["first"]), int(plain["last"])
+            return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first)
+        case Asks.WORD:
+            alphabet, length = str(plain["alphabet"]), min(int(plain["length"]), _LONGEST)
+            return WordQuestion(name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length)
+
+
+def _tree(plain: Mapping[str, Any], size: int, levels: list[Any]) -> LevelTree:
+    return LevelTree(size, tuple(int(step) for step in plain["steps"]), tuple(levels))
+
+
+def _randomizer(plain: Mapping[str, str]) -> Any:
+    weights = {name: int(plain[name]) for name in _WEIGHTS if name in plain}
+    return randomizer_of(Randomness(Family(plain["family"]), **weights))

@@ -13,11 +13,9 @@ import numpy as np
 
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.mechanisms.galois import Galois
-from incrowd.methods.local.mechanisms.hashed import LocalHashing
+from incrowd.methods.local.mechanisms.hashed import Galois, LocalHashing
 from incrowd.methods.local.mechanisms.numbers import Numeric
-from incrowd.methods.local.mechanisms.randomizer import MOST, Categorical, Randomness, Values
-from incrowd.methods.local.mechanisms.trees import LevelTree
+from incrowd.methods.local.mechanisms.randomizer import MOST, Categorical, LevelTree, Randomness, Values
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -59,7 +57,7 @@ class SurveyQuestion:
         return (self.randomizer,)
 
     @property
-    def told(self) -> tuple[Randomness, ...]:
+    def randomness(self) -> tuple[Randomness, ...]:
         """The weights of the randomizers."""
         return tuple(randomizer.randomness for randomizer in self.randomizers)
 
@@ -73,8 +71,8 @@ class SurveyQuestion:
 
     def plain(self, reports: Any) -> list[Any]:
         """Return reports as JSON has them."""
-        found: list[Any] = self.randomizer.plain(reports)
-        return found
+        plain: list[Any] = self.randomizer.plain(reports)
+        return plain
 
     def read(self, plain: Sequence[Any]) -> Any:
         """Read reports, or refuse what no report of this question can be."""
@@ -82,8 +80,14 @@ class SurveyQuestion:
 
     def public(self) -> dict[str, Any]:
         """Return what a page needs to ask and to randomize; whole numbers are text, since they can be large."""
-        told = [_public(randomizer) for randomizer in self.randomizers]
-        return {"name": self.name, "text": self.text, "asks": str(self.asks), "randomizers": told, **self._domain()}
+        randomizers = [_public(randomizer) for randomizer in self.randomizers]
+        return {
+            "name": self.name,
+            "text": self.text,
+            "asks": str(self.asks),
+            "randomizers": randomizers,
+            **self._domain(),
+        }
 
     def _domain(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -109,7 +113,6 @@ class ChoiceQuestion(SurveyQuestion):
             raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are labels.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        """Return the place of each answer."""
         places = {label: place for place, label in enumerate(self.labels)}
         try:
             return np.array([places[answer] for answer in answers], np.int64)
@@ -134,10 +137,9 @@ class NumberQuestion(SurveyQuestion):
             raise InvalidParameter(f"{self.name!r} lies between low and a larger high, with a randomizer of numbers.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        """Return each answer in parts of a cell, from the lower bound."""
         cells = 2 * self.randomizer.size * PARTS / (self.high - self.low)
-        found = {answer: self._code(answer, cells) for answer in set(answers)}
-        return np.array([found[answer] for answer in answers], np.int64)
+        codes = {answer: self._code(answer, cells) for answer in set(answers)}
+        return np.array([codes[answer] for answer in answers], np.int64)
 
     def _code(self, answer: str, cells: Fraction) -> int:
         if _DECIMAL.fullmatch(answer) is None or not self.low <= (number := exact(answer)) <= self.high:
@@ -145,7 +147,6 @@ class NumberQuestion(SurveyQuestion):
         return int((number - self.low) * cells + Fraction(1, 2))
 
     def randomize(self, codes: Values, coins: Coins) -> Any:
-        """Round to the grid by a coin, then report the grid point."""
         points = (codes + coins.below(PARTS, len(codes))) // PARTS
         return self.randomizer.randomize(points - self.randomizer.size, coins)
 
@@ -165,11 +166,9 @@ class TreeQuestion(SurveyQuestion):
 
     @property
     def randomizers(self) -> tuple[Categorical | Numeric, ...]:
-        """The randomizers of all levels."""
         return self.randomizer.levels
 
     def public(self) -> dict[str, Any]:
-        """Return what a page needs, with the steps of the levels."""
         return super().public() | {"steps": [str(step) for step in self.randomizer.steps]}
 
 
@@ -187,13 +186,12 @@ class OrderedQuestion(TreeQuestion):
             raise InvalidParameter(f"the numbers of {self.name!r} lie within 2^48 of zero.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        """Return how far each answer is from the first."""
         if not all(re.fullmatch(r"-?[0-9]{1,9}", answer) for answer in answers):
             raise self._refuse()
-        found = np.array([int(answer) - self.first for answer in answers], np.int64)
-        if found.size and not 0 <= found.min() <= found.max() < self.randomizer.size:
+        codes = np.array([int(answer) - self.first for answer in answers], np.int64)
+        if codes.size and not 0 <= codes.min() <= codes.max() < self.randomizer.size:
             raise self._refuse()
-        return found
+        return codes
 
     def _domain(self) -> dict[str, Any]:
         return {"first": str(self.first), "last": str(self.first + self.randomizer.size - 1)}
@@ -217,7 +215,6 @@ class WordQuestion(TreeQuestion):
             raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are words.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        """Return each word as a number whose digits are its letters, with 0 behind its end."""
         return np.array([self._code(answer) for answer in answers], np.int64)
 
     def _code(self, answer: str) -> int:
@@ -238,19 +235,19 @@ class WordQuestion(TreeQuestion):
         >>> asked.word(int(asked.codes(["ba"])[0]), 3)
         'ba'
         """
-        base, found = len(self.alphabet) + 1, []
+        base, letters_back = len(self.alphabet) + 1, []
         for _ in range(letters):
             node, digit = divmod(node, base)
-            found.append(self.alphabet[digit - 1] if digit else "")
-        return "".join(reversed(found))
+            letters_back.append(self.alphabet[digit - 1] if digit else "")
+        return "".join(reversed(letters_back))
 
     def _domain(self) -> dict[str, Any]:
         return {"alphabet": self.alphabet, "length": str(self.length)}
 
 
 def _public(randomizer: Categorical | Numeric) -> dict[str, str]:
-    told = randomizer.randomness
-    plain = {name: str(value) for name, value in vars(told).items() if value is not None}
+    randomness = randomizer.randomness
+    plain = {name: str(value) for name, value in vars(randomness).items() if value is not None}
     if isinstance(randomizer, LocalHashing):
         field = Galois(randomizer.width)
         plain |= {"prime": str(field.prime), "degree": str(field.degree), "modulus": str(field.modulus)}

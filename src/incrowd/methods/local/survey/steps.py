@@ -53,7 +53,7 @@ _EXACT = Condition(
 )
 _ALONE = Condition(
     "report-of-one-answer",
-    "a report is made from the answer of one person and coins of its own, and from nothing else",
+    "a report is made from the answer of one person and randomness of its own, and from nothing else",
 )
 DEFINITION = "survey.json"
 """The document that is published with a survey's weights: all that pages and clients know of it."""
@@ -93,10 +93,9 @@ class LocalPrivacy(PurePrivacy):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
         return (
-            "Take any two answers that a person could give: every report is as likely from one as from the other "
-            "within the factor e^ε, whoever reads it, the collector included."
+            "For any two answers that a person could give, every report is at most e^ε times as likely under one as "
+            "under the other. This holds against every reader, the collector included."
         )
 
 
@@ -115,11 +114,10 @@ class ShuffledPrivacy(Claim):
 
     @property
     def sentence(self) -> str:
-        """What is claimed, for people."""
         return (
-            f"Somebody sees a batch of reports without order and senders, {self.people:,} of them from honest people, "
-            "and compares any two answers of one of those: every outcome is as likely from one as from the other "
-            "within the factor e^ε, apart from a chance of δ."
+            f"A batch of reports is seen without order and senders, {self.people:,} of them from honest people. For "
+            "any two answers of one of those people, every set of outcomes has at most e^ε times its probability under "
+            "the other answer, plus δ."
         )
 
 
@@ -148,14 +146,13 @@ class CollectReports(Step):
     """What people must have consented to when they are invited, where the survey asks for it."""
 
     def __post_init__(self) -> None:
-        if not self.questions or not all(asked.randomizers for asked in self.questions):
+        if not self.questions or not all(question.randomizers for question in self.questions):
             raise InvalidParameter("a survey has at least one question, and each has a randomizer.")
         if self.ratio > exponential_below(self.epsilon):
             raise InvalidParameter("some report is likelier for one answer than for another by more than e^epsilon.")
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> Step | None:
-        """Read what `to_json` wrote, or return None; refuse by name an ε that is too large to be judged."""
         stated = plain.get("epsilon")
         if isinstance(stated, str) and exact(stated, "epsilon") > LARGEST_EPSILON:
             raise InvalidParameter(
@@ -167,11 +164,12 @@ class CollectReports(Step):
     @property
     def ratio(self) -> Fraction:
         """By how much a report is likelier for one answer than for another, at most."""
-        return max(randomizer_of(told).ratio for asked in self.questions for told in asked.randomizers)
+        return max(
+            randomizer_of(randomness).ratio for question in self.questions for randomness in question.randomizers
+        )
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         number = counted(len(self.questions), "question")
         which = "answers" if len(self.questions) == 1 else "answers one, drawn at random, of"
         invited = (
@@ -186,14 +184,12 @@ class CollectReports(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee ε to each report."""
         return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim local differential privacy."""
         unit = basis.unit
         consent = () if self.purpose is None else (INVITED, SENT)
-        open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._drawn else ()), *consent)
+        open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._random_level else ()), *consent)
         return (
             LocalPrivacy(
                 epsilon=basis.epsilon,
@@ -207,8 +203,8 @@ class CollectReports(Step):
         )
 
     @property
-    def _drawn(self) -> bool:
-        return len(self.questions) > 1 or any(len(asked.randomizers) > 1 for asked in self.questions)
+    def _random_level(self) -> bool:
+        return len(self.questions) > 1 or any(len(question.randomizers) > 1 for question in self.questions)
 
 
 @dataclass(frozen=True)
@@ -229,14 +225,12 @@ class ShuffleReports(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return (
             f"Reports wait in memory until there are {self.batch:,}, are brought into a random order and stored as one "
             "entry; which token was used is stored apart from them, without order or time."
         )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what shuffling adds, to those who trust the collector to shuffle."""
         collect = basis.need(CollectReports)
         return (
             ShuffledPrivacy(
@@ -260,5 +254,5 @@ def values_of_response(collect: CollectReports) -> int | None:
     """Return how many values there are if every report is randomized response over them, for which less is lost."""
     if len(collect.questions) != 1 or len(collect.questions[0].randomizers) != 1:
         return None
-    told = collect.questions[0].randomizers[0]
-    return told.size if told.family is Family.RESPONSE and told.size > 2 else None
+    randomness = collect.questions[0].randomizers[0]
+    return randomness.size if randomness.family is Family.RESPONSE and randomness.size > 2 else None

@@ -1,4 +1,4 @@
-"""Evaluation: how far a finished table is from the rows, said with noise that is paid from the same budget.
+"""Evaluation: rows as codes, and how far a finished table is from them, with noise from the same budget.
 
 For a table over some columns the sum of |counts − expected counts| moves by at most the reach of a score.  So the sum
 over all pairs moves by that times their number, and the errors of k tables, shown one by one, by that times √k.
@@ -12,10 +12,57 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from incrowd.core.coins import Coins
 from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, gaussian_scale
 from incrowd.methods.synthesis.marginals.junction import Columns
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
+from incrowd.methods.synthesis.marginals.model import Codes
+
+_DENSE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Distinct rows as codes, a column each, with how often each occurs."""
+
+    sizes: tuple[int, ...]
+    codes: Codes
+    times: NDArray[np.int64]
+
+    @classmethod
+    def once(cls, sizes: tuple[int, ...], codes: Codes) -> WeightedRows:
+        """Take each row once."""
+        return cls(sizes, codes, np.ones(codes.shape[1], np.int64))
+
+    def table(self, columns: Columns) -> NDArray[np.int64]:
+        """Return the counts over some columns.
+
+        >>> WeightedRows((2, 2), np.array([[0, 1], [1, 1]]), np.array([5, 2])).table((1,)).tolist()
+        [0, 7]
+        """
+        shape = tuple(self.sizes[column] for column in columns)
+        counts: NDArray[np.int64] = np.bincount(self.places(columns), self.times, math.prod(shape)).astype(np.int64)
+        return counts.reshape(shape)
+
+    def places(self, columns: Columns) -> NDArray[np.int64]:
+        """Return in which cell of the table over some columns each row is."""
+        place = np.zeros(self.codes.shape[1], np.int64)
+        for column in columns:
+            place = place * self.sizes[column] + self.codes[column]
+        return place
+
+    def away(self, sample: WeightedRows, columns: Columns, total: int) -> int:
+        """Return by how much counts differ from those of drawn rows, taken for so many, in all: a row moves it by 1."""
+        own, other, cells = self.places(columns), sample.places(columns), math.prod(self.sizes[c] for c in columns)
+        if cells > _DENSE:  # cells that are empty in both add nothing
+            distinct, place = np.unique(np.concatenate((own, other)), return_inverse=True)
+            own, other, cells = place[: len(own)], place[len(own) :], len(distinct)
+        times = total / max(1, int(sample.times.sum()))
+        expected = np.rint(np.bincount(other, sample.times, cells) * times).astype(np.int64)
+        return int(np.abs(np.bincount(own, self.times, cells).astype(np.int64) - expected).sum())
+
 
 _NORMAL = 1.959964
 
@@ -59,7 +106,7 @@ class Evaluator:
         noisy = sum(map(self.away, pairs)) + coins.gaussian(scale, 1).tolist()[0]
         return Evaluation(self.share(noisy, len(pairs)), self.margin(scale, len(pairs)), scale)
 
-    def each(self, tables: Sequence[Columns], coins: Coins) -> TableErrors:
+    def tables(self, tables: Sequence[Columns], coins: Coins) -> TableErrors:
         """Say of each of some tables how far it is from that of the rows."""
         scale = gaussian_scale(self.rho * EVALUATION, len(tables), Sensitivity(self.reach.score**2, 1))
         noise = coins.gaussian(scale, len(tables)).tolist()

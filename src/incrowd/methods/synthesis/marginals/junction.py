@@ -118,11 +118,12 @@ def summed(table: Floats, columns: Columns, onto: Columns) -> Floats:
 def _log_sum(table: Floats, columns: Columns, onto: Columns) -> Floats:
     axes = tuple(n for n, column in enumerate(columns) if column not in onto) if columns else None
     top = table.max(axis=axes, keepdims=True)
-    total: Floats = np.log(np.exp(table - top).sum(axis=axes)) + top.reshape(() if axes is None else _kept(top, axes))
+    shape = () if axes is None else _remaining(top, axes)
+    total: Floats = np.log(np.exp(table - top).sum(axis=axes)) + top.reshape(shape)
     return total
 
 
-def _kept(table: Floats, axes: tuple[int, ...]) -> tuple[int, ...]:
+def _remaining(table: Floats, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for n, size in enumerate(table.shape) if n not in axes)
 
 
@@ -133,24 +134,24 @@ def _eliminated(sizes: Sequence[int], tables: Iterable[Columns]) -> list[frozens
         for column in table:
             near[column] |= set(table)
     left, cliques = set(range(len(sizes))), []
-    weight = {column: math.prod(sizes[each] for each in near[column]) for column in left}
+    weight = {column: math.prod(sizes[neighbor] for neighbor in near[column]) for column in left}
     while left:
-        column = min(left, key=lambda each: (weight[each], each))
+        column = min(left, key=lambda neighbor: (weight[neighbor], neighbor))
         clique = frozenset(near[column])
         cliques.append(clique)
         left.discard(column)
         for other in clique - {column}:
             near[other] = (near[other] | clique) - {column}
-            weight[other] = math.prod(sizes[each] for each in near[other])
+            weight[other] = math.prod(sizes[neighbor] for neighbor in near[other])
     return cliques
 
 
 def _maximal(cliques: list[frozenset[int]]) -> list[Columns]:
-    kept: list[frozenset[int]] = []
+    largest: list[frozenset[int]] = []
     for clique in sorted(cliques, key=len, reverse=True):
-        if not any(clique <= other for other in kept):
-            kept.append(clique)
-    return sorted(tuple(sorted(clique)) for clique in kept)
+        if not any(clique <= other for other in largest):
+            largest.append(clique)
+    return sorted(tuple(sorted(clique)) for clique in largest)
 
 
 def _spanned(cliques: list[Columns]) -> tuple[list[int], tuple[int, ...]]:

@@ -22,15 +22,13 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import bin_column, row_limits
 from incrowd.methods.shared.sampling import charged
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, Shares
-from incrowd.methods.synthesis.marginals.evaluation import Evaluator
+from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.junction import cells_of
-from incrowd.methods.synthesis.marginals.output import SyntheticRows
-from incrowd.methods.synthesis.marginals.search import Found, Search, WorkLimits
-from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy
+from incrowd.methods.synthesis.marginals.model import codes_of, declared_zeros, require_possible
+from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture, SyntheticRows
+from incrowd.methods.synthesis.marginals.search import Search, SearchResult, WorkLimits
+from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy, workload_tables
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel, drawn_number
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
-from incrowd.methods.synthesis.marginals.workload import workload_tables
-from incrowd.methods.synthesis.marginals.zeros import codes_of, declared_zeros, require_possible
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -118,36 +116,35 @@ class Marginals(Method):
         return tuple(self._listed(column) for column in schema.released)
 
     def _listed(self, column: Column) -> Classes:
-        given = self.levels.get(column.name)
-        lowest = given if given is not None else int(column.pseudonymous or isinstance(column.domain, Text))
-        found: Classes | None = None
+        declared = self.levels.get(column.name)
+        lowest = declared if declared is not None else int(column.pseudonymous or isinstance(column.domain, Text))
+        listed: Classes | None = None
         for level in range(lowest, column.hierarchy.height + 1):
             classes = Recoding(column, level).classes
-            if classes is not None and (found is None or level < column.hierarchy.height):
-                found = classes
-                if given is not None or len(classes) <= FINEST:
+            if classes is not None and (listed is None or level < column.hierarchy.height):
+                listed = classes
+                if declared is not None or len(classes) <= FINEST:
                     return classes
-            elif given is not None:
+            elif declared is not None:
                 break
-        if found is None:
+        if listed is None:
             raise InvalidParameter(
                 f"the values of {column.name!r} are not declared: list its categories or bounds, give it a hierarchy "
                 "that ends in listed classes, or make it an identifier."
             )
-        return found
+        return listed
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone."""
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
         self.limits(classes, names)
         rho, epsilon = self.rho, self.epsilon
         steps: tuple[Step, ...] = (
             *keep_rows(schema.unit),
-            RecodeToBins(tuple(recoded(each.recoding) for each in classes)),
+            RecodeToBins(tuple(recoded(item.recoding) for item in classes)),
             MeasureTables(
                 self.strategy,
                 rho,
-                tuple(bin_column(each.recoding.column.name, each) for each in classes),
+                tuple(bin_column(item.recoding.column.name, item) for item in classes),
                 self.rounds_at(epsilon, len(names)),
                 self.cells,
                 self.workload,
@@ -155,7 +152,7 @@ class Marginals(Method):
                 self.total,
                 None if self.scope is ErrorScope.PAIRS else self.scope,
             ),
-            DrawRows(self.rows, tuple(_numbers(each) for each in classes if drawn_number(each))),
+            DrawRows(self.rows, tuple(_numbers(item) for item in classes if drawn_number(item))),
         )
         guarantee = fold(steps, schema.unit, self.delta)
         spent = charged(guarantee.loss, self.delta, schema.unit.adjacency)
@@ -165,27 +162,27 @@ class Marginals(Method):
     def release(self, table: Table, coins: Coins) -> SyntheticRows:
         """Count all tuples once; measure, fit and draw."""
         classes = self.classes(table.schema)
-        cells = Cells(tuple(each.recoding for each in classes))
+        cells = Cells(tuple(item.recoding for item in classes))
         counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         codes = np.array(counts.codes(), np.int64).reshape(len(classes), -1)
         rows = WeightedRows(tuple(map(len, classes)), codes, counts.counts)
-        names, reach = tuple(each.recoding.column.name for each in classes), Sensitivity.of(table.schema.unit)
+        names, reach = tuple(item.recoding.column.name for item in classes), Sensitivity.of(table.schema.unit)
         limits = self.limits(classes, names)
-        found = self.search(Search(rows, limits, reach, coins))
-        model = SyntheticModel(found.model, tuple(map(ModelColumn.of, classes)))
+        result = self.search(Search(rows, limits, reach, coins))
+        model = SyntheticModel(result.model, tuple(map(ModelColumn.of, classes)))
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
-        total = min(_MOST_ROWS, round(found.model.total))
-        drawn = found.model.draw(total if self.rows is None else self.rows, chance)
-        evaluator = Evaluator(rows, WeightedRows.drawn(rows.sizes, drawn), total, self.rho, reach)
-        told = limits.workload if self.scope is ErrorScope.TABLES else ()
+        total = min(_MOST_ROWS, round(result.model.total))
+        sample = result.model.draw(total if self.rows is None else self.rows, chance)
+        evaluator = Evaluator(rows, WeightedRows.once(rows.sizes, sample), total, self.rho, reach)
+        tables = limits.workload if self.scope is ErrorScope.TABLES else ()
         return SyntheticRows(
-            model.labeled(drawn, chance),
+            model.labeled(sample, chance),
             model,
-            found,
+            result,
             evaluator.mean(coins),
             names,
             declared=self.total is not None,
-            errors=evaluator.each(told, coins) if told else None,
+            errors=evaluator.tables(tables, coins) if tables else None,
         )
 
     def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
@@ -201,7 +198,7 @@ class Marginals(Method):
         rounds = self.rounds_at(self.epsilon, len(names))
         return WorkLimits(workload_tables(self.workload, names), rounds, self.cells, zeros=zeros, total=self.total)
 
-    def search(self, search: Search) -> Found:
+    def search(self, search: Search) -> SearchResult:
         """Measure tables until the budget is spent."""
         shares = self.shares(len(search.rows.sizes), search.reach)
         return search.adaptive(shares)
@@ -214,7 +211,7 @@ class Marginals(Method):
 
 
 def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:
-    return {each.recoding.column.name: each.recoding.level for each in classes if each.recoding.level}
+    return {item.recoding.column.name: item.recoding.level for item in classes if item.recoding.level}
 
 
 def _numbers(classes: Classes) -> DrawnColumn:
@@ -222,3 +219,8 @@ def _numbers(classes: Classes) -> DrawnColumn:
     bounds = column.domain.bounds if isinstance(column.domain, Numbers) else (None, None)
     low, high = (number_text(float(bound)) if bound is not None else "" for bound in bounds)
     return DrawnColumn(column.name, column.type, low, high)
+
+
+CHECK = SyntheticCheck()
+PICTURE = SyntheticPicture()
+METHOD = Marginals

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.errors import InvalidParameter
+from incrowd.methods.shared.columns import text_of
 from incrowd.methods.synthesis.marginals.junction import Columns, Floats, JunctionTree, spread, summed
+from incrowd.methods.synthesis.marginals.steps import DeclaredZero
+
+if TYPE_CHECKING:
+    from incrowd.core.recoding import Classes
+
 
 Codes = NDArray[np.int64]
 
@@ -64,16 +72,16 @@ class TableModel:
         Columns are drawn clique by clique, each given what it shares with the one before.  Within rows that share that,
         cells get systematic places, which is unbiased and varies less than independent draws.
         """
-        drawn = np.zeros((len(self.tree.sizes), rows), np.int64)
+        sample = np.zeros((len(self.tree.sizes), rows), np.int64)
         for table, clique, shared in zip(self.tables, self.tree.cliques, self.tree.separators, strict=True):
             fresh = tuple(column for column in clique if column not in shared)
             widths = [self.tree.sizes[column] for column in shared]
-            groups = _packed([drawn[column] for column in shared], widths, rows)
+            groups = _packed([sample[column] for column in shared], widths, rows)
             cells = _systematic(_conditional(table, clique, shared), groups, chance)
             for column in reversed(fresh):
-                drawn[column] = cells % self.tree.sizes[column]
+                sample[column] = cells % self.tree.sizes[column]
                 cells //= self.tree.sizes[column]
-        return drawn
+        return sample
 
 
 def _packed(codes: Sequence[Codes], widths: Sequence[int], rows: int) -> Codes:
@@ -105,9 +113,9 @@ def _systematic(conditional: Floats, groups: Codes, chance: np.random.Generator)
     target = ordered + (place + chance.random(len(conditional))[ordered]) / np.maximum(1, sizes[ordered])
     ends = np.cumsum(conditional, axis=1)
     ends = (ends / ends[:, -1:] + np.arange(len(conditional))[:, None]).ravel()
-    found = np.minimum(np.searchsorted(ends, target, side="right"), len(ends) - 1)
+    places = np.minimum(np.searchsorted(ends, target, side="right"), len(ends) - 1)
     cells = np.empty(len(groups), np.int64)
-    cells[order] = np.clip(found - ordered * conditional.shape[1], 0, last[ordered])
+    cells[order] = np.clip(places - ordered * conditional.shape[1], 0, last[ordered])
     return cells
 
 
@@ -133,7 +141,7 @@ class Fit:
         never = [zero.table(sizes) for zero in zeros]
         tables = (*measured, *map(_unmeasured, zeros, never))
         weights = (
-            *(np.zeros(each.counts.shape) for each in measured),
+            *(np.zeros(noisy.counts.shape) for noisy in measured),
             *(np.where(cells, _NEVER, 0.0) for cells in never),
         )
         tree = JunctionTree.of(sizes, [table.columns for table in tables])
@@ -143,8 +151,8 @@ class Fit:
         """Fit a model of more tables, from the weights found so far."""
         total = self.model.total
         every = (*self.measured, *measured)
-        weights = (*self.weights, *(np.zeros(each.counts.shape) for each in measured))
-        tree = JunctionTree.of(self.model.tree.sizes, [each.columns for each in every])
+        weights = (*self.weights, *(np.zeros(table.counts.shape) for table in measured))
+        tree = JunctionTree.of(self.model.tree.sizes, [table.columns for table in every])
         return _descended(tree, every, weights, total, (self.step, steps))
 
 
@@ -164,7 +172,7 @@ def _descended(
     Source: McKenna, Sheldon & Miklau 2019, private-PGM.
     """
     step, steps = pace
-    homes = [tree.home(each.columns) for each in measured]
+    homes = [tree.home(table.columns) for table in measured]
     model = TableModel(tree, tuple(tree.marginals(_potentials(tree, measured, homes, weights))), total)
     loss, slopes = _misfit(model, measured, homes)
     for _ in range(steps):
@@ -192,18 +200,18 @@ def _potentials(
     tree: JunctionTree, measured: Sequence[NoisyTable], homes: Sequence[int], weights: Sequence[Floats]
 ) -> list[Floats]:
     potentials = [np.zeros(tuple(tree.sizes[column] for column in clique)) for clique in tree.cliques]
-    for each, home, weight in zip(measured, homes, weights, strict=True):
-        potentials[home] = potentials[home] + spread(weight, each.columns, tree.cliques[home])
+    for table, home, weight in zip(measured, homes, weights, strict=True):
+        potentials[home] = potentials[home] + spread(weight, table.columns, tree.cliques[home])
     return potentials
 
 
 def _misfit(model: TableModel, measured: Sequence[NoisyTable], homes: Sequence[int]) -> tuple[float, list[Floats]]:
     """Return the sum of squared differences in units of the noise, and for each table its slope."""
     loss, slopes = 0.0, []
-    for each, home in zip(measured, homes, strict=True):
-        away = model.total * summed(model.tables[home], model.tree.cliques[home], each.columns) - each.counts
-        loss += float((away**2).sum()) / (2.0 * each.scale**2)
-        slopes.append(away / each.scale**2)
+    for table, home in zip(measured, homes, strict=True):
+        away = model.total * summed(model.tables[home], model.tree.cliques[home], table.columns) - table.counts
+        loss += float((away**2).sum()) / (2.0 * table.scale**2)
+        slopes.append(away / table.scale**2)
     return loss, slopes
 
 
@@ -215,7 +223,76 @@ def _progress(
     slopes: Sequence[Floats],
 ) -> float:
     total = 0.0
-    for each, home, slope in zip(measured, homes, slopes, strict=True):
+    for table, home, slope in zip(measured, homes, slopes, strict=True):
         moved = model.tables[home] - following.tables[home]
-        total += float((slope * summed(moved, model.tree.cliques[home], each.columns)).sum())
+        total += float((slope * summed(moved, model.tree.cliques[home], table.columns)).sum())
     return total * model.total
+
+
+_MISSING = "missing"
+
+
+def declared_zeros(
+    zeros: Sequence[Mapping[str, str | tuple[str, ...]] | None], classes: Sequence[Classes]
+) -> tuple[DeclaredZero, ...]:
+    """Return what is declared never to occur by labels, the columns in order; `missing` stands for missing values."""
+    labels = {item.recoding.column.name: text_of(item.values()).to_pylist() for item in classes}
+    declared = []
+    for zero in zeros:
+        if not zero or len(zero) < 2:
+            raise InvalidParameter("a zero names labels of two columns or more that never occur together.")
+        unknown = [name for name in zero if name not in labels]
+        if unknown:
+            raise InvalidParameter(f"a zero names {unknown[0]!r}, which is not released.")
+        names = tuple(name for name in labels if name in zero)
+        declared.append(DeclaredZero(names, tuple(_labels(name, zero[name], labels[name]) for name in names)))
+    return tuple(declared)
+
+
+def _labels(name: str, stated: str | tuple[str, ...], declared: Sequence[str | None]) -> tuple[str | None, ...]:
+    texts = [stated] if isinstance(stated, str) else list(stated)
+    labels = [None if text == _MISSING and text not in declared else text for text in texts]
+    unknown = [label for label in labels if label not in declared]
+    if unknown or not labels:
+        raise InvalidParameter(
+            f"a zero names {_MISSING if unknown and unknown[0] is None else (unknown or [''])[0]!r} of {name!r}, which "
+            "it does not show at its level: name its labels there."
+        )
+    return tuple(dict.fromkeys(labels))
+
+
+def codes_of(zeros: Sequence[DeclaredZero], classes: Sequence[Classes]) -> tuple[Zero, ...]:
+    """Return zeros by the numbers of columns and classes."""
+    labels = [text_of(item.values()).to_pylist() for item in classes]
+    return zeros_of(zeros, [item.recoding.column.name for item in classes], labels)
+
+
+def zeros_of(
+    zeros: Sequence[DeclaredZero], names: Sequence[str], labels: Sequence[Sequence[str | None]]
+) -> tuple[Zero, ...]:
+    """Return zeros by numbers, given the labels of every column in order.
+
+    >>> zero = DeclaredZero(("sex", "pregnant"), (("M",), ("yes",)))
+    >>> zeros_of([zero], ["sex", "pregnant"], [["F", "M"], ["no", "yes"]])
+    (Zero(columns=(0, 1), classes=((1,), (1,))),)
+    """
+    numbered = []
+    for zero in zeros:
+        columns = tuple(names.index(name) for name in zero.columns)
+        places = (
+            tuple(labels[column].index(label) for label in own)
+            for column, own in zip(columns, zero.labels, strict=True)
+        )
+        numbered.append(Zero(columns, tuple(places)))
+    return tuple(numbered)
+
+
+def require_possible(sizes: Sequence[int], zeros: Sequence[Zero]) -> None:
+    """Refuse zeros that leave nothing that can occur."""
+    if not zeros:
+        return
+    model = Fit.of(sizes, (), 1.0, 0, zeros).model
+    for zero in zeros:
+        table = model.table(zero.columns)
+        if table is not None and np.any(table[zero.table(sizes)] > 0):
+            raise InvalidParameter("by the declared zeros nothing at all can occur: take some of them out.")

@@ -1,19 +1,53 @@
-"""Synthetic rows: a table drawn from a model, the model, and what was measured for it."""
+"""Output: synthetic rows with their model; how their files are checked, and what a report shows of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.domain import Type
+from incrowd.core.statement import Statement
+from incrowd.core.steps.bins import BinColumn, RecodeToBins
+from incrowd.core.steps.rows import KeepRows
+from incrowd.core.words import counted
+from incrowd.drawing.charts import Bar, bars
+from incrowd.drawing.markup import EMPTY, Description, figure, joined, table
+from incrowd.drawing.picture import Picture
+from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
+from incrowd.methods.shared.columns import digest_of
+from incrowd.methods.shared.model_file import MODEL
 from incrowd.methods.shared.outcome import Tabular
-from incrowd.methods.synthesis.marginals.synthetic_model import MODEL, SyntheticModel
-from incrowd.methods.synthesis.marginals.workload import table_names
+from incrowd.methods.synthesis.marginals.budget import Sensitivity
+from incrowd.methods.synthesis.marginals.junction import JunctionTree, summed
+from incrowd.methods.synthesis.marginals.model import TableModel, Zero, zeros_of
+from incrowd.methods.synthesis.marginals.steps import (
+    DeclaredZero,
+    DrawnColumn,
+    DrawRows,
+    MeasureTables,
+    spent,
+    table_names,
+)
+from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
+from incrowd.verifier.check import Check, CheckOutcome, Problem, maybe, one
+from incrowd.verifier.files import columns_of
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from incrowd.core.unit import Unit
     from incrowd.methods.synthesis.marginals.evaluation import Evaluation, TableErrors
-    from incrowd.methods.synthesis.marginals.search import Found
+    from incrowd.methods.synthesis.marginals.search import SearchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +61,7 @@ class SyntheticRows(Tabular):
     form: ClassVar[str] = "synthetic rows"
 
     model: SyntheticModel | None = None
-    found: Found | None = None
+    search: SearchResult | None = None
     evaluation: Evaluation | None = None
     names: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -40,17 +74,16 @@ class SyntheticRows(Tabular):
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what was measured for the model, and how far its pairs of columns are from the rows', with noise."""
-        if self.found is None or self.evaluation is None:
+        if self.search is None or self.evaluation is None:
             return {**self.stated, "rows": len(self)}
         pairs = max(1, len(self.names) * (len(self.names) - 1) // 2)
         return {
             "rows": len(self),
-            "rows declared" if self.declared else "rows estimated": round(self.found.model.total),
+            "rows declared" if self.declared else "rows estimated": round(self.search.model.total),
             "tables": [
-                {"columns": [self.names[column] for column in each.columns], "scale": str(each.scale)}
-                | ({} if each.epsilon is None else {"epsilon": str(each.epsilon)})
-                for each in self.found.rounds
+                {"columns": [self.names[column] for column in measured.columns], "scale": str(measured.scale)}
+                | ({} if measured.epsilon is None else {"epsilon": str(measured.epsilon)})
+                for measured in self.search.rounds
             ],
             "pairs": pairs,
             "mean error of pairs": f"{self.evaluation.error:.6f}",
@@ -64,12 +97,264 @@ class SyntheticRows(Tabular):
 
     def _errors(self) -> dict[str, Any]:
         """Return how far each table of the workload is from the rows', if that was measured."""
-        found = self.errors
-        if found is None:
+        errors = self.errors
+        if errors is None:
             return {}
-        named = zip(table_names(found.tables, self.names), found.errors, strict=True)
+        named = zip(table_names(errors.tables, self.names), errors.errors, strict=True)
         return {
             "errors of tables": [{"columns": columns, "error": f"{error:.6f}"} for columns, error in named],
-            "margin of each table": f"{found.margin:.6f}",
-            "scale of each table": str(found.scale),
+            "margin of each table": f"{errors.margin:.6f}",
+            "scale of each table": str(errors.scale),
         }
+
+
+_CLOSE = 1e-6
+_MOST_ROWS = 10**8
+_NORMAL = 1.959964
+_UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
+
+
+class SyntheticCheck(Check):
+    """The files of a model: the rows' columns and values, the model itself, and what was spent on it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            order=(maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows)), claims=(ApproximatePrivacy,)
+        )
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        recode, measure = statement.basis.need(RecodeToBins), statement.basis.need(MeasureTables)
+        names = measure.names
+        if not recode.names == names == statement.released:
+            return Problem("the columns of the model are not the released ones")
+        if recode.drafted:
+            return Problem("labels were drafted from rows, and no guarantee holds for those")
+        if not {number.column for number in statement.basis.need(DrawRows).numbers} <= set(names):
+            return Problem("numbers are drawn in a column that is not released")
+        return _overspent(statement, measure)
+
+    def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
+        file, document = files
+        same = columns_of(file) == statement.released
+        problem = None if same else Problem("the file's columns are not those that the certificate says are released")
+        yield CheckOutcome("columns in the file", problem, "they are the released ones, and no others")
+        try:
+            model = SyntheticModel.load(document)
+        except InvalidParameter as error:
+            yield CheckOutcome("model", Problem(str(error)), "")
+            return
+        problem = _model_problem(statement, model)
+        yield CheckOutcome("model", problem, "its cliques, classes and tables are those of the certificate")
+        if same and problem is None:
+            problem = _values_problem(statement, self.reopen(statement, files).table, model)
+            yield CheckOutcome("values in the file", problem, "all are such as the model can show")
+
+    def recount(self, statement: Statement, output: Any) -> Problem | None:
+        if not isinstance(output, SyntheticRows):
+            return Problem("it is not a table of synthetic rows")
+        if output.model is None:
+            return Problem("it has no model")
+        return _model_problem(statement, output.model) or _values_problem(statement, output.table, output.model)
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> SyntheticRows:
+        names = list(statement.released)
+        text = pa.schema([(name, pa.string()) for name in names])
+        batches = [batch.cast(text) for batch in open_source(str(files[0])).batches(names)]
+        table = pa.Table.from_batches(batches, schema=text)
+        return SyntheticRows(table, SyntheticModel.load(files[1]), stated=statement.evidence)
+
+
+def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
+    """Return that the tables which the evidence names cost more than ρ, or cannot be read; nothing names none."""
+    try:
+        names = set(measure.names)
+        if any(not set(table["columns"]) <= names for table in statement.evidence["tables"]):
+            return Problem("a table is named that no such columns make")
+        if statement.evidence["pairs"] != max(1, math.comb(len(names), 2)):
+            return Problem("the mean error is not that of all pairs of columns")
+        listed = [item["columns"] for item in statement.evidence.get("errors of tables", [])]
+        if listed != table_names(measure.evaluated, measure.names):
+            return Problem("errors are told of other tables than the steps say")
+        cost = spent(statement.evidence, Sensitivity.of(statement.basis.unit))
+        if cost > measure.rho:
+            return Problem("the tables that were measured cost more than was guaranteed")
+        return _misstated(statement, measure)
+    except _UNREADABLE:
+        return Problem("the tables that were measured cannot be read")
+
+
+def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
+    """Return that rows, errors or their margins are not what noise and steps make of them, or None."""
+    evidence, requested = statement.evidence, statement.basis.need(DrawRows).rows
+    total = evidence["rows estimated"] if measure.total is None else evidence["rows declared"]
+    rows = min(_MOST_ROWS, total) if requested is None else requested
+    if measure.total not in (None, total) or evidence["rows"] != rows:
+        return Problem("there are other rows than the steps and the estimate say")
+    stated = [(evidence["margin of the error"], evidence["error scale"], evidence["pairs"])]
+    if "errors of tables" in evidence:
+        stated.append((evidence["margin of each table"], evidence["scale of each table"], 1))
+    size = max(1, min(_MOST_ROWS, total))
+    margins = [math.ceil(_NORMAL * float(Fraction(scale))) / (2.0 * tables * size) for _, scale, tables in stated]
+    far = any(abs(float(item[0]) - margin) > _CLOSE for item, margin in zip(stated, margins, strict=True))
+    errors = [evidence["mean error of pairs"], *(item["error"] for item in evidence.get("errors of tables", ()))]
+    if far or not all(0 <= float(error) <= 1 for error in errors):
+        return Problem("an error has another margin than its noise has, or is no share")
+    return None
+
+
+def _values_problem(statement: Statement, table: pa.Table, model: SyntheticModel) -> Problem | None:
+    numbers = {number.column: number for number in statement.basis.need(DrawRows).numbers}
+    for column in model.columns:
+        values = _texts(table[column.name])
+        if column.name in numbers:
+            if not _between(values, numbers[column.name]):
+                return Problem(f"column {column.name!r} shows numbers beyond its bounds")
+            continue
+        declared = pc.is_in(values, value_set=pa.array(column.labels, pa.string()))
+        if not pc.all(declared).as_py() and len(values):
+            return Problem(f"column {column.name!r} shows a label that is not declared")
+    for zero in statement.basis.need(MeasureTables).zeros or ():
+        if not set(zero.columns) & set(numbers) and _occurs(zero, table):
+            return Problem("rows show what is declared never to occur")
+    return None
+
+
+def _occurs(zero: DeclaredZero, table: pa.Table) -> bool:
+    """Whether a row has the labels of a zero."""
+    matches = pa.array(np.ones(table.num_rows, np.bool_))
+    for name, labels in zip(zero.columns, zero.labels, strict=True):
+        own = pc.is_in(pc.cast(table[name].combine_chunks(), pa.string()), value_set=pa.array(labels, pa.string()))
+        matches = pc.and_(matches, own)
+    return bool(pc.any(matches, min_count=0).as_py())
+
+
+def _model_problem(statement: Statement, model: SyntheticModel) -> Problem | None:
+    """Return where a model differs from what was declared and measured, or None."""
+    measure = statement.basis.need(MeasureTables)
+    names = [column.name for column in model.columns]
+    numbers = {number.column: number for number in statement.basis.need(DrawRows).numbers}
+    if names != [column.column for column in measure.columns]:
+        return Problem("the columns of the model are not the released ones")
+    for column, declared in zip(model.columns, measure.columns, strict=True):
+        if not _same_labels(declared, column.labels):
+            return Problem(f"the model shows classes of {column.name!r} that are not declared")
+        if not _same_range(column, numbers.get(column.name)):
+            return Problem(f"the model draws numbers of {column.name!r} that are not declared")
+    zeros = zeros_of(measure.zeros or (), names, [column.labels for column in model.columns])
+    tables = [tuple(map(names.index, item["columns"])) for item in statement.evidence["tables"]]
+    tree = JunctionTree.of(model.model.tree.sizes, [*tables, *(zero.columns for zero in zeros)])
+    if tree.cliques != model.model.tree.cliques:
+        return Problem("the model has other cliques than the tables that were measured make")
+    return _improper(statement, model.model, zeros)
+
+
+def _improper(statement: Statement, model: TableModel, zeros: tuple[Zero, ...]) -> Problem | None:
+    """Return that tables are no distribution over all columns: they disagree, or show what never occurs."""
+    for own_table, clique, parent, shared in zip(
+        model.tables, model.tree.cliques, model.tree.parents, model.tree.separators, strict=True
+    ):
+        above = own_table if parent < 0 else summed(model.tables[parent], model.tree.cliques[parent], shared)
+        own = own_table if parent < 0 else summed(own_table, clique, shared)
+        if abs(own_table.sum() - 1) > _CLOSE or np.abs(above - own).max() > _CLOSE:
+            return Problem("the tables of the model are no distribution, or disagree about what they share")
+    for zero in zeros:
+        chances = model.table(zero.columns)
+        if chances is None or np.any(chances[zero.table(model.tree.sizes)] > 0):
+            return Problem("the model gives a chance to what is declared never to occur")
+    total = statement.evidence.get("rows declared", statement.evidence.get("rows estimated"))
+    return None if round(model.total) == total else Problem("the model is of another number of rows")
+
+
+def _same_labels(declared: BinColumn, labels: list[str | None]) -> bool:
+    if isinstance(declared.labels, tuple):
+        return list(declared.labels) == labels
+    return (declared.number, declared.sha256) == (len(labels), digest_of(labels))
+
+
+def _same_range(column: ModelColumn, numbers: DrawnColumn | None) -> bool:
+    """Whether numbers are drawn where the certificate says so, and inside the bounds that it tells."""
+    if numbers is None or column.numbers is None:
+        return numbers is None and column.numbers is None
+    starts, end = column.numbers.starts, column.numbers.end - column.numbers.whole
+    inside = list(starts) == sorted(starts) and float(numbers.low) <= starts[0] and end == float(numbers.high)
+    return inside and starts[-1] <= end and column.numbers.whole == (numbers.type is Type.INTEGER)
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    plain = column.combine_chunks().unique()
+    plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
+    return pc.cast(plain, pa.string())
+
+
+def _between(values: pa.Array, bounds: Any) -> bool:
+    try:
+        numbers = [float(value) for value in values.to_pylist() if value is not None]
+    except ValueError:
+        return False
+    return all(float(bounds.low) <= number <= float(bounds.high) for number in numbers)
+
+
+_SHOWN = 12
+
+
+def _range(evidence: Mapping[str, Any]) -> str:
+    """Return in words the smallest and the largest error of a table, where each was measured."""
+    errors = sorted(evidence.get("errors of tables", []), key=lambda item: float(item["error"]))
+    if not errors:
+        return ""
+    least, most = (f"{float(item['error']):.1%} ({_name(item)})" for item in (errors[0], errors[-1]))
+    margin = float(evidence["margin of each table"])
+    return (
+        f" Of {counted(len(errors), 'table')}, each measured privately, it is from {least} to {most}; each is right "
+        f"within {margin:.1%} in 19 of 20 cases."
+    )
+
+
+def _measured(evidence: Mapping[str, Any]) -> Markup | None:
+    chosen = [item for item in evidence["tables"] if len(item["columns"]) > 1][:_SHOWN]
+    if not chosen:
+        return None
+    title = "Tables that were measured, with the standard deviation of their noise in rows"
+    rows = [Bar(_name(item), round(Fraction(item["scale"])), exact=False) for item in chosen]
+    numbers = table(title, ["columns", "rows"], [[item.name, f"{item.count:,}"] for item in rows])
+    return figure(bars(title, rows), f"{title}: the first {len(rows)}, beside every column by itself.", numbers)
+
+
+def _errors(evidence: Mapping[str, Any]) -> Markup | None:
+    """Return the error of each table, the largest first."""
+    errors = sorted(evidence.get("errors of tables", []), key=lambda item: -float(item["error"]))
+    if not errors:
+        return None
+    title = f"Share of the rows that would have to move, ± {float(evidence['margin of each table']):.2%} each"
+    return table(title, ["columns", "error"], [[_name(item), f"{float(item['error']):.2%}"] for item in errors])
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return " × ".join(item["columns"])
+
+
+class SyntheticPicture(Picture):
+    """Synthetic rows in a report: how good they are, in words and numbers, and which tables were measured."""
+
+    evidence: Mapping[str, str] | None = {
+        "rows": "Rows drawn",
+        "rows estimated": "Rows of the data, as estimated with noise",
+        "rows declared": "Rows of the data, as declared",
+    }
+
+    def description(self, statement: Statement) -> Description:
+        evidence = statement.evidence
+        rows = int(evidence["rows"])
+        if rows == 0:
+            return EMPTY
+        error, margin = float(evidence["mean error of pairs"]), float(evidence["margin of the error"])
+        good = (
+            f" Over all pairs of columns, {error:.1%} of the rows would have to move to make their tables those of the "
+            f"data, on average; that was measured privately, and is right within {margin:.1%} in 19 of 20 cases."
+        )
+        made = f"{counted(rows, 'row')} drawn from a model; none is a row of the data."
+        return Description("Synthetic rows", f"{made}{good}{_range(evidence)}", "nothing: no row is anyone's")
+
+    def draw(self, statement: Statement, output: Any) -> Markup | None:
+        parts = [part for part in (_measured(statement.evidence), _errors(statement.evidence)) if part is not None]
+        return joined(parts) if parts else None

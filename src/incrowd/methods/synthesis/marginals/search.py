@@ -29,9 +29,9 @@ from incrowd.methods.synthesis.marginals.budget import (
     last_round,
     table_rho,
 )
+from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero
-from incrowd.methods.synthesis.marginals.weighted_rows import WeightedRows
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600
 _SAMPLE = 60_000
@@ -75,7 +75,7 @@ class WorkLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """A fitted model, and what was measured for it."""
 
     fit: Fit
@@ -88,7 +88,7 @@ class Found:
 
     def rho(self, reach: Sensitivity) -> Fraction:
         """Return what all rounds cost."""
-        return sum((each.rho(reach) for each in self.rounds), Fraction(0))
+        return sum((measured.rho(reach) for measured in self.rounds), Fraction(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,42 +106,44 @@ class Search:
         noise = self.coins.gaussian(scale, counts.size).reshape(counts.shape)
         return NoisyTable(columns, counts + noise, float(scale))
 
-    def singles(self, scale: Fraction) -> Found:
+    def singles(self, scale: Fraction) -> SearchResult:
         """Measure every column by itself, and estimate from the tables how many rows there are."""
         numbers = range(len(self.rows.sizes))
         tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
         fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, self.limits.zeros)
-        return Found(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
+        return SearchResult(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
-    def adaptive(self, shares: Shares) -> Found:
+    def adaptive(self, shares: Shares) -> SearchResult:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
-        found, candidates = self.singles(shares.first), self.limits.candidates()
+        progress, candidates = self.singles(shares.first), self.limits.candidates()
         scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
         for number in range(most):
-            left = shares.spendable - found.rho(self.reach)
+            left = shares.spendable - progress.rho(self.reach)
             cost = choice_rho(epsilon) + table_rho(scale, self.reach)
             last = left < 2 * cost or number + 1 == most
             if last:
                 scale, epsilon = last_round(left, self.reach)
             used = 1 if last else (shares.spendable - left + cost) / shares.spendable
-            allowed = _allowed(found, candidates, float(used * self.limits.cells))
+            allowed = _allowed(progress, candidates, float(used * self.limits.cells))
             if not allowed:
                 break
-            before, found = found.model, self.round(found, allowed, scale, epsilon)
+            before, progress = progress.model, self.round(progress, allowed, scale, epsilon)
             if last:
                 break
-            if _still(before, found, scale):
+            if _still(before, progress, scale):
                 scale, epsilon = scale / 2, epsilon * 2
-        return Found(found.fit.further((), _FINISH), found.rounds)
+        return SearchResult(progress.fit.further((), _FINISH), progress.rounds)
 
-    def round(self, found: Found, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction) -> Found:
+    def round(
+        self, progress: SearchResult, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction
+    ) -> SearchResult:
         """Choose a table by the exponential mechanism, measure it, and fit again."""
-        scores = self.scores(ExpectedTables.of(found.model, self.coins), allowed, scale)
+        scores = self.scores(ExpectedTables.of(progress.model, self.coins), allowed, scale)
         sensitivity = self.reach.score * max(allowed.values())
         chosen = list(allowed)[Exponential(epsilon, sensitivity).release(scores, self.coins)]
-        fit = found.fit.further([self.measured(chosen, scale)], self.limits.steps)
-        return Found(fit, (*found.rounds, MeasuringRound(chosen, scale, epsilon)))
+        fit = progress.fit.further([self.measured(chosen, scale)], self.limits.steps)
+        return SearchResult(fit, (*progress.rounds, MeasuringRound(chosen, scale, epsilon)))
 
     def scores(self, expected: ExpectedTables, allowed: dict[Columns, int], scale: Fraction) -> NDArray[np.int64]:
         """Return how wrong the model is about each table, less what noise would add, times how much the table helps."""
@@ -157,21 +159,21 @@ class Search:
         """Return about how much noise adds to a distance: a public number."""
         return round(_BIAS * float(scale) * math.prod(self.rows.sizes[column] for column in columns))
 
-    def tree(self, spendable: Fraction) -> Found:
+    def tree(self, spendable: Fraction) -> SearchResult:
         """Measure single columns, choose a tree of pairs that differ most from independence, and measure those.
 
         Source: McKenna, Miklau & Sheldon 2021 (MST): a third of the budget for each part.
         """
         number, third = len(self.rows.sizes), spendable / 3
-        found = self.singles(gaussian_scale(third, number, self.reach))
+        progress = self.singles(gaussian_scale(third, number, self.reach))
         if number < 2:
-            return found
+            return progress
         epsilon = choice_epsilon(third, number - 1)
-        pairs = self.spanning(ExpectedTables.of(found.model, self.coins), epsilon)
+        pairs = self.spanning(ExpectedTables.of(progress.model, self.coins), epsilon)
         scale = gaussian_scale(third, number - 1, self.reach)
         tables = [self.measured(pair, scale) for pair in pairs]
         rounds = tuple(MeasuringRound(pair, scale, epsilon) for pair in pairs)
-        return Found(found.fit.further(tables, _TREE_STEPS), (*found.rounds, *rounds))
+        return SearchResult(progress.fit.further(tables, _TREE_STEPS), (*progress.rounds, *rounds))
 
     def spanning(self, expected: ExpectedTables, epsilon: Fraction) -> list[Columns]:
         """Choose pair after pair that joins two parts, by the exponential mechanism; none with too many cells."""
@@ -182,7 +184,7 @@ class Search:
         while apart := [pair for pair in distances if part[pair[0]] != part[pair[1]] and self._roomy(pair, chosen)]:
             pick = apart[select.release(np.array([distances[pair] for pair in apart]), self.coins)]
             chosen.append(pick)
-            part = [part[pick[0]] if each == part[pick[1]] else each for each in part]
+            part = [part[pick[0]] if member == part[pick[1]] else member for member in part]
         return chosen
 
     def _roomy(self, pair: Columns, chosen: Sequence[Columns]) -> bool:
@@ -194,13 +196,13 @@ class Search:
 def estimated_total(tables: Sequence[NoisyTable]) -> float:
     """Return how many rows there are, from the sums of noisy tables; the fewer cells, the more a sum counts."""
     sums = np.array([float(table.counts.sum()) for table in tables])
-    precision = np.array([1.0 / (each.counts.size * each.scale**2) for each in tables])
+    precision = np.array([1.0 / (table.counts.size * table.scale**2) for table in tables])
     return max(1.0, float((sums * precision).sum() / precision.sum()))
 
 
-def _allowed(found: Found, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
+def _allowed(progress: SearchResult, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
     """Return the candidates with which the model has few enough cells; a table inside a clique costs nothing."""
-    tree, tables = found.model.tree, [each.columns for each in found.fit.measured]
+    tree, tables = progress.model.tree, [table.columns for table in progress.fit.measured]
     return {
         columns: weight
         for columns, weight in candidates.items()
@@ -213,19 +215,19 @@ class ExpectedTables:
     """What a model expects of tables: exactly where a clique holds them, else by many rows drawn from it."""
 
     model: TableModel
-    drawn: WeightedRows
+    sample: WeightedRows
 
     @classmethod
     def of(cls, model: TableModel, coins: Coins) -> ExpectedTables:
         """Draw rows from a model; that tells nothing that the model does not."""
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         codes = model.draw(_SAMPLE, chance)
-        return cls(model, WeightedRows.drawn(model.tree.sizes, codes))
+        return cls(model, WeightedRows.once(model.tree.sizes, codes))
 
     def shares(self, columns: Columns) -> NDArray[np.float64]:
         """Return the expected shares of the rows over some columns."""
-        known = self.model.table(columns)
-        return self.drawn.table(columns) / _SAMPLE if known is None else known
+        table = self.model.table(columns)
+        return self.sample.table(columns) / _SAMPLE if table is None else table
 
     def table(self, columns: Columns) -> NDArray[np.int64]:
         """Return the expected counts over some columns, rounded."""
@@ -233,13 +235,13 @@ class ExpectedTables:
         return rounded
 
 
-def _still(before: TableModel, found: Found, scale: Fraction) -> bool:
+def _still(before: TableModel, progress: SearchResult, scale: Fraction) -> bool:
     """Whether the newest table moved the model by less than its noise: both models are public."""
-    columns = found.rounds[-1].columns
-    now, old = found.model.table(columns), before.table(columns)
+    columns = progress.rounds[-1].columns
+    now, old = progress.model.table(columns), before.table(columns)
     if now is None:
         return False
     if old is None:
         codes = before.draw(_SAMPLE, np.random.default_rng(0))
-        old = WeightedRows.drawn(before.tree.sizes, codes).table(columns) / _SAMPLE
+        old = WeightedRows.once(before.tree.sizes, codes).table(columns) / _SAMPLE
     return before.total * float(np.abs(now - old).sum()) < _BIAS * float(scale) * now.size

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
@@ -21,11 +22,40 @@ from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
 from incrowd.methods.synthesis.marginals.junction import Columns
-from incrowd.methods.synthesis.marginals.workload import workload_tables
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
     from incrowd.core.unit import Unit
+
+
+_TRIPLES = 200
+
+
+def workload_tables(workload: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[Columns, ...]:
+    """Return the workload by the numbers of columns: what is named, or all pairs and, if there are few, triples.
+
+    >>> workload_tables(None, ["age", "sex", "zip"])
+    ((0, 1), (0, 2), (1, 2), (0, 1, 2))
+    >>> workload_tables([["zip", "age"]], ["age", "sex", "zip"])
+    ((0, 2),)
+    """
+    if workload is None:
+        numbers = range(len(names))
+        triples = math.comb(len(names), 3) <= _TRIPLES
+        return (*combinations(numbers, 2), *(combinations(numbers, 3) if triples else ()))
+    place = {name: number for number, name in enumerate(names)}
+    unknown = [name for table in workload for name in table if name not in place]
+    if unknown:
+        raise InvalidParameter(f"the workload names {unknown[0]!r}, which is not released.")
+    if any(not 2 <= len(set(table)) == len(table) <= 4 for table in workload):
+        raise InvalidParameter("a table of the workload has two to four different columns.")
+    return tuple(dict.fromkeys(tuple(sorted(place[name] for name in table)) for table in workload))
+
+
+def table_names(tables: Sequence[Columns], names: Sequence[str]) -> list[list[str]]:
+    """Return tables by the names of their columns."""
+    return [[names[column] for column in table] for table in tables]
+
 
 _CHOICES = Theorem(
     "exponential-concentrated",
@@ -81,8 +111,8 @@ class DeclaredZero:
     labels: tuple[tuple[str | None, ...], ...]
 
     def __str__(self) -> str:
-        shown = (" or ".join("missing" if each is None else each for each in labels) for labels in self.labels)
-        return " with ".join(f"{name} {label}" for name, label in zip(self.columns, shown, strict=True))
+        parts = (" or ".join("missing" if label is None else label for label in labels) for labels in self.labels)
+        return " with ".join(f"{name} {part}" for name, part in zip(self.columns, parts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -122,7 +152,7 @@ class MeasureTables(Step):
         return str((self.errors or ErrorScope.PAIRS).share)
 
     @property
-    def told(self) -> tuple[Columns, ...]:
+    def evaluated(self) -> tuple[Columns, ...]:
         """The tables of which the error is told one by one."""
         return workload_tables(self.workload, self.names) if self.errors is ErrorScope.TABLES else ()
 
@@ -138,11 +168,9 @@ class MeasureTables(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
-        tables = counted(len(self.told), "table")
-        errors = (
-            f" How far each of {tables} is from the rows is told with noise, within the same ρ." if self.told else ""
-        )
+        tables = counted(len(self.evaluated), "table")
+        evaluated = f" The error of each of {tables} is released with noise, within the same ρ."
+        errors = evaluated if self.evaluated else ""
         public = f" Taken as public: {joined(self.public)}." if self.public else ""
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
@@ -156,13 +184,11 @@ class MeasureTables(Step):
         return (*(() if self.zeros is None else (_ZEROS,)), *(() if self.total is None else (_TOTAL,)))
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee ρ, whatever is measured: what follows reads noisy tables alone."""
         if inner.loss is not None:
             raise InvalidParameter("nothing else is released from the rows beside the tables of a model.")
         return StepGuarantee(ZeroConcentrated(self.rho), (_TABLES, _CHOICES, _FILTER), assumptions(unit))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim differential privacy."""
         unit = basis.unit
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
@@ -206,7 +232,6 @@ class DrawRows(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         many = "about as many as there are" if self.rows is None else counted(self.rows, "row")
         inside = " Numbers lie anywhere in their class, each with the same chance." if self.numbers else ""
         return (
@@ -219,12 +244,12 @@ def spent(evidence: Mapping[str, Any], reach: Sensitivity) -> Fraction:
     """Return what the tables that an output names cost, and the errors that it tells."""
     tables = [
         MeasuredTable(
-            tuple(each["columns"]), Fraction(each["scale"]), Fraction(each["epsilon"]) if "epsilon" in each else None
+            tuple(item["columns"]), Fraction(item["scale"]), Fraction(item["epsilon"]) if "epsilon" in item else None
         )
-        for each in evidence["tables"]
+        for item in evidence["tables"]
     ]
-    pairs, told = int(evidence["pairs"]), evidence.get("errors of tables", [])
+    pairs, errors = int(evidence["pairs"]), evidence.get("errors of tables", [])
     mean = table_rho(Fraction(evidence["error scale"]), Sensitivity((pairs * reach.score) ** 2, 1))
-    scale = Fraction(evidence["scale of each table"]) if told else Fraction(1)
-    each_one = table_rho(scale, Sensitivity(reach.score**2, 1), len(told))
+    scale = Fraction(evidence["scale of each table"]) if errors else Fraction(1)
+    each_one = table_rho(scale, Sensitivity(reach.score**2, 1), len(errors))
     return sum((table.rho(reach) for table in tables), mean + each_one)

@@ -6,11 +6,9 @@ each.  It is made from noisy tables alone, so whoever has it may draw from it, n
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +17,13 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Numbers, Type
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
+from incrowd.methods.shared.model_file import ModelFile
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
-MODEL = "model.json"
-"""The name of the file."""
 _FINE = 2**20
 _VERSION = 1
 _MOST_ROWS = 10**9
@@ -94,15 +91,15 @@ class ModelColumn:
     def from_json(cls, plain: Mapping[str, Any]) -> ModelColumn:
         """Read what `to_json` wrote."""
         values = pa.array(plain["classes"], pa.string()).cast(pa.type_for_alias(plain["type"]))
-        told = plain.get("numbers")
+        stated = plain.get("numbers")
         numbers = None
-        if told is not None:
-            numbers = NumberRange(tuple(map(float, told["starts"])), float(told["end"]), bool(told["whole"]))
+        if stated is not None:
+            numbers = NumberRange(tuple(map(float, stated["starts"])), float(stated["end"]), bool(stated["whole"]))
         return cls(str(plain["name"]), values, numbers)
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticModel:
+class SyntheticModel(ModelFile):
     """A model with what its columns show: rows can be drawn from it again and again, at no cost."""
 
     model: TableModel
@@ -120,39 +117,33 @@ class SyntheticModel:
 
         Rows are put in order by ranks of labels, so that labels are made a column at a time.
         """
-        drawn = [
-            None if each.numbers is None else each.numbers.draw(code, chance)
-            for each, code in zip(self.columns, codes, strict=True)
+        numbers_by_column = [
+            None if column.numbers is None else column.numbers.draw(code, chance)
+            for column, code in zip(self.columns, codes, strict=True)
         ]
         keys = [
-            each.ranks[code] if numbers is None else _line(numbers)
-            for each, code, numbers in zip(self.columns, codes, drawn, strict=True)
+            column.ranks[code] if numbers is None else _line(numbers)
+            for column, code, numbers in zip(self.columns, codes, numbers_by_column, strict=True)
         ]
         order = np.lexsort(keys[::-1])
         arrays = [
-            _encoded(each.values, code[order]) if numbers is None else numbers.take(pa.array(order))
-            for each, code, numbers in zip(self.columns, codes, drawn, strict=True)
+            _encoded(column.values, code[order]) if numbers is None else numbers.take(pa.array(order))
+            for column, code, numbers in zip(self.columns, codes, numbers_by_column, strict=True)
         ]
         return pa.table(arrays, names=[column.name for column in self.columns])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the model as plain JSON; probabilities have nine digits."""
-        names = [each.name for each in self.columns]
+        names = [column.name for column in self.columns]
         return {
             "incrowd model": _VERSION,
             "rows": round(self.model.total),
-            "columns": [each.to_json() for each in self.columns],
-            "cliques": [[names[column] for column in clique] for clique in self.model.tree.cliques],
+            "columns": [column.to_json() for column in self.columns],
+            "cliques": [[names[place] for place in clique] for clique in self.model.tree.cliques],
             "tables": [[float(f"{value:.9g}") for value in table.ravel()] for table in self.model.tables],
         }
 
-    def to_text(self) -> str:
-        """Return the text of its file."""
-        return json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
-
     @classmethod
-    def from_json(cls, plain: object) -> SyntheticModel:
-        """Read what `to_json` wrote, or refuse it."""
+    def from_json(cls, plain: object) -> Self:
         if not isinstance(plain, Mapping) or plain.get("incrowd model") != _VERSION:
             raise InvalidParameter("this is no model that this version of incrowd can read.")
         try:
@@ -163,25 +154,14 @@ class SyntheticModel:
                 "this is no model that incrowd wrote: its columns, cliques or tables differ."
             ) from None
 
-    @classmethod
-    def load(cls, path: str | Path) -> SyntheticModel:
-        """Read a model from its file, or from the folder of a release."""
-        file = Path(path)
-        file = file / MODEL if file.is_dir() else file
-        try:
-            plain = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InvalidParameter(f"{file} cannot be read as a model ({type(error).__name__}).") from None
-        return cls.from_json(plain)
-
 
 def _table_model(plain: Mapping[str, Any], columns: Sequence[ModelColumn]) -> TableModel:
     """Return the tables on the junction tree of the cliques."""
-    place = {each.name: number for number, each in enumerate(columns)}
-    sizes = tuple(len(each.values) for each in columns)
+    place = {column.name: number for number, column in enumerate(columns)}
+    sizes = tuple(len(column.values) for column in columns)
     cliques = tuple(tuple(place[name] for name in clique) for clique in plain["cliques"])
     tree = JunctionTree.hung(sizes, cliques)
-    if {column for clique in cliques for column in clique} != set(range(len(columns))) or 0 in sizes:
+    if {number for clique in cliques for number in clique} != set(range(len(columns))) or 0 in sizes:
         raise ValueError("cliques")
     tables = tuple(_table(values, tree, number) for number, values in enumerate(plain["tables"]))
     if len(tables) != len(cliques):
@@ -220,8 +200,8 @@ def _ranked(values: pa.Array) -> NDArray[np.int64]:
     [1, 2, 0, 1]
     """
     plain = values.to_pylist()
-    place = {value: number for number, value in enumerate(sorted({each for each in plain if each is not None}))}
-    return np.array([place.get(each, len(place)) for each in plain], np.int64)
+    place = {value: number for number, value in enumerate(sorted({label for label in plain if label is not None}))}
+    return np.array([place.get(label, len(place)) for label in plain], np.int64)
 
 
 def _line(numbers: pa.Array) -> NDArray[np.float64]:
@@ -238,11 +218,11 @@ def _encoded(values: pa.Array, codes: Codes) -> pa.Array:
     if not pa.types.is_string(values.type):
         return values.take(pa.array(codes))
     own = values.dictionary_encode()
-    known = own.indices.fill_null(-1).to_numpy(zero_copy_only=False)[codes]
-    kept, first = np.unique(known, return_index=True)
-    used = kept[np.argsort(first)]
+    codes_shown = own.indices.fill_null(-1).to_numpy(zero_copy_only=False)[codes]
+    distinct, first = np.unique(codes_shown, return_index=True)
+    used = distinct[np.argsort(first)]
     used = used[used >= 0]
     place = np.zeros(len(own.dictionary) + 1, np.int32)
     place[used] = np.arange(len(used))
-    indices = pa.array(place[known], pa.int32(), mask=known < 0)
+    indices = pa.array(place[codes_shown], pa.int32(), mask=codes_shown < 0)
     return pa.DictionaryArray.from_arrays(indices, own.dictionary.take(pa.array(used)))

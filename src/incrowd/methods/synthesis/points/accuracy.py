@@ -125,14 +125,14 @@ def phantoms(cells: int, k: int, epsilon: Fraction) -> float:
 
 def refusal(grid: PointGrid, k: int, epsilon: Fraction) -> str | None:
     """Return why a grid cannot take noise on every cell, and the ways out; None if it can."""
-    cells, found = grid.size, phantoms(grid.size, k, epsilon)
-    if cells <= MOST_BINS and found <= MOST_PHANTOMS:
+    cells, added = grid.size, phantoms(grid.size, k, epsilon)
+    if cells <= MOST_BINS and added <= MOST_PHANTOMS:
         return None
-    each = found / cells
-    most = min(MOST_BINS, int(MOST_PHANTOMS / each)) if each else MOST_BINS
+    per_cell = added / cells
+    most = min(MOST_BINS, int(MOST_PHANTOMS / per_cell)) if per_cell else MOST_BINS
     fewer = max(1, int(most ** (1 / len(grid.axes))))
     enough = math.asinh(cells / (2.0 * MOST_PHANTOMS))
-    why = f"about {found:.3g} points would stand for nobody" if found > MOST_PHANTOMS else "noise is drawn cell by cell"
+    why = f"about {added:.3g} points would stand for nobody" if added > MOST_PHANTOMS else "noise is drawn cell by cell"
     out = f"an epsilon of {math.ceil(enough * 100) / 100:g} or more, " if cells <= MOST_BINS else ""
     return (
         f"this grid has {cells:.3g} cells, and noise must fall on every one of them, the empty ones too: {why}. "

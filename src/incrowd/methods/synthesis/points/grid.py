@@ -101,8 +101,8 @@ class GridAxis:
     def codes(self, values: pa.Array) -> Codes:
         """Return in which piece each released coordinate lies; none is missing, and all are inside the bounds."""
         numbers = values.cast(pa.int32()) if pa.types.is_date(values.type) else values
-        found = np.searchsorted(self.slices.ends[1:-1], numbers.to_numpy(zero_copy_only=False), side="right")
-        return np.asarray(found, np.int32)
+        places = np.searchsorted(self.slices.ends[1:-1], numbers.to_numpy(zero_copy_only=False), side="right")
+        return np.asarray(places, np.int32)
 
     def inside(self, codes: Codes, offsets: NDArray[Any]) -> NDArray[Any]:
         """Return the points at these offsets in their pieces; of whole numbers as many as the piece holds, else FINE.

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.claims.privacy import ApproximatePrivacy, Blending, ZeroKnowledge
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes, Keys
 from incrowd.core.plan import Method, Plan
-from incrowd.core.steps.counts import small_counts
-from incrowd.core.steps.rows import keep_rows
+from incrowd.core.steps.counts import NoiseWhenSmall, SuppressCounts, small_counts
+from incrowd.core.steps.rows import KeepRows, keep_rows
 from incrowd.core.steps.samples import EveryRow
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Unit
@@ -24,9 +25,18 @@ from incrowd.mechanisms.partition import ClampedSmallCounts, OccupiedBins, blend
 from incrowd.methods.shared.columns import row_limits
 from incrowd.methods.shared.sampling import Parameters, Target, require_crowds_of_people, solve_small_counts
 from incrowd.methods.synthesis.points.accuracy import Accuracy, accuracy, least_pieces, refusal
+from incrowd.methods.synthesis.points.check import PointsCheck
 from incrowd.methods.synthesis.points.grid import GridAxis, PointGrid
-from incrowd.methods.synthesis.points.output import Points
-from incrowd.methods.synthesis.points.steps import FINE, IntoCells, Placement, PlacePoints, SampleOfCells
+from incrowd.methods.synthesis.points.output import Points, PointsPicture
+from incrowd.methods.synthesis.points.steps import (
+    FINE,
+    IntoCells,
+    LipschitzError,
+    Placement,
+    PlacePoints,
+    SampleOfCells,
+)
+from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
     from incrowd.core.schema import Schema
@@ -133,7 +143,6 @@ class SyntheticPoints(Method):
         return replace(self, epsilon=epsilon) if self.k is None and self.delta is not None else None
 
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee from the schema alone; a grid on which noise would drown everything is refused here."""
         unit, k, grid = schema.unit, self.crowd(schema.unit), self.grid(schema)
         drowned = None if self.noise is None else refusal(grid, k, self.noise)
         if drowned is not None:
@@ -144,10 +153,10 @@ class SyntheticPoints(Method):
             )
         if self.unsampled:
             require_crowds_of_people(unit)
-        found = None if self.unsampled else self.parameters(unit)
+        solved = None if self.unsampled else self.parameters(unit)
         steps = (
             *keep_rows(unit),
-            EveryRow() if found is None else SampleOfCells(found.rate),
+            EveryRow() if solved is None else SampleOfCells(solved.rate),
             IntoCells(grid.sides()),
             small_counts(k, self.noise),
             PlacePoints(Placement(self.place)),
@@ -157,21 +166,21 @@ class SyntheticPoints(Method):
         return Plan(
             self.name,
             steps,
-            fold(steps, unit, Fraction(0) if found is None else found.delta),
-            exact if found is None else {"epsilon": found.epsilon, **exact},
+            fold(steps, unit, Fraction(0) if solved is None else solved.delta),
+            exact if solved is None else {"epsilon": solved.epsilon, **exact},
             self.release,
-            settings=({"k": k} if found is None else asdict(found)) | settings,
+            settings=({"k": k} if solved is None else asdict(solved)) | settings,
             cells=grid.cells,
         )
 
     def release(self, table: Table, coins: Coins) -> Points:
         """Count the sampled rows of each cell in one pass, release the counts, and put points into the cells."""
         schema, k, grid = table.schema, self.crowd(table.schema.unit), self.grid(table.schema)
-        kept = [*row_limits(table, coins)]
+        limits = [*row_limits(table, coins)]
         if not self.unsampled:
-            kept.append(coins.sample(self.parameters(schema.unit).rate))
+            limits.append(coins.sample(self.parameters(schema.unit).rate))
         at_least = k if self.noise is None else 1
-        counts = table.engine.count(table.rows, grid.cells, *kept, at_least=at_least).at_least(at_least)
+        counts = table.engine.count(table.rows, grid.cells, *limits, at_least=at_least).at_least(at_least)
         keys, released = released_cells(counts, k, self.noise, coins)
         offsets = uniform_offsets(grid, keys, released, coins) if self.place == "uniform" else None
         return Points(grid, keys, released, self.accuracy(schema), offsets)
@@ -201,16 +210,30 @@ def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins)
 
 def uniform_offsets(grid: PointGrid, keys: Keys, counts: NDArray[np.int64], coins: Coins) -> tuple[NDArray[Any], ...]:
     """Draw for each axis and each point a place inside its cell, uniform and exact, whatever the rows are."""
-    codes = grid.cells.layout.unpack(keys)
-    return tuple(_drawn(axis, np.repeat(found, counts), coins) for axis, found in zip(grid.axes, codes, strict=True))
+    sides = zip(grid.axes, grid.cells.layout.unpack(keys), strict=True)
+    return tuple(_offsets(axis, np.repeat(codes, counts), coins) for axis, codes in sides)
 
 
-def _drawn(axis: GridAxis, codes: Codes, coins: Coins) -> NDArray[Any]:
+def _offsets(axis: GridAxis, codes: Codes, coins: Coins) -> NDArray[Any]:
     if not axis.slices.whole:
         return coins.below(FINE, len(codes)).astype(np.uint32)
     sizes = np.diff(axis.slices.ends)[codes]
-    drawn = np.zeros(len(codes), np.int64)
+    offsets = np.zeros(len(codes), np.int64)
     for size in np.unique(sizes).tolist():
         where = np.flatnonzero(sizes == size)
-        drawn[where] = coins.below(size, len(where))
-    return drawn
+        offsets[where] = coins.below(size, len(where))
+    return offsets
+
+
+CHECK = PointsCheck(
+    order=(
+        maybe(KeepRows),
+        one(EveryRow, SampleOfCells),
+        one(IntoCells),
+        one(SuppressCounts, NoiseWhenSmall),
+        one(PlacePoints),
+    ),
+    claims=(ApproximatePrivacy, ZeroKnowledge, Blending, LipschitzError),
+)
+PICTURE = PointsPicture()
+METHOD = SyntheticPoints

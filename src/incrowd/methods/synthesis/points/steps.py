@@ -153,12 +153,10 @@ class IntoCells(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         box = f"The declared bounds of {', '.join(self.names)} make a box, cut into {self.size:,} cells."
         return f"{box} Each row falls into one of them."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Add that points are made of the counts of cells, which costs nothing; on a sample after all other reasons."""
         if not isinstance(inner.loss, Crowd):
             return inner
         people = (PEOPLE,) if unit.max_rows > 1 else ()
@@ -192,11 +190,9 @@ class PlacePoints(Step):
 
     @property
     def sentence(self) -> str:
-        """What happens, for people."""
         return f"Every cell gets as many new points as its count says: {self.rule}. No row is published."
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
-        """Claim what is known about slowly changing functions before a row is read."""
         stated = (MOVES, EXPECTED, LIKELY) if basis.find(NoiseWhenSmall) is not None else (MOVES,)
         numbers = {name: basis.numbers[name] for name in stated}
         return (slowly_changing(numbers, str(self.at), basis.need(IntoCells).names, basis.unit),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,21 +17,28 @@ from incrowd.core.plan import Method, Plan
 from incrowd.core.rounding import round_up
 from incrowd.core.schema import Outside, Role, Schema
 from incrowd.core.steps.bins import RecodeToBins
-from incrowd.core.steps.rows import keep_rows, recoded
+from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.tabulation.axis import TableAxis
-from incrowd.methods.tabulation.boxes import NEVER, ProtectionDemand
-from incrowd.methods.tabulation.cell_key import KeyNoise, record_keys
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
-from incrowd.methods.tabulation.protected.output import ProtectedCells
-from incrowd.methods.tabulation.protected.source import Counted, given_facts
-from incrowd.methods.tabulation.protected.steps import COUNT, PerturbCells, RoundCells, SuppressCells, Tabulate
-from incrowd.methods.tabulation.released_before import Joint, ReleasedTable
-from incrowd.methods.tabulation.rounding import round_cells
-from incrowd.methods.tabulation.rules import CellFacts, Contributions, Dominance, Rules
-from incrowd.methods.tabulation.suppression import SuppressionTask, suppress
+from incrowd.methods.tabulation.protected.boxes import NEVER, ProtectionDemand
+from incrowd.methods.tabulation.protected.frame import Flags, TableAxis, TableFrame, Whole
+from incrowd.methods.tabulation.protected.output import ProtectedCells, TableCheck, TablePicture
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, record_keys, round_cells
+from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions, Dominance, Rules
+from incrowd.methods.tabulation.protected.sources import Counted, Joint, ReleasedTable, given_facts
+from incrowd.methods.tabulation.protected.steps import (
+    COUNT,
+    KeyedNoise,
+    OpenCells,
+    PerturbCells,
+    RoundCells,
+    RoundedCells,
+    SuppressCells,
+    Tabulate,
+)
+from incrowd.methods.tabulation.protected.suppression import SuppressionTask, suppress
+from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -90,23 +97,16 @@ class ProtectedTable(Method):
     largest: tuple[str, ...] = ()
     total: str = "*"
 
-    @property
-    def unchecked(self) -> str:
-        return (
-            "a protected table publishes cells and no rows: rows cannot be held against it. Name what to check: --k, "
-            "--l."
-        )
-
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= 3 or len(set(self.columns)) < len(self.columns):
             raise InvalidParameter("a protected table has one to three columns beside its numbers, each named once.")
         if extra := [name for name in self.levels if name not in self.columns]:
             raise InvalidParameter(f"a level is given for {extra[0]!r}, which is no column of the table.")
         for way, names in _OWN.items():
-            given = [name for name in names if getattr(self, name) not in (None, ())]
-            if given and way != self.protect:
+            stated = [name for name in names if getattr(self, name) not in (None, ())]
+            if stated and way != self.protect:
                 raise InvalidParameter(
-                    f"{given[0]} belongs to protect: {way}, and the table is protected by {self.protect}."
+                    f"{stated[0]} belongs to protect: {way}, and the table is protected by {self.protect}."
                 )
         self._check_rules()
         if self.protect == ROUNDING and (self.base or 0) < 2:
@@ -168,8 +168,14 @@ class ProtectedTable(Method):
                 )
         return TableFrame(tuple(TableAxis.of(recoding, self.total)[0] for recoding in recodings))
 
+    @property
+    def unchecked(self) -> str:
+        return (
+            "a protected table publishes cells and no rows: rows cannot be compared with it. Name what to check: --k, "
+            "--l."
+        )
+
     def plan(self, schema: Schema) -> Plan:
-        """Guarantee a form, from the schema and the files of tables released before."""
         frame = self.frame(schema)
         joint = self.joint(schema, frame)
         self._check_columns(schema, joint)
@@ -217,9 +223,7 @@ class ProtectedTable(Method):
         """Return the column by which contributions are merged: the holding, or whoever the unit protects."""
         unit = schema.unit.column
         if self.holding is not None and unit not in (None, self.holding):
-            raise InvalidParameter(
-                "the unit has a column that tells people apart: it is the holding, leave holding out."
-            )
+            raise InvalidParameter("the unit has a person ID column, which is the holding: leave holding out.")
         return self.holding or unit
 
     def released_before(self) -> tuple[ReleasedTable, ...]:
@@ -229,21 +233,21 @@ class ProtectedTable(Method):
     def joint(self, schema: Schema, frame: TableFrame) -> Joint:
         """Return the finest cells of this table and those before it."""
         levels = {name: self.levels.get(name, int(schema[name].pseudonymous)) for name in self.columns}
-        found = Joint.of(schema, frame, levels, self.released_before())
-        if self.given and found.levels != levels:
+        joint = Joint.of(schema, frame, levels, self.released_before())
+        if self.given and joint.levels != levels:
             raise InvalidParameter(
-                "a given table can be held only against tables of the same columns, no finer than it."
+                "a given table can be compared only with tables of the same columns, no finer than it."
             )
-        return found
+        return joint
 
     def secret(self) -> bytes:
         """Return the secret behind the keys of records."""
         try:
-            found = Path(self.key or "").read_bytes()
+            secret = Path(self.key or "").read_bytes()
         except OSError as error:
             raise InvalidParameter(f"the file key cannot be read: {error.strerror or 'no reason given'}.") from None
-        record_keys(found, ())
-        return found
+        record_keys(secret, ())
+        return secret
 
     def _check_columns(self, schema: Schema, joint: Joint) -> None:
         """Refuse numbers that may be negative, holders that are released, and records that cannot have one key."""
@@ -270,29 +274,30 @@ class ProtectedTable(Method):
 
     def examine(self, table: Table) -> None:
         """Read a given table before anything is charged, and refuse one that does not add up."""
-        self._given(table)
+        self._cells_given(table)
 
     def release(self, table: Table, coins: Coins) -> ProtectedCells:
         """Count or read the cells, and leave out, round or perturb."""
         frame = self.frame(table.schema)
         joint = self.joint(table.schema, frame)
         if self.given:
-            facts = self._given(table)
+            facts = self._cells_given(table)
             return self._published(frame, facts, self._protected(frame, joint, facts, frame.finest(facts.values)))
         counted = Counted.of(table, joint.frame, joint.levels, (self.holder(table.schema), self.value), coins)
         truth = counted.leaves(joint.frame)
         facts = _of_own(frame, joint, counted.contributions).facts(frame, self.rules.depth)
         if self.noise is not None:
-            return self._published(frame, facts, (facts.values + self._drawn(frame, facts, counted), facts.values >= 0))
+            noisy = facts.values + self._key_noise(frame, facts, counted)
+            return self._published(frame, facts, (noisy, facts.values >= 0))
         return self._published(frame, facts, self._protected(frame, joint, facts, truth))
 
-    def _given(self, table: Table) -> CellFacts:
+    def _cells_given(self, table: Table) -> CellFacts:
         frame = self.frame(table.schema)
         return given_facts(table, frame, self.number, (self.contributors, self.largest))
 
-    def _published(self, frame: TableFrame, facts: CellFacts, shown: tuple[Whole, Flags]) -> ProtectedCells:
-        cells, known = shown
-        return ProtectedCells.of(frame, cells, known.reshape(facts.values.shape), self.number)
+    def _published(self, frame: TableFrame, facts: CellFacts, published: tuple[Whole, Flags]) -> ProtectedCells:
+        cells, visible = published
+        return ProtectedCells.of(frame, cells, visible.reshape(facts.values.shape), self.number)
 
     def _protected(self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Whole, Flags]:
         """Return the cells as published, and which of them are."""
@@ -300,8 +305,8 @@ class ProtectedTable(Method):
             return round_cells(frame, frame.finest(facts.values), self.base or 0), facts.values >= 0
         task, demands = self.task(frame, joint, facts, truth)
         pattern = suppress(task, demands, self.width)
-        known = ~pattern.suppressed[: frame.size].reshape(frame.shape)
-        return np.where(known, facts.values, 0), known
+        visible = ~pattern.suppressed[: frame.size].reshape(frame.shape)
+        return np.where(visible, facts.values, 0), visible
 
     def task(
         self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole
@@ -335,16 +340,16 @@ class ProtectedTable(Method):
         off = np.array([-(-int(value) * part // of) for value in flat], np.int64)
         return np.maximum(low, flat - off), flat + off
 
-    def _drawn(self, frame: TableFrame, facts: CellFacts, counted: Counted) -> Whole:
+    def _key_noise(self, frame: TableFrame, facts: CellFacts, counted: Counted) -> Whole:
         """Return the noise of every cell, by the keys of its records."""
         if self.noise is None or counted.names is None:
             raise AssertionError("cell keys need records with names")
         keys = record_keys(self.secret(), ("" if name is None else name for name in counted.names.to_pylist()))
         leaves = np.zeros(int(np.prod(frame.leaf_shape)), np.uint64)
-        given = counted.contributions
-        np.add.at(leaves, given.cells, keys[given.holders])
+        contributions = counted.contributions
+        np.add.at(leaves, contributions.cells, keys[contributions.holders])
         cell_keys = frame.totals(leaves.reshape(frame.leaf_shape))
-        return self.noise.drawn(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
+        return self.noise.draw(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
 
 
 def _floors(joint: Joint, truth: Whole) -> csr_array | None:
@@ -369,12 +374,20 @@ def _check_value(schema: Schema, name: str) -> None:
         )
 
 
-def _of_own(frame: TableFrame, joint: Joint, given: Contributions) -> Contributions:
+def _of_own(frame: TableFrame, joint: Joint, contributions: Contributions) -> Contributions:
     """Return contributions to the finest cells of this table, from those of all tables."""
-    where = np.unravel_index(given.cells, joint.frame.leaf_shape)
+    where = np.unravel_index(contributions.cells, joint.frame.leaf_shape)
     own = []
     for axis, finer, leaves in zip(frame.axes, joint.frame.axes, where, strict=False):
         lines = {label: place for place, label in enumerate(axis.labels[node] for node in axis.leaves)}
         table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
         own.append(np.array(table, np.intp)[leaves])
-    return Contributions(np.ravel_multi_index(own, frame.leaf_shape), given.holders, given.amounts, given.rows)
+    return replace(contributions, cells=np.ravel_multi_index(own, frame.leaf_shape))
+
+
+CHECK = TableCheck(
+    order=(maybe(KeepRows), maybe(RecodeToBins), one(Tabulate), one(SuppressCells, RoundCells, PerturbCells)),
+    claims=(OpenCells, RoundedCells, KeyedNoise),
+)
+PICTURE = TablePicture()
+METHOD = ProtectedTable

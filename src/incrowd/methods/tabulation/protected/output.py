@@ -1,17 +1,42 @@
-"""Protected tables as they are published: a column for each label, then the numbers; an empty number was left out."""
+"""Protected tables as they are published: labels, then numbers, of which some are empty; their check and picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.claims.claim import Claim
+from incrowd.core.statement import Statement
+from incrowd.core.steps.bins import RecodeToBins
+from incrowd.core.steps.step import ClaimBasis
+from incrowd.core.words import counted
+from incrowd.drawing.markup import Description, table
+from incrowd.drawing.picture import Picture
+from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Tabular
-from incrowd.methods.tabulation.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.attacker import Inconsistent, narrowed, published_to, spread
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.steps import (
+    KeyedNoise,
+    OpenCells,
+    PerturbCells,
+    RoundCells,
+    RoundedCells,
+    SuppressCells,
+    Tabulate,
+)
+from incrowd.verifier.check import Check, CheckOutcome, Problem, failed, passed
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from incrowd.core.unit import Unit
 
 
@@ -22,7 +47,7 @@ class ProtectedCells(Tabular):
     form: ClassVar[str] = "protected table"
 
     @classmethod
-    def of(cls, frame: TableFrame, cells: Whole, known: Flags, number: str) -> ProtectedCells:
+    def of(cls, frame: TableFrame, cells: Whole, visible: Flags, number: str) -> ProtectedCells:
         """Return a table of cells, of which some are left empty."""
         columns: dict[str, pa.Array] = {}
         for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):
@@ -31,11 +56,10 @@ class ProtectedCells(Tabular):
             missing = np.array([label is None for label in axis.labels])
             indices = pa.array(codes[nodes.ravel()], pa.int32(), mask=missing[nodes.ravel()])
             columns[axis.column] = pa.DictionaryArray.from_arrays(indices, texts)
-        columns[number] = pa.array(cells.ravel(), pa.int64(), mask=~known.ravel())
+        columns[number] = pa.array(cells.ravel(), pa.int64(), mask=~visible.ravel())
         return cls(pa.table(columns))
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return how many cells there are and how many are left empty, and the three tests of Opinion 05/2014."""
         return {
             "cells": len(self),
             "empty cells": self.table.column(self.table.num_columns - 1).null_count,
@@ -43,3 +67,216 @@ class ProtectedCells(Tabular):
             "linkability": "no rows are published: there is nothing to link but the numbers of cells",
             "inference": "not bounded: this release has no epsilon",
         }
+
+
+_AUDITED = 300
+"""Up to so many empty finest cells everything that they could be is tried."""
+_TOLERANCE = 1 + 1e-6  # the second route computes with floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCheck(Check):
+    """The file of a protected table, added up again: all cells in order, all totals right, empty cells open."""
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        basis = statement.basis
+        made, recoded, keyed = basis.need(Tabulate), basis.find(RecodeToBins), basis.find(PerturbCells)
+        if made.given != (recoded is None):
+            return Problem("the rows are cells already, or are recoded into cells: not both, and not neither")
+        if recoded is not None and recoded.names != made.names:
+            return Problem("the columns that are recoded are not those of the table")
+        numbers = [made.number] if made.value or made.given else []  # a count of rows is not a column of theirs
+        if statement.released != (*made.names, *numbers):
+            return Problem("the columns of the table are not the released ones")
+        if keyed is not None and (keyed.record != basis.unit.column or made.value is not None):
+            return Problem("the records that have keys are not those of the guarantee's unit")
+        return None
+
+    def undecidable(self, claim: Claim) -> Problem | None:
+        if isinstance(claim, OpenCells):
+            reason = "the file does not say which cells are sensitive, so that only their width was audited here"
+            return Problem(f"it agrees with the steps; {reason}", undecided=True)
+        if isinstance(claim, RoundedCells):
+            return Problem("it agrees with the steps; only the data holder knows the true numbers", undecided=True)
+        return None
+
+    def recompute(self, claim: Claim, basis: ClaimBasis) -> Problem | None:
+        if not isinstance(claim, KeyedNoise):
+            return super().recompute(claim, basis)
+        step = basis.need(PerturbCells)
+        derived = 1 - _vanishing(step.noise.allowed(1), step.variance)
+        stated = float(claim.zero_to_one)
+        if max(stated, derived) > min(stated, derived) * _TOLERANCE:
+            return Problem(f"its δ between nobody and one person is {derived:.6g}")
+        return None
+
+    def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
+        return _outcomes(statement, _read(files[0]))
+
+    def recount(self, statement: Statement, output: Any) -> Problem | None:
+        if not isinstance(output, ProtectedCells):
+            return Problem("it is not a protected table")
+        problems = (outcome.problem for outcome in _outcomes(statement, output.table))
+        return next((problem for problem in problems if problem is not None and not problem.undecided), None)
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> ProtectedCells:
+        return ProtectedCells(_read(files[0]))
+
+
+def _vanishing(values: list[int], variance: Fraction) -> float:
+    """Return how often one person becomes nobody under p(v) ∝ exp(a v + b v²) with mean zero and the variance."""
+    if -1 not in values:
+        return 0.0
+    if -min(values) * max(values) == variance:
+        return max(values) / (max(values) - min(values))
+    above = min(v for v in values if v > 0)
+    if 0 not in values and above == variance:
+        return above / (above + 1)
+
+    def row(bend: float) -> list[float]:
+        low, high = -60.0, 60.0
+        for _ in range(200):
+            slope = (low + high) / 2
+            top = max(slope * v + bend * v * v for v in values)
+            weights = [exp(slope * v + bend * v * v - top) for v in values]
+            low, high = (slope, high) if sum(w * v for w, v in zip(weights, values, strict=True)) < 0 else (low, slope)
+        return [weight / sum(weights) for weight in weights]
+
+    low, high = -40.0, 40.0
+    for _ in range(200):
+        bend = (low + high) / 2
+        second_moment = sum(p * v * v for p, v in zip(row(bend), values, strict=True))
+        low, high = (bend, high) if second_moment < variance else (low, bend)
+    return row(bend)[values.index(-1)]
+
+
+def _read(file: Path) -> pa.Table:
+    """Read labels as text, and the numbers of the last column as whole ones."""
+    source = open_source(str(file))
+    names = list(source.names)
+    types = pa.schema([(name, pa.string()) for name in names[:-1]] + [(names[-1], pa.int64())])
+    return pa.Table.from_batches([batch.cast(types) for batch in source.batches(names)], schema=types)
+
+
+def _outcomes(statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
+    made = statement.basis.need(Tabulate)
+    if table.column_names != [*made.names, made.number]:
+        yield failed("columns in the file", "the columns are not those that the certificate says are released")
+        return
+    yield passed("columns in the file", "they are the released ones and the numbers, and no others")
+    cells = _cells(statement, table)
+    yield CheckOutcome("cells in the file", cells, f"{table.num_rows:,} cells, each once and in order")
+    if cells is not None:
+        return
+    frame, column = made.frame, table.column(made.number)
+    visible: Flags = column.is_valid().to_numpy().reshape(frame.shape)
+    values: Whole = column.fill_null(0).to_numpy().astype(np.int64).reshape(frame.shape)
+    yield CheckOutcome(
+        "numbers in the file", _numbers(statement, values, visible), "all are such as these steps can give"
+    )
+    if statement.basis.find(SuppressCells) is not None:
+        text = "every empty cell could have numbers that lie far enough apart"
+        yield CheckOutcome("empty cells in the file", _empty(statement, values, visible), text)
+
+
+def _cells(statement: Statement, table: pa.Table) -> Problem | None:
+    frame = statement.basis.need(Tabulate).frame
+    if table.num_rows != frame.size:
+        return Problem("there are not as many cells as the certificate lists")
+    for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):
+        labels = table.column(axis.column).cast(pa.string()).to_pylist()
+        if labels != [axis.labels[node] for node in nodes.ravel().tolist()]:
+            return Problem("the cells are not those that the certificate lists, each once and in order")
+    empty = table.column(table.num_columns - 1).null_count
+    if (statement.evidence.get("cells"), statement.evidence.get("empty cells")) != (frame.size, empty):
+        return Problem("there are other cells than the certificate's evidence says")
+    return None
+
+
+def _numbers(statement: Statement, values: Whole, visible: Flags) -> Problem | None:
+    basis = statement.basis
+    made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
+    suppressed = basis.find(SuppressCells)
+    if np.any(values < 0):
+        return Problem("some number is negative")
+    if suppressed is None and not visible.all():
+        return Problem("some cell is empty, and these steps leave none out")
+    if keyed is not None:
+        small = (values > 0) & (values <= keyed.gap)
+        return Problem("some count is one that is never published") if small.any() else None
+    if made.frame.odd_sum(values, visible) is not None:
+        return Problem("some total is not the sum of what it is the total of")
+    if rounds is not None and np.any(values % rounds.base):
+        return Problem(f"some number is not a multiple of {rounds.base}")
+    if suppressed is not None and suppressed.minimum is not None and made.value is None and made.holding is None:
+        small = visible & (values > 0) & (values < suppressed.minimum)
+        return Problem("a count is published that is smaller than the rule allows") if small.any() else None
+    return None
+
+
+def _empty(statement: Statement, values: Whole, visible: Flags) -> Problem | None:
+    """Return that an empty cell can be inferred too closely, or that there are too many to try; or None."""
+    frame, width = statement.basis.need(Tabulate).frame, statement.basis.need(SuppressCells).width
+    empty = np.flatnonzero(~visible.ravel())
+    if not len(empty):
+        return None
+    least = _least(statement.basis)
+    low, high = narrowed(frame, values, visible, least)
+    if np.any(low > high):
+        return Problem("no numbers in the empty cells agree with all totals")
+    if np.any((high - low).ravel()[empty] < width):
+        return Problem("an empty cell follows from the others, or nearly so")
+    if int((~visible.ravel()[frame.leaves]).sum()) > _AUDITED:
+        text = f"adding up narrows none of {len(empty):,} empty cells, which are too many to try all they could be"
+        return Problem(text, undecided=True)
+    try:
+        smallest, largest = spread(
+            published_to(frame, values, visible, least),
+            frame.matrix[empty],
+            lambda low, high: np.asarray(high - low >= width),
+        )
+    except Inconsistent:
+        return Problem("no numbers in the empty cells agree with all totals")
+    return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None
+
+
+def _least(basis: ClaimBasis) -> int:
+    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
+    return int(basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None)
+
+
+_LINES, _COLUMNS = 16, 8
+
+
+class TablePicture(Picture):
+    """A protected table in a report: its upper left corner, with what is left empty."""
+
+    evidence: Mapping[str, str] | None = {"cells": "Cells, totals among them", "empty cells": "Cells left empty"}
+
+    def description(self, statement: Statement) -> Description:
+        basis, cells, empty = statement.basis, int(statement.evidence["cells"]), int(statement.evidence["empty cells"])
+        made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
+        what = f"Sums of {made.value}" if made.value else "Counts"
+        how = f"{counted(empty, 'cell')} left empty; every other number is exact." if basis.find(SuppressCells) else ""
+        if rounds is not None:
+            how = f"Every number is a multiple of {rounds.base}, and totals add up."
+        if keyed is not None:
+            how = f"Every count that is not zero has noise of at most {keyed.largest}; totals do not add up."
+        where = f"{counted(cells, 'cell')} over {' × '.join(made.names)}"
+        full = f"{what} in {where}, with all totals. {how} No row is published."
+        return Description("A table with totals", full, "the numbers of that person's cells")
+
+    def draw(self, statement: Statement, output: Any) -> Markup | None:
+        made = statement.basis.need(Tabulate)
+        numbers = np.array(output.table.column(made.number).to_pylist(), object).reshape(made.frame.shape)
+        corner = numbers[(slice(_LINES), slice(_COLUMNS), 0)[: numbers.ndim]]
+        corner = corner[:, None] if corner.ndim == 1 else corner
+        across = [made.number] if len(made.axes) == 1 else [_label(label) for label in made.axes[1].labels[:_COLUMNS]]
+        lines = zip(made.axes[0].labels, corner.tolist(), strict=False)
+        rows = [[_label(label), *("—" if cell is None else f"{cell:,}" for cell in line)] for label, line in lines]
+        part = "The table" if corner.size == numbers.size else "Part of the table"
+        return table(f"{part}; — is a cell left empty", [" × ".join(made.names[:2]), *across], rows)
+
+
+def _label(label: str | None) -> str:
+    return "missing" if label is None else label

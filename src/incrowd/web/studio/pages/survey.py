@@ -15,7 +15,7 @@ from incrowd.core.words import percent_up
 from incrowd.drawing.charts import IntervalEstimate, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.estimates.answers import QuestionEstimates, estimates_of
+from incrowd.methods.local.estimates import QuestionEstimates, estimates_of
 from incrowd.methods.local.survey.definition import LocalSurvey, script_hashes
 from incrowd.methods.local.survey.questions import ChoiceQuestion
 from incrowd.web.collect.pages import guarantee

@@ -1,1 +1,0 @@
-"""PCA: the directions in which rows differ most, from noisy products."""

@@ -1,1 +1,0 @@
-"""Regressor: a model that predicts a number, by least squares from noisy products."""

@@ -1,0 +1,1 @@
+"""What the methods of learning share."""

@@ -1,0 +1,312 @@
+"""Estimates: what reports say of the people who sent them: unbiased estimates, exact intervals, and projections."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InvalidParameter
+from incrowd.methods.local.mechanisms.hashed import LocalHashing
+from incrowd.methods.local.mechanisms.randomizer import Categorical
+from incrowd.methods.local.survey.definition import LocalSurvey
+from incrowd.methods.local.survey.questions import (
+    ChoiceQuestion,
+    NumberQuestion,
+    OrderedQuestion,
+    SurveyQuestion,
+    WordQuestion,
+)
+
+EXACT = 5_000
+"""Up to so many people both binomial numbers are written out; beyond, the sum is bounded by one of them."""
+ALPHA = Fraction(1, 20)
+
+Counts = NDArray[np.int64]
+Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Support:
+    """Reports of n people, each of which supports a value with chance p if its person has it, else with chance q."""
+
+    people: int
+    p: Fraction
+    q: Fraction
+
+    def __post_init__(self) -> None:
+        if self.people < 1:
+            raise InvalidParameter(
+                "there is no report yet, so there is no interval. Wait for one, or check the survey."
+            )
+        if not 0 <= self.q < self.p <= 1:
+            raise InvalidParameter("a value must be likelier supported by those who have it than by others.")
+
+    def estimates(self, counts: Counts) -> Shares:
+        """Return the unbiased estimates of shares; a rare value can come out below zero.
+
+        >>> Support(100, Fraction(3, 4), Fraction(1, 4)).estimates(np.array([60])).tolist()
+        [0.7]
+        """
+        p, q = float(self.p), float(self.q)
+        return np.asarray((counts / self.people - q) / (p - q), np.float64)
+
+    def intervals(self, counts: Counts, alpha: Fraction = ALPHA) -> tuple[Shares, Shares]:
+        """Return for each count which shares of these people fit it, both tails at α / 2.
+
+        Up to 5,000 people both tails of Bin(m, p) + Bin(n − m, q), which grow with m, are inverted exactly.  Beyond,
+        the tails of the one binomial number with the same mean bound them (Hoeffding 1956, Theorem 4), which is a
+        little wider.
+
+        >>> low, high = Support(60, Fraction(1, 2), Fraction(252, 937)).intervals(np.array([20]))
+        >>> (low * 60).round(6).tolist(), (high * 60).round(6).tolist()
+        ([0.0], [50.0])
+        """
+        distinct, places = np.unique(counts, return_inverse=True)
+        if self.people > EXACT and self.people * float(self.q * (1 - self.q)) > 16.0:
+            low, high = self.rates(distinct, alpha)
+        else:
+            ends = [self._ends(int(count), float(alpha) / 2) for count in distinct]
+            low, high = (np.array([end[side] for end in ends]) / self.people for side in (0, 1))
+        return low[places], high[places]
+
+    def rates(self, counts: Counts, alpha: Fraction = ALPHA) -> tuple[Shares, Shares]:
+        """Return which rates of a population, of which these people are a random sample, fit each count.
+
+        Source: Clopper & Pearson 1934 for the rate of support, mapped to the rate of the value.
+        """
+        from scipy.special import betaincinv
+
+        n, half = self.people, float(alpha) / 2
+        with np.errstate(invalid="ignore"):
+            low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, half), 0.0)
+            high = np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - half), 1.0)
+        p, q = float(self.p), float(self.q)
+        return np.clip((low - q) / (p - q), 0.0, 1.0), np.clip((high - q) / (p - q), 0.0, 1.0)
+
+    def _ends(self, count: int, half: float) -> tuple[int, int]:
+        """Return the least and the greatest m that fit a count; where none does, the end that is nearest."""
+        low = _first(lambda m: self._tails(m, count)[1] > half, self.people)
+        high = self.people - _first(lambda m: self._tails(self.people - m, count)[0] > half, self.people)
+        return (low, high) if low <= high else (min(low, self.people), max(high, 0))
+
+    def _tails(self, having: int, count: int) -> tuple[float, float]:
+        """Return the chances of at most, and of at least, so many supports if `having` people have the value."""
+        from scipy.special import bdtr, bdtrc
+
+        p, q, rest = float(self.p), float(self.q), self.people - having
+        ones = np.arange(having + 1)
+        mass = _masses(having, p)
+        left = np.where(count - ones < 0, 0.0, bdtr(np.clip(count - ones, 0, rest), rest, q))
+        right = np.where(count - ones <= 0, 1.0, bdtrc(np.clip(count - ones - 1, 0, rest), rest, q))
+        right = np.where(count - ones > rest, 0.0, right)
+        return float(mass @ left), float(mass @ right)
+
+
+def mean_interval(
+    reports: Shares, variance: float, reach: float, alpha: Fraction = ALPHA
+) -> tuple[float, float, float]:
+    """Return the mean of independent unbiased estimates within ±reach, and an interval for the mean behind them.
+
+    `variance` bounds that of each estimate around its mean: for a population, with the differences between people.
+    The width does not depend on the reports: it is the smaller of Bernstein's, by that variance, and Hoeffding's.
+
+    >>> low, mean, high = mean_interval(np.zeros(1000), 1.0, 2.0)
+    >>> mean, round(high, 3)
+    (0.0, 0.09)
+    """
+    if not len(reports):
+        raise InvalidParameter("there is no report yet, so there is no interval. Wait for one, or check the survey.")
+    number, log = len(reports), math.log(2 / float(alpha))
+    wide = (reach + 1) / 3
+    bernstein = (wide * log + math.sqrt((wide * log) ** 2 + 2 * number * variance * log)) / number
+    hoeffding = 2 * reach * math.sqrt(log / (2 * number))
+    mean, width = float(np.mean(reports)), min(bernstein, hoeffding)
+    return max(-1.0, mean - width), mean, min(1.0, mean + width)
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int:
+    """Return the least number from 0 to `most` at which a condition holds that then goes on to hold, or most + 1."""
+    low, high = 0, most + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+def _masses(number: int, chance: float) -> Shares:
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    ones = np.arange(number + 1)
+    log = gammaln(number + 1) - gammaln(ones + 1) - gammaln(number - ones + 1)
+    return np.asarray(np.exp(log + xlogy(ones, chance) + xlog1py(number - ones, -chance)), np.float64)
+
+
+def projected(shares: Shares) -> Shares:
+    """Return the point of the simplex that is nearest to some estimates: max(share + t, 0) for one t.
+
+    It is never further from the truth than the estimates are, and it is biased: common values come out too small, all
+    rare ones together too large.  No interval holds around it.
+
+    Source: Wang et al. 2020 (Norm-Sub), which is this projection (Michelot 1986).
+
+    >>> projected(np.array([0.5, 0.4, 0.3, -0.2])).round(6).tolist()
+    [0.433333, 0.333333, 0.233333, 0.0]
+    """
+    ranked = np.sort(shares)[::-1]
+    moves = (1.0 - np.cumsum(ranked)) / np.arange(1, len(shares) + 1)
+    last = int(np.flatnonzero(ranked + moves > 0)[-1])
+    return np.asarray(np.maximum(shares + moves[last], 0.0), np.float64)
+
+
+THESE = "these people"
+POPULATION = "the population that these people are a random sample of"
+KEPT = 16
+"""So many prefixes of words are followed."""
+
+
+@dataclass(frozen=True)
+class LocalEstimate:
+    """An unbiased estimate with an interval; `projected` is biased, nearer on average, and has none."""
+
+    value: str
+    estimate: float
+    low: float
+    high: float
+    projected: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        return {name: part for name, part in vars(self).items() if part is not None}
+
+
+@dataclass(frozen=True)
+class QuestionEstimates:
+    """The estimates of one question, of how many reports, and about whom the intervals speak."""
+
+    question: str
+    people: int
+    about: str
+    estimates: tuple[LocalEstimate, ...]
+    confidence: Fraction = 1 - ALPHA
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form."""
+        estimates = [estimate.to_json() for estimate in self.estimates]
+        return {**vars(self), "confidence": float(self.confidence), "estimates": estimates}
+
+
+def estimates_of(survey: LocalSurvey, reports: list[Any], alpha: Fraction = ALPHA) -> tuple[QuestionEstimates, ...]:
+    """Return what reports say about every question that some of them answer.
+
+    Each interval by itself covers with 1 − α; `alpha` divided by their number makes all of them hold at once.
+    """
+    if not reports:
+        raise InvalidParameter("there is no report yet, so there is nothing to estimate. Wait for one.")
+    alone = len(survey.questions) == 1
+    estimates = []
+    for name, (rows, part) in survey.read(reports).items():
+        if len(rows):
+            estimates.append(_estimates(survey.question(name), part, len(rows), alone, alpha))
+    return tuple(estimates)
+
+
+def _estimates(question: SurveyQuestion, part: Any, people: int, alone: bool, alpha: Fraction) -> QuestionEstimates:
+    match question:
+        case ChoiceQuestion():
+            about, estimates = (THESE if alone else POPULATION), _shares(question, part, alone, alpha)
+        case NumberQuestion():
+            about, estimates = (THESE if alone else POPULATION), (_mean(question, part, alone, alpha),)
+        case OrderedQuestion():
+            about, estimates = POPULATION, _ranges(question, part, alpha)
+        case WordQuestion():
+            about, estimates = POPULATION, common_words(question, part, alpha)
+        case _:
+            raise InvalidParameter("a question of this kind has no estimates.")
+    return QuestionEstimates(question.name, people, about, estimates, 1 - alpha)
+
+
+def _shares(question: ChoiceQuestion, reports: Any, alone: bool, alpha: Fraction) -> tuple[LocalEstimate, ...]:
+    randomizer: Categorical = question.randomizer
+    support = Support(len(reports), randomizer.p, randomizer.q)
+    counts = randomizer.support(reports)
+    low, high = support.intervals(counts, alpha) if alone else support.rates(counts, alpha)
+    shares = support.estimates(counts)
+    near = projected(shares)
+    columns = (question.labels, shares, low, high, near)
+    return tuple(LocalEstimate(label, *map(float, rest)) for label, *rest in zip(*columns, strict=True))
+
+
+def _mean(question: NumberQuestion, reports: NDArray[np.int64], alone: bool, alpha: Fraction) -> LocalEstimate:
+    """Return the mean, on the scale of the question, with an interval about these people, or about their population.
+
+    Where a person answers one of several questions, those who answer this one are a random sample: the variance of an
+    estimate then holds the differences between people, too (`Numeric.sampled_variance`).
+    """
+    randomizer = question.randomizer
+    variance = float(randomizer.fixed_variance if alone else randomizer.sampled_variance)
+    largest = float(randomizer.largest_estimate)
+    ends = mean_interval(randomizer.estimates(reports), variance, largest, alpha)
+    middle, half = float(question.high + question.low) / 2, float(question.high - question.low) / 2
+    low, mean, high = (middle + half * end for end in ends)
+    return LocalEstimate("mean", mean, low, high)
+
+
+def range_estimate(
+    question: OrderedQuestion, reports: Any, first: int, last: int, alpha: Fraction = ALPHA
+) -> LocalEstimate:
+    """Return the share of answers from `first` to `last`: the sum over the fewest nodes, whose intervals share α."""
+    nodes = question.randomizer.nodes(first - question.first, last - question.first)
+    estimate, low, high = 0.0, 0.0, 0.0
+    for place, node in nodes:
+        level, part = question.randomizer.levels[place], reports[1][place]
+        support = Support(len(part), level.p, level.q)
+        count = level.support(part)[node : node + 1]
+        ends = support.rates(count, alpha / len(nodes))
+        estimate += float(support.estimates(count)[0])
+        low, high = low + float(ends[0][0]), high + float(ends[1][0])
+    return LocalEstimate(f"{first} to {last}", estimate, min(low, 1.0), min(high, 1.0))
+
+
+def _ranges(question: OrderedQuestion, reports: Any, alpha: Fraction) -> tuple[LocalEstimate, ...]:
+    """Return the ranges of the coarsest level."""
+    step, size = question.randomizer.steps[0], question.randomizer.size
+    starts = range(0, size, step)
+    ends = [(question.first + at, question.first + min(at + step, size) - 1) for at in starts]
+    return tuple(range_estimate(question, reports, *end, alpha) for end in ends)
+
+
+def common_words(
+    question: WordQuestion, reports: Any, alpha: Fraction = ALPHA, beam: int = KEPT
+) -> tuple[LocalEstimate, ...]:
+    """Return words found from prefix to prefix, the most common first: at each length the best are kept.
+
+    Groups of people are disjoint, so earlier choices do not touch the last length's intervals; these share α over all
+    words that are compared there, and a word is told only if zero is not in its interval.
+    """
+    tree = question.randomizer
+    candidates, step = np.zeros(1, np.int64), tree.size
+    shares, low, high = (np.zeros(1) for _ in range(3))
+    for place, level in enumerate(tree.levels):
+        branches = -(-step // tree.steps[place])
+        candidates = (candidates[:, None] * branches + np.arange(branches)[None, :]).reshape(-1)
+        step, part = tree.steps[place], reports[1][place]
+        support = Support(len(part), level.p, level.q)
+        counts = _supported(level, part, candidates)
+        shares, (low, high) = support.estimates(counts), support.rates(counts, alpha / len(candidates))
+        best = np.argsort(-shares, kind="stable")[:beam]
+        candidates, shares, low, high = candidates[best], shares[best], low[best], high[best]
+    words = [question.word(int(candidate), question.length) for candidate in candidates]
+    columns = zip(words, shares, low, high, strict=True)
+    return tuple(LocalEstimate(word, *map(float, rest)) for word, *rest in columns if rest[1] > 0.0)
+
+
+def _supported(level: Categorical, reports: Any, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
+    if isinstance(level, LocalHashing):
+        return level.support_of(reports, candidates)
+    return level.support(reports)[candidates]

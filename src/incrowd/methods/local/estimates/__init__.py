@@ -1,1 +1,0 @@
-"""What reports say about the people who sent them: unbiased estimates and exact intervals."""
