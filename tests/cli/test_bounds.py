@@ -322,7 +322,7 @@ def test_an_unknown_loss_is_refused(run: Runner, tmp_path: Path) -> None:
         ("--safe k=20,rate=0.1 --delta 1e-30", "their delta is at least 1e-20"),
         ("--rho 0.1 --delta 0", "delta above 0"),
         ("--laplace scale=0 --delta 0", "positive"),
-        ("--guarantee nothing.json --delta 0", "existing file"),
+        ("--guarantee nothing.json --delta 0", "existing JSON file"),
     ],
 )
 def test_bad_input_of_compose_is_one_clear_message_and_exit_2(run: Runner, line: str, says: str) -> None:
@@ -339,5 +339,5 @@ def test_a_file_that_is_no_guarantee_is_bad_input(run: Runner, tmp_path: Path, t
 
 def test_the_table_compares_the_rules(run: Runner) -> None:
     text = " ".join(run('bounds compose --pure "0.1 x10" --delta 0').out.split())
-    assert "releases 10 with independent coins each" in text
-    assert "by sums 1 the tightest" in text
+    assert "releases 10 with independent randomness" in text
+    assert "by sums 1 tightest" in text

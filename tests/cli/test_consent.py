@@ -168,7 +168,7 @@ def test_a_purpose_that_nobody_consented_to_is_said_to_be_one(run: Runner, ward:
 def test_a_token_for_an_id_that_nobody_has_is_made_and_the_holder_is_warned(run: Runner, ward: Path) -> None:
     right, wrong = (run(f"consent subject {each} --token --policy {ward}") for each in ("B000001", "B00001"))
     assert (right.code, wrong.code) == (0, 0)
-    assert ["check the id" in " ".join(each.out.split()) for each in (right, wrong)] == [False, True]
+    assert ["check the ID" in " ".join(each.out.split()) for each in (right, wrong)] == [False, True]
 
 
 def test_an_import_lists_the_lines_that_reach_nobody(run: Runner, ward: Path, tmp_path: Path) -> None:

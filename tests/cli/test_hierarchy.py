@@ -12,7 +12,7 @@ def test_a_good_file_passes(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "city.csv").write_text(CITIES, encoding="utf-8")
     outcome = run("hierarchy check city.csv")
     assert outcome.code == 0
-    assert "Nothing is wrong" in outcome.out
+    assert "No problems" in outcome.out
 
 
 def test_what_is_missing_can_be_pasted(run: Runner, tmp_path: Path) -> None:

@@ -193,4 +193,4 @@ def test_an_interrupt_while_a_command_still_starts_is_one_line(
     with pytest.raises(SystemExit) as ended:
         entry.start()
     assert ended.value.code == 130
-    assert capsys.readouterr() == ("", "incrowd: stopped before the end.\n")
+    assert capsys.readouterr() == ("", "incrowd: interrupted.\n")

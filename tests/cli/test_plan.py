@@ -21,7 +21,7 @@ def test_a_plan_prints_guarantee_price_and_every_default(run: Runner, folder: Pa
     assert done.code == 0
     told = " ".join(done.out.split())
     for words in (
-        "nothing is spent",
+        "nothing spent",
         "dataset people",
         "protects one row, added or removed",
         "k 21 (solved)",
@@ -30,7 +30,7 @@ def test_a_plan_prints_guarantee_price_and_every_default(run: Runner, folder: Pa
         "delta 0.0001",
         "default unit: one row, added or removed",
         "; ledger: sqlite:///.incrowd/ledger.sqlite",
-        "; budget: what this release costs",
+        "; budget: the cost of this release",
         "columns: a class of its own",
         "; sex.level: 0",
         "note · no population is declared",

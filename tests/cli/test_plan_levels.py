@@ -54,7 +54,7 @@ def test_json_holds_every_choice(run: Runner) -> None:
 def test_without_rows_nothing_can_be_explored(run: Runner) -> None:
     done = run("plan --policy policy.yaml --frontier")
     assert done.code == 2
-    assert "name a table" in done.err
+    assert "give a table" in done.err
 
 
 def test_the_first_interrupt_asks_a_search_to_stop_and_the_second_ends_the_command() -> None:

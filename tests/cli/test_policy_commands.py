@@ -28,7 +28,7 @@ def test_a_policy_is_read_back_as_it_was_understood(run: Runner, tmp_path: Path)
         "of": 2,
     }
     shown = run("policy check policy.yaml").out
-    assert "never released" in shown
+    assert "not released" in shown
     assert "level 1 of 2" in shown
 
 

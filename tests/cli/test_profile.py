@@ -50,8 +50,8 @@ def test_a_drafted_policy_can_be_planned_at_once(run: Runner, tmp_path: Path) ->
 def test_what_only_rows_tell_is_held_back_and_said(run: Runner, tmp_path: Path) -> None:
     patients(tmp_path)
     told = " ".join(run("profile patients.csv --write draft.yaml").out.split())
-    assert "It lets out: age, sex." in told
-    assert "held back: ill: its values come from the data" in told
+    assert "It releases: age, sex." in told
+    assert "not released: ill: its values come from the data" in told
     assert "incrowd plan --policy draft.yaml" in told
     found = run('profile patients.csv --write other.yaml --public ill="the yearbook" --json').json
     assert found["released"] == ["age", "sex", "ill"]

@@ -128,9 +128,7 @@ def test_ctrl_c_leaves_nothing_half_written(folder: Path) -> None:
     os.kill(running.pid, signal.SIGINT)
     _, errors = running.communicate(timeout=300)
     assert running.returncode == 130
-    assert errors.startswith(
-        "incrowd: stopped before the end. Nothing was released; the charge is not refunded: epsilon 0.94"
-    )
+    assert errors.startswith("incrowd: interrupted. Nothing was released; the charge is not refunded: epsilon 0.94")
     assert errors.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == [".incrowd", "people.csv", "policy.yaml"]
     kept = {".sources.lock", "ledger.sqlite", "ledgers.json", "sources.json"}

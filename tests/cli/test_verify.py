@@ -24,7 +24,12 @@ def test_a_release_is_verified_and_what_cannot_be_known_is_said(run: Runner, cop
     assert done.code == 0
     assert done.out.startswith("verified")
     told = " ".join(done.out.split())
-    for words in ("? not known here signature:", "? assumed · recoding, levels", "✓ passed 2", "--verbose lists them"):
+    for words in (
+        "? not checked here signature:",
+        "? assumed · recoding, levels",
+        "✓ passed 2",
+        "--verbose lists them",
+    ):
         assert words in told
 
 
@@ -37,7 +42,7 @@ def test_verbose_lists_what_passed_too(run: Runner, copy: Folder) -> None:
 def test_what_failed_stands_before_what_is_open(run: Runner, copy: Folder) -> None:
     copy.tamper(("claims", 0, "parameters", "epsilon"), lambda _: "0.5")
     told = run(f"verify {copy.out / 'certificate.json'}").out
-    assert told.index("✗ failed") < told.index("? not known here") < told.index("✓ passed")
+    assert told.index("✗ failed") < told.index("? not checked here") < told.index("✓ passed")
 
 
 def test_json_lists_every_finding(run: Runner, copy: Folder) -> None:

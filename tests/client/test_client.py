@@ -69,7 +69,7 @@ def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, 
     assert client.price_batch(questions, epsilon="1/3")["cost"]["epsilon"] == "1/3"
     with pytest.raises(InvalidParameter, match="question 2"):
         client.query_batch(["SELECT 1 FROM births", ("SELECT ? FROM births", [])], epsilon=1)
-    with pytest.raises(InvalidParameter, match="a list of texts"):
+    with pytest.raises(InvalidParameter, match="a list of queries"):
         client.query_batch("SELECT 1 FROM births", epsilon=1)
 
 

@@ -157,7 +157,7 @@ def test_without_ledger_and_signature_nobody_is_named(made: Made) -> None:
     assert found.passed
     assert not found.vouched
     if found.complete:
-        assert found.verdict == "consistent; who wrote it is not shown"
+        assert found.verdict == "consistent; origin not verified"
     held = verify(made.folder, ledger=find_book(made.policy), policy=made.policy)
     assert held.vouched
     assert {each.about: each.verdict for each in held.findings}["policy"] is Verdict.PASSED

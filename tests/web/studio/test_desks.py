@@ -80,7 +80,7 @@ def test_a_release_is_verified_against_the_ledger_and_policy_of_its_folder(desk:
     assert list(found["found"]["findings"]) == ["failed", "not known here", "assumed", "passed"]
     assert found["commands"] == ["incrowd verify out --policy policy.yaml --ledger sqlite:///.incrowd/ledger.sqlite"]
     alone = settled(desk, "/verify?release=out&against=none")
-    assert alone["found"]["verdict"] == "consistent; who wrote it is not shown"
+    assert alone["found"]["verdict"] == "consistent; origin not verified"
 
 
 def test_a_changed_file_fails_first(desk: Visitor) -> None:

@@ -48,7 +48,7 @@ def test_a_job_stops_when_it_is_told_to_and_says_how_far_it_is() -> None:
     jobs.stop(job.id)
     over = jobs.wait(job.id)
     assert over.state is State.STOPPED
-    assert over.problem == "stopped before the end."
+    assert over.problem == "stopped."
     jobs.close()
 
 

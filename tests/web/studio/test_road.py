@@ -181,7 +181,7 @@ def test_the_policy_keeps_its_comments_and_is_not_overwritten_by_an_old_page(fre
     assert text == POLICY.replace("role: quasi\n    type: integer", "role: sensitive\n    type: integer")
     reply = fresh.post("/columns/save", form | {"role-1": "identifier"})
     assert reply.status_code == 422
-    assert "changed meanwhile" in reply.text
+    assert "was changed in another tab" in reply.text
     reply = fresh.post("/columns/save", {"policy": "policy.yaml", "role-1": "nonsense"})
     assert reply.status_code == 400
     assert (fresh.folder / "policy.yaml").read_text() == text
@@ -348,7 +348,7 @@ def test_a_payment_that_is_stopped_before_its_charge_costs_nothing_and_can_be_ma
         job = json.loads(fresh.get(f"{place}&format=json").text)["job"]
         assert job["title"] == "Releasing stays into out"
         assert fresh.post(f"/jobs/{job['job']}/stop", {"back": place}).headers["location"] == place
-        assert "Stopped before the end." in fresh.settled(place).text
+        assert "Stopped." in fresh.settled(place).text
     assert charges(fresh) == 0
     assert fresh.settled(fresh.post("/plan/release", form).headers["location"]).status_code == 303
     assert charges(fresh) == 1

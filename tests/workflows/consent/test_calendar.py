@@ -38,10 +38,10 @@ def test_a_release_outside_the_calendar_is_refused_before_its_charge(
     made = consented(changed(FORM, consent__calendar=DAYS), tmp_path, HALF)
     on(monkeypatch, "2027-01-11")
     for attempt in (lambda: out(made, "first"), lambda: release(ROWS, made.policy)):
-        with pytest.raises(Refused, match=r"no day of the calendar of this policy, and the next day is 2027-06-10"):
+        with pytest.raises(Refused, match=r"not in the calendar of this policy; the next one is 2027-06-10"):
             attempt()
     on(monkeypatch, "2027-06-11")
-    with pytest.raises(Refused, match="it names no later day"):
+    with pytest.raises(Refused, match="it has no later day"):
         out(made, "first")
     assert not (made.policy.folder / ".incrowd" / "ledger.sqlite").exists()
 
@@ -76,7 +76,7 @@ def test_the_calendar_of_a_release_stays_and_new_days_come_after_its_last(
 
 
 def test_a_calendar_is_needed_without_an_epsilon_and_refused_with_one() -> None:
-    with pytest.raises(InvalidParameter, match="its day shows that somebody left"):
+    with pytest.raises(InvalidParameter, match="its day could show that a person left"):
         _ = load_policy(changed(FORM, consent__calendar=None)).plan
     with pytest.raises(InvalidParameter, match="for releases without an epsilon"):
         _ = load_policy(changed(GATED, consent__calendar=DAYS)).plan

@@ -15,8 +15,8 @@ def lines(tmp_path: Path, **changes: Any) -> Any:
 def test_each_line_that_was_read_off_the_rows_is_named_with_what_to_write(tmp_path: Path) -> None:
     policy = lines(tmp_path, columns__sex__derived="rows", columns__zip__hierarchy__derived="rows")
     assert drafted_lines(policy) == (
-        'columns.sex.categories was read off the rows: write public: "source" below it',
-        'columns.zip.hierarchy was read off the rows: write public: "source" below it',
+        'columns.sex.categories comes from the data: write public: "source" below it',
+        'columns.zip.hierarchy comes from the data: write public: "source" below it',
     )
 
 
@@ -31,7 +31,7 @@ def test_the_guarantee_that_vouching_would_give_is_told(tmp_path: Path) -> None:
     assert vouched(declared) is None
     assert vouched_words(declared) is None
     assert vouched(drafted).loss == declared.plan.guarantee.loss  # type: ignore[union-attr]
-    assert str(vouched_words(drafted)).startswith("vouched for, the guarantee becomes epsilon ")
+    assert str(vouched_words(drafted)).startswith("with public sources, the guarantee becomes epsilon ")
 
 
 def test_what_has_no_epsilon_anyway_is_told_so(tmp_path: Path) -> None:

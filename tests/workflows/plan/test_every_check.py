@@ -61,7 +61,7 @@ def test_rows_that_are_known_as_another_datasets_are_foreseen(run: Runner, tmp_p
     written(changed(PEOPLE, dataset__name="again"), tmp_path)
     planned = run("plan people.csv --policy policy.yaml --json")
     assert planned.code == 1
-    assert "already known as dataset people" in planned.json["refusal"]
+    assert "are those of dataset people" in planned.json["refusal"]
     assert run("release people.csv --policy policy.yaml --out again").code == 1
 
 
@@ -117,5 +117,5 @@ def test_of_each_person_only_so_many_rows_are_expected_to_take_part(tmp_path: Pa
 def test_a_missing_line_is_printed(run: Runner, tmp_path: Path) -> None:
     written(changed(PEOPLE, **PERSON), tmp_path)
     told = " ".join(run("plan --policy policy.yaml").out.split())
-    assert "expect not known: add rows: N under dataset:" in told
+    assert "expect unknown: add rows: N under dataset:" in told
     assert "population: N" in told

@@ -106,7 +106,7 @@ def test_a_plan_warns(tmp_path: Path) -> None:
     assert "delta times the declared population is 10" in warnings(dataset__population=100_000)
     assert "population" not in warnings(dataset__population=9_999)
     assert "delta times the declared population is 1" in warnings(dataset__population=10_000)
-    assert "drafted from rows: sex" in warnings(columns__sex__derived="rows")
+    assert "data-dependent: sex" in warnings(columns__sex__derived="rows")
 
 
 def test_a_release_without_epsilon_is_not_warned_about_delta(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="restore it from a copy"):
         plan(policy(tmp_path))
     Ledger.create(policy(tmp_path).ledger_address)
-    with pytest.raises(LedgerUnavailable, match="another ledger stands where"):
+    with pytest.raises(LedgerUnavailable, match="this is not the ledger where"):
         plan(policy(tmp_path))
     (tmp_path / "lost.sqlite").rename(file)
     assert "remains" in str(plan(policy(tmp_path)).refusal)
@@ -160,14 +160,14 @@ def test_where_there_is_an_epsilon_or_nothing_is_near_nothing_is_proposed() -> N
 def kept(folder: Path, **columns: object) -> list[str]:
     release = {"method": "full-domain", "k": 5, "lowest": {"zip": 1}}
     plain = changed(PEOPLE, release=release, budget={"unbounded": "compared"}, **columns)
-    return [text for text in plan(load_policy(with_ledger(plain, folder))).warnings if "as they are" in text]
+    return [text for text in plan(load_policy(with_ledger(plain, folder))).warnings if "released unchanged" in text]
 
 
 def test_columns_that_may_make_rows_unique_are_warned_about(tmp_path: Path) -> None:
     number = {"role": "plain", "type": "integer", "bounds": [0, 99999]}
-    assert "pay. No crowd is counted over them" in kept(tmp_path, columns__pay=number)[0]
+    assert "pay. Equivalence classes do not use them" in kept(tmp_path, columns__pay=number)[0]
     few = {"role": "plain", "categories": ["yes", "no"]}
-    assert "no part of the crowds: well" in kept(tmp_path, columns__well=few)[0]
+    assert "outside the equivalence classes: well" in kept(tmp_path, columns__well=few)[0]
     assert kept(tmp_path) == []
     assert kept(tmp_path, columns__pay=number | {"role": "quasi"}) == []
 

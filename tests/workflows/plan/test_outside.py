@@ -60,9 +60,9 @@ def test_each_column_says_how_many_and_what_becomes_of_them(tmp_path: Path) -> N
 def test_the_rule_of_a_column_is_said(tmp_path: Path) -> None:
     found = sentences(tmp_path, born={"outside": "drop"}, pay={"outside": "other"}, ward={"outside": "drop"})
     assert [text.rpartition(" and ")[2] for text in found] == [
-        "their rows will be left out.",
+        "their rows will be suppressed.",
         "will be published as 'other'.",
-        "its row will be left out.",
+        "its row will be suppressed.",
     ]
 
 

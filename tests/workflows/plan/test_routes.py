@@ -110,5 +110,5 @@ def test_a_look_for_a_comparison_is_shown_and_writes_nothing(
     assert "leave --compare out" in capsys.readouterr().err
     assert main(asked) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "epsilon 1/2 charged by entry" in shown
+    assert "epsilon 1/2 charged for a private preview (entry" in shown
     assert "measured with noise" in shown

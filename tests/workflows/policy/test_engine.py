@@ -45,7 +45,7 @@ def test_where_it_runs_is_no_part_of_the_hash() -> None:
     [
         ("flink", "Input should be 'local' or 'spark'"),
         ({"spark": {"mastr": "yarn"}}, "'mastr' is not known here. Did you mean 'master'?"),
-        ({"flink": {}}, "'flink' is not known here. Here may stand: spark."),
+        ({"flink": {}}, "'flink' is not known here. Allowed here: spark."),
         ({"spark": {"master": "yarn", "remote": "sc://gate"}}, "not both"),
         ({"spark": {"config": {"spark.hadoop.fs.s3a.secret.key": "hush"}}}, "set it in the spark-defaults.conf"),
     ],

@@ -54,7 +54,7 @@ def test_rows_of_a_refused_release_are_not_remembered_as_the_datasets_own(tmp_pa
 
 def test_rows_that_were_paid_for_are_remembered(tmp_path: Path) -> None:
     release(people(), policy(tmp_path))
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(people(), policy(tmp_path, dataset__name="again"))
 
 

@@ -163,7 +163,7 @@ def with_more_columns(table: pa.Table, folder: Path) -> pa.Table:
 def test_a_copy_in_another_form_gets_no_fresh_budget(tmp_path: Path, copied: Callable[[pa.Table, Path], Any]) -> None:
     pyarrow.csv.write_csv(people(), tmp_path / "people.csv")
     release(tmp_path / "people.csv", with_ledger(PEOPLE, tmp_path))
-    with pytest.raises(Refused, match=r"already known as dataset people.*same_people_as: people.*separate:"):
+    with pytest.raises(Refused, match=r"are those of dataset people.*same_people_as: people.*separate:"):
         release(copied(people(), tmp_path), with_ledger(PEOPLE, tmp_path, dataset__name="others"))
 
 
@@ -220,7 +220,7 @@ def test_questions_and_releases_recognize_each_other(tmp_path: Path) -> None:
     policy = with_ledger(PEOPLE, tmp_path, **ASKED)
     with open_queries([load_policy(policy)], people()) as service:
         service.ask(QueryRequest("SELECT COUNT(*) FROM people", QueryTerms(epsilon=Fraction(1))))
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(people().to_pandas(), changed(policy, dataset__name="others"))
     with (
         pytest.raises(Refused, match="share half or more"),

@@ -206,7 +206,7 @@ def test_one_name_more_brings_no_fresh_budget(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         service.ask(asking())
     with (
-        pytest.raises(Refused, match="already known as dataset people"),
+        pytest.raises(Refused, match="are those of dataset people"),
         service_of(tmp_path, dataset={"name": "others"}),
     ):
         pytest.fail("it opened")

@@ -78,7 +78,7 @@ def test_the_same_rows_in_the_database_have_the_same_budget_under_another_name(t
             with open_queries([policy]) as service:
                 asked(service)
         else:
-            with pytest.raises(Refused, match="already known as dataset people"), open_queries([policy]) as service:
+            with pytest.raises(Refused, match="are those of dataset people"), open_queries([policy]) as service:
                 asked(service)
 
 

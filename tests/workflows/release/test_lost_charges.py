@@ -115,7 +115,7 @@ def test_a_signal_before_the_charge_says_nothing_of_one(
 ) -> None:
     monkeypatch.setattr(prepare, "prepare", killed(signal.SIGTERM))
     done = run(RELEASE)
-    assert (done.code, done.err) == (130, "incrowd: stopped before the end.\n")
+    assert (done.code, done.err) == (130, "incrowd: interrupted.\n")
     assert folder.exists()
 
 

@@ -95,9 +95,9 @@ def test_a_policy_whose_budget_differs_from_the_ledgers_is_refused(tmp_path: Pat
 def test_the_same_rows_under_another_name_get_no_fresh_budget(tmp_path: Path) -> None:
     release(people(), with_ledger(PEOPLE, tmp_path))
     other = with_ledger(PEOPLE, tmp_path, dataset__name="others")
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(people(), other)
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(people().to_pandas(), other)
     with pytest.raises(BudgetExceeded):
         release(people(), changed(other, dataset__same_people_as="people"))
@@ -112,10 +112,10 @@ def test_the_same_file_under_another_name_is_known_by_its_content_and_by_its_pla
     release(one, with_ledger(PEOPLE, tmp_path))
     other = with_ledger(PEOPLE, tmp_path, dataset__name="others")
     for again in (one, copy):
-        with pytest.raises(Refused, match="already known as dataset people"):
+        with pytest.raises(Refused, match="are those of dataset people"):
             release(again, other)
     pyarrow.csv.write_csv(people(seed=8), one)
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(one, other)
     pyarrow.csv.write_csv(people(seed=9), copy)
     release(copy, other)

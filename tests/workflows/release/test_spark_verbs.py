@@ -102,7 +102,7 @@ def test_a_source_is_known_again_on_another_engine(parts: Path, policy: Policy, 
     del spark_engine
     release(parts, policy)
     renamed = changed(PEOPLE, dataset__name="others", ledger=policy.ledger)
-    with pytest.raises(Refused, match="already known as dataset people"):
+    with pytest.raises(Refused, match="are those of dataset people"):
         release(parts, load_policy(renamed))
 
 

@@ -38,7 +38,7 @@ def test_what_can_be_known_is_checked_and_the_rest_is_said_to_be_unknown(made: F
 
 def test_the_unknown_is_who_made_it_and_that_the_sample_was_secret(made: Folder) -> None:
     whys = [finding.why for finding in verify(made.out).findings if finding.verdict is Verdict.UNKNOWN]
-    assert any("who made it" in why for why in whys)
+    assert any("origin not verified" in why for why in whys)
     assert any("nobody knows the sampling randomness" in why for why in whys)
     assert any("not selected from several runs" in why for why in whys)
 
@@ -109,7 +109,7 @@ def test_the_policy_says_whether_the_plan_is_the_one_it_asks_for(made: Folder, t
 
 
 def test_the_verdict_says_how_much_was_shown(made: Folder, tmp_path: Path) -> None:
-    assert verify(made.out).verdict == "consistent; who wrote it is not shown"
+    assert verify(made.out).verdict == "consistent; origin not verified"
     assert verify(made.out, ledger=Ledger.open(made.ledger)).verdict == "verified"
     copy = made.copied(tmp_path / "copy")
     (copy.out / "data.csv").write_text("")
@@ -122,7 +122,7 @@ def test_the_verdict_tells_what_could_not_be_derived_again(made: Folder) -> None
     assert Verification(certificate, (derived,)).complete
     partial = Verification(certificate, (derived, open_, passed("ledger", "")))
     assert not partial.complete
-    assert "could not be derived again" in partial.verdict
+    assert "could not be recomputed" in partial.verdict
 
 
 def test_a_report_that_was_changed_fails_even_with_a_hash_to_fit(made: Folder, tmp_path: Path) -> None:

@@ -154,11 +154,11 @@ def _chosen(looked: PreviewResult, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"entry": "4"}, "is not the one that is named"),
-        ({"entry": "99"}, "is not the one that is named"),
-        ({"hash": "0" * 64}, "is not the one that is named"),
-        ({"ledger": "0" * 32}, "is not the one that is named"),
-        ({"epsilon": "1/100"}, "is not the charge of such a look"),
+        ({"entry": "4"}, "is not the one named in the policy"),
+        ({"entry": "99"}, "is not the one named in the policy"),
+        ({"hash": "0" * 64}, "is not the one named in the policy"),
+        ({"ledger": "0" * 32}, "is not the one named in the policy"),
+        ({"epsilon": "1/100"}, "is not the charge of such a preview"),
     ],
 )
 def test_a_look_that_the_ledger_does_not_hold_is_refused_by_plan_and_release(
@@ -174,7 +174,7 @@ def test_a_look_that_the_ledger_does_not_hold_is_refused_by_plan_and_release(
 def test_a_look_at_other_people_chooses_nothing(road: tuple[Path, PreviewResult, Policy]) -> None:
     folder, looked, _ = road
     others = changed(_chosen(looked), dataset__name="others")
-    with pytest.raises(Refused, match="not the charge of such a look at this dataset"):
+    with pytest.raises(Refused, match="not the charge of such a preview of this dataset"):
         release(skewed(np.random.default_rng(99), 900), load_policy(written(others, folder, "other.yaml")))
 
 
@@ -183,7 +183,7 @@ def test_another_charge_of_the_same_epsilon_is_no_look(tmp_path: Path) -> None:
     made = release(ROWS, with_ledger(POLICY, tmp_path, release=counts)).certificate
     place = made.ledger
     step = {"epsilon": "1/20", "ledger": place.chain, "entry": place.sequence, "hash": place.hash}
-    with pytest.raises(Refused, match="not the charge of such a look"):
+    with pytest.raises(Refused, match="not the charge of such a preview"):
         release(ROWS, with_ledger(POLICY, tmp_path, release__chosen=step))
 
 
@@ -205,7 +205,7 @@ def test_a_look_that_fails_stays_spent_is_concluded_and_chooses_nothing(
     assert (charge.kind, conclusion.body["certificate"]) == ("charge", None)
     place = charge.anchor
     step = {"epsilon": "1/20", "ledger": place.chain, "entry": place.sequence, "hash": place.hash}
-    with pytest.raises(Refused, match="never came to its end"):
+    with pytest.raises(Refused, match="did not finish"):
         release(ROWS, with_ledger(POLICY, tmp_path, release__chosen=step))
 
 
@@ -214,8 +214,8 @@ def test_a_look_that_fails_stays_spent_is_concluded_and_chooses_nothing(
     [
         ({"budget": None}, r"Add to the policy: budget: \{epsilon: 1\.05, delta: 0\.000001\}"),
         ({"budget": {"epsilon": 1, "delta": "1e-6"}}, "together cost up to epsilon 1.05"),
-        ({"dataset__rows": 300}, "widths useless"),
-        ({"columns__work__derived": "rows"}, r"work were drafted from rows \(derived: rows\)"),
+        ({"dataset__rows": 300}, "useless"),
+        ({"columns__work__derived": "rows"}, r"work are data-dependent \(derived: rows\)"),
         ({"release": {"method": "safe", "k": 5, "rate": 1}, "budget": {"unbounded": "public"}}, "rate below 1"),
         ({"release": {"method": "private-histogram", "columns": ["work"], "epsilon": 1}}, "private-histogram"),
     ],
@@ -239,7 +239,7 @@ def test_a_look_at_too_few_rows_says_that_it_was_useless(tmp_path: Path) -> None
     """Noise that is twice the half-width of some interval would hide it: the tails of all twelve sum up to 6e-7."""
     shown = look(ROWS.slice(0, 5), with_ledger(POLICY, tmp_path, dataset__rows=None), "0.05")
     assert shown.result.useless
-    assert shown.sentence.startswith("widths useless")
+    assert shown.sentence.startswith("useless")
     assert shown.to_json()["useless"] is True
 
 
@@ -259,12 +259,12 @@ def test_people_with_two_rows_are_looked_at_and_released(tmp_path: Path) -> None
 def test_a_chosen_policy_lies_beside_the_old_one_and_overwrites_nothing(tmp_path: Path) -> None:
     source = written(POLICY, tmp_path)
     (tmp_path / "below").mkdir()
-    with pytest.raises(InvalidParameter, match="must lie beside"):
+    with pytest.raises(InvalidParameter, match="must be in the folder of"):
         ChosenPolicy(source, tmp_path / "below" / "chosen.yaml").check()
     for taken in ("chosen.yaml", "other.yaml.look.json"):
         (tmp_path / taken).touch()
     for name in ("chosen.yaml", "other.yaml"):
-        with pytest.raises(OutputUnavailable, match="nothing is overwritten"):
+        with pytest.raises(OutputUnavailable, match="already exists"):
             ChosenPolicy(source, tmp_path / name).check()
 
 
