@@ -60,7 +60,9 @@ def test_the_ten_hops_are_those_of_a_real_release(tmp_path: Path) -> None:
 
 
 def test_every_file_of_the_page_is_there() -> None:
-    named = re.findall(r"`((?:workflows|methods|queries|engines|core|verifier|drawing|web|accounting|tests)/[\w/.]+\.py)`", PAGE)
+    named = re.findall(
+        r"`((?:workflows|methods|queries|engines|core|verifier|drawing|web|accounting|tests)/[\w/.]+\.py)`", PAGE
+    )
     missing = [name for name in named if not (SOURCE / name).exists() and not (ROOT / name).exists()]
     assert named
     assert not missing

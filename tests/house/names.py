@@ -48,5 +48,5 @@ def _bound(tree: ast.AST) -> Iterator[tuple[str, int]]:
 if __name__ == "__main__":
     bindings = list(banned_bindings())
     for folder, number in Counter("/".join(item.place.split("/")[:2]) for item in bindings).most_common():
-        print(f"{number:6,} {folder}")  # noqa: T201
+        print(f"{number:6,} {folder}")
     print(f"{len(bindings):6,} in all", file=sys.stdout)

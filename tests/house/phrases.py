@@ -108,7 +108,7 @@ if __name__ == "__main__":
 
     found = list(uses())
     for use in found:
-        print(f"{use.phrase:24} {use.place}: …{use.text}…")  # noqa: T201
+        print(f"{use.phrase:24} {use.place}: …{use.text}…")
     for name, number in Counter(use.phrase for use in found).most_common():
-        print(f"{number:5} {name}")  # noqa: T201
-    print(f"{len(found):5} in all")  # noqa: T201
+        print(f"{number:5} {name}")
+    print(f"{len(found):5} in all")

@@ -1,10 +1,10 @@
-"""Ways to protect a table; one package, one method, imported when it is asked for."""
+"""Ways to protect a table or a graph; one module a method, imported when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-METHODS: Mapping[str, str | tuple[str, str]] = {
+METHODS: Mapping[str, str] = {
     "safe": "incrowd.methods.anonymity.safe",
     "scheme": "incrowd.methods.anonymity.scheme",
     "suppressed-histogram": "incrowd.methods.histograms.suppressed",
@@ -39,12 +39,12 @@ METHODS: Mapping[str, str | tuple[str, str]] = {
     "local-suppression": "incrowd.methods.perturbation.local_suppression",
     "calibration": "incrowd.methods.perturbation.calibration",
 }
-"""Every method by its name in policies: the package it lives in, and its class there.
+"""Every method by its name in policies: its module, which holds METHOD, CHECK and PICTURE.
 
 Being here gives it a policy section, a help page and the contract tests.
 """
 
-GRAPHS: Mapping[str, str | tuple[str, str]] = {
+GRAPHS: Mapping[str, str] = {
     "degree-anonymity": "incrowd.methods.graphs.degree_anonymity.method",
     "switching": "incrowd.methods.graphs.switching",
     "add-delete": "incrowd.methods.graphs.add_delete",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from incrowd import methods
@@ -12,24 +12,23 @@ from incrowd.core.certificate import Named, Vocabulary, glossary
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.around import AROUND
 from incrowd.core.terms import Condition, Exposure, KeyedText, Theorem, joined
-from incrowd.drawing.picture import Picture
 from incrowd.errors import UnsupportedVersion
-from incrowd.workflows.adapters import adapted_check, adapted_picture
 from incrowd.workflows.distributions import admitted
 
 if TYPE_CHECKING:
     from incrowd.core.plan import Method
+    from incrowd.drawing.picture import Picture
     from incrowd.verifier.check import Check
 
 CHAIN = "chain"
 OTHERS = {
     "question": "incrowd.queries.check",
-    "coarser table": "incrowd.workflows.coarsen",
+    "coarser table": "incrowd.workflows.coarsen.check",
     CHAIN: "incrowd.methods.perturbation.chain",
     "private look": "incrowd.workflows.plan.preview.method",
     "survey": "incrowd.methods.local.survey.output",
 }
-"""What makes certified releases and is no method of a policy: where its check is."""
+"""What makes certified releases and is not a method of a policy: the module with its CHECK and PICTURE."""
 
 MODELS = ("marginals", "tree")
 """The methods that make a model, from which rows are drawn."""
@@ -50,11 +49,7 @@ def graph_method_names() -> tuple[str, ...]:
 
 def method_class(name: str) -> type[Any]:
     """Return the class of a method of a policy."""
-    place = {**methods.METHODS, **methods.GRAPHS}.get(name) or _package(name)
-    if isinstance(place, str):
-        return cast("type[Any]", import_module(place).METHOD)
-    package, cls = place
-    return cast("type[Any]", getattr(import_module(f"{package}.method"), cls))
+    return cast("type[Any]", _module(name).METHOD)
 
 
 def chain(steps: Iterable[Method]) -> Method:
@@ -64,26 +59,12 @@ def chain(steps: Iterable[Method]) -> Method:
 
 def check_of(name: str) -> Check:
     """Return how the files of a method are checked, or refuse a method that is not known here."""
-    own = import_module(_package(name))
-    if hasattr(own, "CHECK"):
-        return cast("Check", own.CHECK)
-    return adapted_check(import_module(_module(name, "check") or f"{_package(name)}.check"))
+    return cast("Check", _module(name).CHECK)
 
 
 def picture_of(name: str) -> Picture:
     """Return what a report says and draws of a method's releases."""
-    own = import_module(_package(name))
-    if hasattr(own, "PICTURE"):
-        return cast("Picture", own.PICTURE)
-    module = _module(name, "picture")
-    return Picture() if module is None else adapted_picture(import_module(module))
-
-
-def _module(name: str, part: str) -> str | None:
-    """Return where a part of a method is: in its own package, or else beside it, where its family shares one."""
-    own = _package(name)
-    places = (f"{package}.{part}" for package in (own, own.rpartition(".")[0]))
-    return next((place for place in places if find_spec(place) is not None), None)
+    return cast("Picture", _module(name).PICTURE)
 
 
 def family_of(name: str) -> str:
@@ -92,20 +73,21 @@ def family_of(name: str) -> str:
     >>> family_of("safe"), family_of("question")
     ('anonymity', 'queries')
     """
-    parts = _package(name).split(".")
+    parts = _place(name).split(".")
     return parts[2] if parts[1] == "methods" else parts[1]
 
 
-def _package(name: str) -> str:
-    places = {**methods.METHODS, **methods.GRAPHS, **OTHERS}
-    place = places.get(name)
-    package = place[0] if isinstance(place, tuple) else place
+def _module(name: str) -> ModuleType:
+    return import_module(_place(name))
+
+
+def _place(name: str) -> str:
+    """Return the module of a method: one of ours, or one of a distribution that was named in this process."""
     outside = admitted(name)
-    if package is None and outside is not None:
-        return outside.module
-    if package is None:
+    place = {**methods.METHODS, **methods.GRAPHS, **OTHERS}.get(name, None if outside is None else outside.module)
+    if place is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
-    return package
+    return place
 
 
 def vocabulary(name: str) -> Vocabulary:

@@ -15,8 +15,8 @@ from pyarrow import csv, parquet
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.verifier.check import Verdict, in_order
-from incrowd.workflows.coarsen.check import descent
+from incrowd.verifier.check import Certified, Verdict, in_order
+from incrowd.workflows.coarsen.check import compare_parent
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.policy.policy import load_policy
@@ -254,7 +254,8 @@ def test_a_parent_is_verified_before_its_child_is(tmp_path: Path) -> None:
     rehash(child.out, "data.csv")
     made = certificate_of(child.certificate)
     files = (child.out / "data.csv",), (forged.out / "data.csv",)
-    assert descent(made, parent, *files) is None
+    own, before = files
+    assert compare_parent(Certified(made, own), Certified(parent, before)) is None
     found = verify(child.out, parent=forged.out)
     why = next(each.why for each in found.findings if each.about == "parent")
     assert "parent" in failed(found)

@@ -67,7 +67,7 @@ class ChainCheck(MaskCheck):
         return check.claim_outcomes(claim, rows)
 
 
-_MASKS = [place for place in METHODS.values() if isinstance(place, str) and place.startswith(f"{__package__}.")]
+_MASKS = [place for place in METHODS.values() if place.startswith(f"{__package__}.")]
 
 CHECK = ChainCheck(*(import_module(place).CHECK for place in _MASKS))
 PICTURE = MaskPicture()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from incrowd.core.cells import Cells
-from incrowd.core.certificate import Certificate
-from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import (
     Anonymity,
     ApproximatePrivacy,
@@ -32,40 +31,57 @@ from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import PublishCounts
 from incrowd.core.steps.rows import Order, Recode
 from incrowd.core.steps.step import Step
+from incrowd.drawing.charts import class_sizes
+from incrowd.drawing.markup import Description
+from incrowd.drawing.picture import Picture
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.smallest_class import smallest_class
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.anonymity.shared.classes import smallest_class_in
+from incrowd.methods.anonymity.shared.classes import ClassesPicture, smallest_class_in
+from incrowd.methods.histograms.shared.picture import EVIDENCE as COUNTED
+from incrowd.methods.histograms.shared.picture import bin_bars, counts_described
 from incrowd.methods.shared.microdata import WEIGHT, Microdata
 from incrowd.methods.shared.outcome import COUNT, EXACT, Histogram
-from incrowd.verifier.check import CheckOutcome, Problem, one
+from incrowd.verifier.check import Certified, Check, CheckOutcome, Problem, one
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import check_steps
 from incrowd.workflows.coarsen.steps import Coarsen, Parent
 from incrowd.workflows.registry import check_of
 
-STEPS: tuple[type[Step], ...] = (Parent, Coarsen)
 PARENTS = ("safe", "scheme", "suppressed-histogram", "blended-histogram", "private-histogram")
 """The methods whose releases can be made coarser."""
-CLAIMS: tuple[type[Claim], ...] = (
-    PurePrivacy,
-    ApproximatePrivacy,
-    Concentrated,
-    ZeroKnowledge,
-    PublishedTheorem,
-    Smooth,
-    RobustZeroKnowledge,
-    RobustTheorem,
-    Blending,
-    Anonymity,
-    Pseudonymity,
-)
-ORDER = (one(Parent), one(Coarsen))
 
 Tuples = Counter[tuple[str | None, ...]]
 
 
-def contradiction(statement: Statement) -> Problem | None:
+@dataclass(frozen=True, kw_only=True)
+class CoarserCheck(Check):
+    """A coarser table: its file is compared with its steps, and recomputed from its parent's."""
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        return _contradiction(statement)
+
+    def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
+        return _inspect(statement, files)
+
+    def recount(self, statement: Statement, output: Output) -> Problem | None:
+        return Problem("a coarser table is checked in its file, beside that of its parent")
+
+    def reopen(self, statement: Statement, files: tuple[Path, ...]) -> Output:
+        if is_counted(statement.steps):
+            return Histogram(read(files[0]))
+        schema = Schema(tuple(map(Column, statement.released)))
+        return Microdata(LocalEngine().count(open_source(str(files[0])), Cells.of(schema, {})))
+
+    @property
+    def has_parent(self) -> bool:
+        return True
+
+    def compare_parent(self, release: Certified, parent: Certified) -> Problem | None:
+        return compare_parent(release, parent)
+
+
+def _contradiction(statement: Statement) -> Problem | None:
     """Return why columns are not among the parent's, or how the parent's steps contradict each other; or None."""
     parent, coarser = statement.steps
     if not isinstance(parent, Parent) or not isinstance(coarser, Coarsen):
@@ -79,8 +95,8 @@ def contradiction(statement: Statement) -> Problem | None:
     return check_steps(inherited, check_of(parent.method))
 
 
-def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-    """Check the file alone; comparing it with the parent's needs that file too (`descent`)."""
+def _inspect(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
+    """Check the file alone; comparing it with the parent's needs that file too (`compare_parent`)."""
     (file,) = files
     released, counted = statement.released, is_counted(statement.steps)
     table = read(file)
@@ -96,23 +112,9 @@ def looks(statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcom
         yield smallest_class_in(statement, smallest_class(file, released))
 
 
-def recount(statement: Statement, output: Output) -> Problem | None:  # noqa: ARG001 - every check has it
-    """Refuse: a coarser table is always written."""
-    return Problem("a coarser table is checked in its file, beside that of its parent")
-
-
-def reopen(statement: Statement, files: tuple[Path, ...]) -> Output:
-    """Read what was published, as anyone can; columns of rows are text."""
-    if is_counted(statement.steps):
-        return Histogram(read(files[0]))
-    schema = Schema(tuple(map(Column, statement.released)))
-    return Microdata(LocalEngine().count(open_source(str(files[0])), Cells.of(schema, {})))
-
-
-def descent(
-    certificate: Certificate, parent: Certificate, files: tuple[Path, ...], parent_files: tuple[Path, ...]
-) -> Problem | None:
+def compare_parent(release: Certified, before: Certified) -> Problem | None:
     """Return a problem where a file is not the parent's file with the labels of the steps, or None."""
+    certificate, parent, parent_files = release.certificate, before.certificate, before.files
     held, columns = certificate.steps
     if not isinstance(held, Parent) or not isinstance(columns, Coarsen):
         return Problem("these are not the steps of a coarser table")
@@ -123,13 +125,13 @@ def descent(
         return Problem("guarantee, accounting, dataset, policy or steps are not the parent's")
     if [file_of(file) for file in parent_files] != list(tables_of(parent)):
         return Problem("the parent's file is not the one that its certificate names")
-    (file,), (parent_file,), counted = files, parent_files, is_counted(certificate.steps)
+    (file,), (parent_file,), counted = release.files, parent_files, is_counted(certificate.steps)
     maps = {column.column: dict(column.labels or ()) for column in columns.columns}
     names = list(maps)
-    before, after = _tuples(read(parent_file), names, counted), _tuples(read(file), names, counted)
+    earlier, after = _tuples(read(parent_file), names, counted), _tuples(read(file), names, counted)
     expected: Tuples = Counter()
     try:
-        for labels, times in before.items():
+        for labels, times in earlier.items():
             rise = zip(names, labels, strict=True)
             expected[tuple(maps[name][label] if maps[name] else label for name, label in rise)] += times
     except KeyError:
@@ -192,3 +194,40 @@ def _tuples(table: pa.Table, names: list[str], counted: bool) -> Tuples:
     for labels, count in zip(zip(*columns, strict=True), times, strict=True):
         counts[labels] += count
     return counts
+
+
+_CLASSES = ClassesPicture()
+_SUMS = "Every count is a sum of released ones, which its parent's steps describe."
+
+
+class CoarserPicture(Picture):
+    """The equivalence classes of a coarser table, or its counts, which are sums of released ones."""
+
+    evidence: Mapping[str, str] | None = {**_CLASSES.evidence, **COUNTED}
+
+    def description(self, statement: Statement) -> Description:
+        return counts_described(statement, _SUMS) if is_counted(statement.steps) else _CLASSES.description(statement)
+
+    def draw(self, statement: Statement, output: Microdata | Histogram) -> Markup | None:
+        if isinstance(output, Histogram):
+            return bin_bars(output, ["a sum"] * len(output), _SUMS)
+        return class_sizes(output.counts.counts)
+
+
+CHECK = CoarserCheck(
+    order=(one(Parent), one(Coarsen)),
+    claims=(
+        PurePrivacy,
+        ApproximatePrivacy,
+        Concentrated,
+        ZeroKnowledge,
+        PublishedTheorem,
+        Smooth,
+        RobustZeroKnowledge,
+        RobustTheorem,
+        Blending,
+        Anonymity,
+        Pseudonymity,
+    ),
+)
+PICTURE = CoarserPicture()

@@ -26,9 +26,10 @@ from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import GuaranteeBroken, InvalidParameter, Refused
 from incrowd.methods.shared.microdata import Microdata
 from incrowd.methods.shared.outcome import COUNT, Histogram, Outcome
+from incrowd.verifier.check import Certified
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
 from incrowd.verifier.judge import numbers_of
-from incrowd.workflows.coarsen.check import PARENTS, descent, is_counted, read, root, text_of
+from incrowd.workflows.coarsen.check import PARENTS, compare_parent, is_counted, read, root, text_of
 from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
@@ -213,7 +214,7 @@ def _published(source: SourceRelease, plan: Plan, policy: Policy, table: pa.Tabl
         except GuaranteeBroken:
             raise GuaranteeBroken(_FAULT.format("it does not keep the guarantee of the release")) from None
         files = tuple(stage.public / file.name for file in tables_of(certificate))
-        problem = descent(certificate, parent, files, (source.file,))
+        problem = compare_parent(Certified(certificate, files), Certified(parent, (source.file,)))
         if problem is not None:
             raise GuaranteeBroken(_FAULT.format(problem.text))
     return Released(output, certificate)
