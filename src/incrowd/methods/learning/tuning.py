@@ -139,8 +139,7 @@ class TryModels(Step):
 
 Outcome = TypeVar("Outcome")
 _PIECE = 2**20
-_FINE = 2.0**20
-_LARGEST = 2.0**20
+_FINE = _LARGEST = 2.0**20
 
 
 def number_of_runs(gamma: Fraction, coins: Coins) -> int:
