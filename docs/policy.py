@@ -64,7 +64,7 @@ _MEANINGS = {
     "Presence.least": "The least share.",
     "Recursive.c": "The most frequent value is rarer than c times all but the l − 1 most frequent ones.",
     "Recursive.l": "The l of that rule.",
-    "Sensitive.l": "Every class shows at least so many different values.",
+    "Sensitive.l": "Every class shows at least this number of different values.",
     "Sensitive.entropy_l": "Every class has an entropy of at least ln of this number.",
     "Sensitive.recursive": "Recursive (c,l)-diversity: `c` and `l`.",
     "Sensitive.t": "Every class is at most so far away from all rows.",

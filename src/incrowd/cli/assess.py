@@ -46,7 +46,7 @@ class AssessOptions(ReadingOptions):
     ] = None
     control: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also run attacks, with this control group of people as control group."),
+        typer.Option(metavar="FILE", help="Also run attacks, with these people as control group."),
     ] = None
     held_out: Annotated[
         bool,

@@ -87,7 +87,7 @@ class Safe(SampledSuppression):
         if self.chosen is not None and (self.unsampled or self.robust is not None):
             raise InvalidParameter(
                 "levels chosen by a private look need a secret sample: without one, or with robust, crowds are "
-                "guaranteed, and who stands in which would hang on the rows. Give a rate below 1, or leave chosen out."
+                "guaranteed, and who is in which would depend on the rows. Give a rate below 1, or leave chosen out."
             )
 
     @property

@@ -43,7 +43,7 @@ class ChooseLevels(RecodingChoice):
     title: ClassVar[str] = "Choose levels privately"
     because: ClassVar[Theorem] = Theorem(
         "private-choice-of-levels",
-        "levels chosen by an epsilon-private selection, then sampled suppression with fresh coins"
+        "levels chosen by an epsilon-private selection, then sampled suppression with fresh randomness"
         " at those levels: adaptive composition",
     )
     blind: ClassVar[Assumption] = Assumption(
@@ -54,11 +54,11 @@ class ChooseLevels(RecodingChoice):
         "recoding-sensitivity", "one row moves the worth of every recoding by at most the stated sensitivity"
     )
     fresh: ClassVar[Condition] = Condition(
-        "fresh-coins-after-choice", "the sample that is released has coins of its own, not those of the choice"
+        "fresh-coins-after-choice", "the released sample has randomness of its own, not that of the choice"
     )
     left_open: ClassVar[Exposure] = Exposure(
         "no-blending-after-choice",
-        "crowd-blending is not claimed: who stands in which crowd hangs on a choice that read the rows",
+        "crowd-blending is not claimed: who is in which crowd depends on a choice that read the rows",
     )
 
     candidates: int

@@ -118,7 +118,7 @@ def edges_with(degrees: Degrees, coins: Coins) -> Ends:
 
 @dataclass(frozen=True, kw_only=True)
 class DegreeSequence(Method):
-    """A graph drawn from noisy degrees: as many nodes as there are, none of which is anyone's, and edges by coins.
+    """A graph drawn from noisy degrees: as many nodes as there are, none of which is a person, and random edges.
 
     Guarantee: ε-differential privacy for each edge.
 

@@ -62,7 +62,7 @@ class PrivateComponents(Method):
         inputs = Inputs(self.columns, self.levels, self.bins or _BINS).of(schema)
         width = VectorSpace.of(inputs, _REACH).width
         if self.components > width:
-            raise InvalidParameter(f"these columns have {width:,} numbers: at most so many components.")
+            raise InvalidParameter(f"these columns have {width:,} numbers, and there are at most as many components.")
         return LearningTask(inputs, None, tuple(f"component {number + 1}" for number in range(self.components)))
 
     def step(self, task: LearningTask, schema: Schema) -> MultiplyColumns:

@@ -74,7 +74,7 @@ class RoundValues(Masking):
 
 @dataclass(frozen=True)
 class ValueRounding(Mask):
-    """Numbers become multiples of a base: the nearest one, or by a coin one of the two around it.
+    """Numbers become multiples of a base: the nearest one, or at random one of the two around it.
 
     Guarantee: none to people.  Each number stays within one base of what it was; by coins, means are kept on average.
 

@@ -122,7 +122,7 @@ class Understand(Step):
 
 @dataclass(frozen=True)
 class RowSample(SecretSample):
-    """A secret coin for each row of the one table decides whether the query is about it."""
+    """Each row of the one table is sampled independently, in secret."""
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Put the sample around noise that is pure, where each row is a unit of its own."""

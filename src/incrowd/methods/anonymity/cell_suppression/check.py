@@ -91,7 +91,7 @@ class WildcardsClaim(Claim):
 
     kind = "k-anonymity with wildcards"
     sentence = (
-        "At least k rows match each row, if an empty cell matches anything. Whoever knows what an empty cell was sees "
+        "At least k rows match each row, if an empty cell matches anything. Someone who knows what an empty cell was sees "
         "fewer."
     )
     rank: ClassVar[int] = 30

@@ -51,7 +51,7 @@ class ChooseCuts(RecodingChoice):
     glyph: ClassVar[str | None] = "coarser"
     because: ClassVar[Theorem] = Theorem(
         "private-choice-of-boxes",
-        "boxes cut by epsilon-private choices, then sampled suppression with fresh coins in them: adaptive composition",
+        "boxes cut by epsilon-private choices, then sampled suppression with fresh randomness in them: adaptive composition",
     )
     blind: ClassVar[Assumption] = Assumption(
         "finest-levels-chosen-without-rows",
@@ -61,11 +61,11 @@ class ChooseCuts(RecodingChoice):
         "cut-sensitivity", "one row moves the score of every cut by at most one, and all in one direction"
     )
     fresh: ClassVar[Condition] = Condition(
-        "fresh-coins-after-cuts", "the sample that is released has coins of its own, not those of the cuts"
+        "fresh-coins-after-cuts", "the released sample has randomness of its own, not that of the cuts"
     )
     left_open: ClassVar[Exposure] = Exposure(
         "no-blending-after-cuts",
-        "crowd-blending is not claimed: who stands in which crowd hangs on cuts that read the rows",
+        "crowd-blending is not claimed: who is in which crowd depends on cuts that read the rows",
     )
 
     columns: tuple[str, ...]

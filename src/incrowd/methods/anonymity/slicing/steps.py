@@ -36,7 +36,9 @@ _GEHRKE_2012_EXAMPLE_1_ONE_TABLE = Theorem(
 _TUPLE_OF_ONE_TABLE = Condition(
     "tuple-of-one-table", "every column of a table belongs to the tuple that is counted there"
 )
-_SAMPLES_APART = Condition("samples-apart", "each table has a secret sample of its own, drawn with coins of its own")
+_SAMPLES_APART = Condition(
+    "samples-apart", "each table has a secret sample of its own, drawn independently of the others"
+)
 _ONE_RELEASE_COMPUTED = Condition(
     "one-release-computed", "all tables are computed from one release that was suppressed over all columns together"
 )
@@ -66,7 +68,7 @@ RARE = checked(Condition("no-rare-tuple-each-table", "in no written table does a
 _CHOSEN = Theorem("private-choice-of-groups", "groups chosen by an epsilon-private selection")
 _THEOREM = Theorem(
     "li-2010-theorem-1-tight-each-table",
-    "Li, Qardaji & Su 2010, Theorem 1, by its tight curve for each table, composed over all tables",
+    "Li, Qardaji & Su 2010, Theorem 1, by its tight bound for each table, composed over all tables",
 )
 _BEHIND = Theorem("behind-choice-of-groups", "behind a private choice of the groups")
 _ACROSS = Exposure(
@@ -122,7 +124,7 @@ class ChooseGroups(PrivateChoice):
 
 @dataclass(frozen=True)
 class KeepRowsInTables(KeepRows):
-    """Of each person, at most so many rows take part in a table."""
+    """Of each person, a limited number of rows is used in a table."""
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Group what is guaranteed for one row in each table; the reason for the tables covers it."""
@@ -138,7 +140,7 @@ class KeepRowsInTables(KeepRows):
 
 @dataclass(frozen=True)
 class FreshSamples(SecretSample):
-    """A secret coin for each row and table decides whether the row takes part in that table."""
+    """Each row is sampled for each table independently, in secret."""
 
     kind: ClassVar[str] = "sample for each table"
 
@@ -156,7 +158,7 @@ class SuppressJointly(Suppress):
 
     because: ClassVar[Theorem] = Theorem(
         "tables-of-one-release",
-        "one release by sampled suppression over all columns, by its tight curve; its tables are computed from it",
+        "one release by sampled suppression over all columns, by its tight bound; its tables are computed from it",
     )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -186,7 +188,7 @@ class SuppressEach(SuppressJointly):
     kind: ClassVar[str] = "suppress in each table"
     because: ClassVar[Theorem] = Theorem(
         "tables-sampled-apart",
-        "sampled suppression by its tight curve for each table, with fresh coins, composed over all tables",
+        "sampled suppression by its tight bound for each table, with fresh randomness, composed over all tables",
     )
 
     @property

@@ -156,7 +156,7 @@ _COMPOSED = Theorem(
 
 @dataclass(frozen=True)
 class SampleGradients(Step):
-    """In each round a coin of its own draws each row, and what the drawn rows add is summed by one column, with noise.
+    """In each round each row is sampled independently, and what the sampled rows add is summed by one column, with noise.
 
     A row that is drawn adds a whole number from −`residual` to `residual` to one sum: that of its class of the column
     of that round.  Rows added or removed, one for each unit: nothing is known here of people with several rows, whose
@@ -179,7 +179,7 @@ class SampleGradients(Step):
     @property
     def design(self) -> str:
         """How rows are drawn."""
-        return "Poisson, one secret coin per row and round"
+        return "Poisson, one secret draw per row and round"
 
     @property
     def coins(self) -> str:
@@ -189,8 +189,8 @@ class SampleGradients(Step):
     @property
     def sentence(self) -> str:
         return (
-            f"In each of {counted(self.rounds, 'round')}, a fresh secret coin for each row draws {share(self.rate)} on "
-            "average; the drawn rows are counted by the classes of one column, or it is summed by how much the model "
+            f"In each of {counted(self.rounds, 'round')}, each row is sampled independently, in secret: {share(self.rate)} on "
+            "average; the sampled rows are counted by the classes of one column, or it is summed by how much the model "
             "is off for one class of the target. Every sum gets integer Gaussian noise of "
             f"{float(self.scale / self.residual):.4g} rows."
         )

@@ -95,7 +95,7 @@ class LocalPrivacy(PurePrivacy):
     def sentence(self) -> str:
         return (
             "For any two answers that a person could give, every report is at most e^ε times as likely under one as "
-            "under the other. This holds against every reader, the collector included."
+            "under the other. This is so for every reader, the collector included."
         )
 
 

@@ -109,7 +109,7 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True)
 class SampleOfCells(SecretSample):
-    """A secret coin for each row decides whether it counts in its cell."""
+    """Each row is sampled independently, in secret, before its cell is counted."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class RecodeAtSeveral(Recode):
 
 @dataclass(frozen=True)
 class MeasureKept(Step):
-    """For each choice, how many rows it is expected to keep, over the coins of its sample; one noise for all."""
+    """For each choice, how many rows it is expected to keep, over its random sample; one noise for all."""
 
     kind: ClassVar[str] = "measure what is kept"
     title: ClassVar[str] = "Measure what each choice keeps"
