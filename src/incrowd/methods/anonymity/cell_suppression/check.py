@@ -91,8 +91,8 @@ class WildcardsClaim(Claim):
 
     kind = "k-anonymity with wildcards"
     sentence = (
-        "At least k rows match each row, if an empty cell matches anything. Someone who knows what an empty cell was sees "
-        "fewer."
+        "At least k rows match each row, if an empty cell matches anything. Someone who knows what an empty cell was "
+        "sees fewer."
     )
     rank: ClassVar[int] = 30
 

@@ -51,7 +51,8 @@ class ChooseCuts(RecodingChoice):
     glyph: ClassVar[str | None] = "coarser"
     because: ClassVar[Theorem] = Theorem(
         "private-choice-of-boxes",
-        "boxes cut by epsilon-private choices, then sampled suppression with fresh randomness in them: adaptive composition",
+        "boxes cut by epsilon-private choices, then sampled suppression with fresh randomness in them: adaptive "
+        "composition",
     )
     blind: ClassVar[Assumption] = Assumption(
         "finest-levels-chosen-without-rows",

@@ -156,7 +156,7 @@ _COMPOSED = Theorem(
 
 @dataclass(frozen=True)
 class SampleGradients(Step):
-    """In each round each row is sampled independently, and what the sampled rows add is summed by one column, with noise.
+    """In each round rows are sampled independently, and what the sampled rows add is summed by one column, with noise.
 
     A row that is drawn adds a whole number from −`residual` to `residual` to one sum: that of its class of the column
     of that round.  Rows added or removed, one for each unit: nothing is known here of people with several rows, whose
@@ -189,8 +189,8 @@ class SampleGradients(Step):
     @property
     def sentence(self) -> str:
         return (
-            f"In each of {counted(self.rounds, 'round')}, each row is sampled independently, in secret: {share(self.rate)} on "
-            "average; the sampled rows are counted by the classes of one column, or it is summed by how much the model "
+            f"In each of {counted(self.rounds, 'round')}, each row is sampled independently, in secret: "
+            f"{share(self.rate)} on average; the sampled rows are counted by the classes of one column, or it is summed by how much the model "
             "is off for one class of the target. Every sum gets integer Gaussian noise of "
             f"{float(self.scale / self.residual):.4g} rows."
         )
