@@ -101,7 +101,7 @@ def test_a_missing_ledger_is_an_error_and_not_made(run: Runner, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("grant births --why x", "nothing is granted"),
+        ("grant births --why x", "nothing to grant"),
         ("grant births --epsilon 1", "--why"),
         ("grant births --epsilon 1 --why ' '", "write why"),
         ("grant births --epsilon -1 --why x", "negative"),

@@ -28,8 +28,8 @@ def test_a_plan_lists_minimal_levels_and_what_others_would_cost(run: Runner) -> 
     for words in (
         "minimal levels:",
         "of 16 combinations",
-        "what a larger k would lose",
-        "what leaving out more rows would save",
+        "information loss at larger k",
+        "information loss with more suppression",
         "keep it apart from what is published",
     ):
         assert words in told

@@ -197,7 +197,7 @@ def ledger_damaged(folder: Path) -> None:
         (drafted, 1, "derived: rows"),
         (unsampled, 1, "this release has no epsilon"),
         (too_little_budget, 1, "of a budget of 0.1"),
-        (consent, 1, "'purpose' asks for consent"),
+        (consent, 1, "'purpose' requires consent"),
         (level_too_high, 2, "'age' has the levels 0"),
         (ledger_elsewhere, 2, "ledger"),
         (ledger_damaged, 2, "ledger"),
@@ -229,7 +229,7 @@ def test_a_file_without_rows_is_a_valid_empty_release(run: Runner, folder: Path)
     rewrite(folder, lines(folder)[0] + "\n")
     done = run("release people.csv --policy policy.yaml --out out")
     assert done.code == 0
-    assert "no row: all suppressed" in " ".join(done.out.split())
+    assert "no rows: all suppressed" in " ".join(done.out.split())
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(run: Runner, folder: Path) -> None:

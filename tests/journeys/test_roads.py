@@ -34,7 +34,7 @@ def test_a_data_protection_officer_signs_a_release_of_discharges(walk: Walk, tmp
     assert "incrowd profile discharges.csv --write policy.yaml" in said
     said = words(walk("profile discharges.csv --write policy.yaml --period 2024"))
     assert "patient_id tells people apart" in said
-    assert "surname: " not in said.partition("It lets out")[2].partition(".")[0]
+    assert "surname: " not in said.partition("It releases")[2].partition(".")[0]
     assert "verdict would be released" in words(walk("plan --policy policy.yaml"))
     assert "openssl genpkey" in walk("release --policy policy.yaml --out out --sign key.pem", code=2).err
     assert not any(each["charges"] for each in walk.charges())
@@ -105,7 +105,7 @@ def test_an_analyst_asks_a_german_file_with_decimal_commas(walk: Walk, tmp_path:
 def test_an_analyst_releases_rows_of_the_german_file(walk: Walk, tmp_path: Path) -> None:
     raw_files.members(tmp_path)
     said = words(walk("profile mitglieder.csv --write policy.yaml"))
-    assert "It lets out: Geschlecht, Alter, PLZ, Bundesland, Beitrag, Eintritt, Größe." in said
+    assert "It releases: Geschlecht, Alter, PLZ, Bundesland, Beitrag, Eintritt, Größe." in said
     assert "verdict would be released" in words(walk("plan --policy policy.yaml"))
     walk("release --policy policy.yaml --out out")
     assert words(walk(f"verify out --ledger {LEDGER}")).startswith("verified")

@@ -79,7 +79,7 @@ def test_replaced_rows_are_left_undecided_with_their_reason() -> None:
     plan = plan_of(PLANS["safe, replaced"])
     (problem,) = filter(None, (check_numbers(claim, plan.basis) for claim in plan.claims))
     assert problem.undecided
-    assert "no pair of crowds" in problem.text
+    assert "no tried pair of crowds" in problem.text
 
 
 def basis(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> ClaimBasis:

@@ -64,7 +64,7 @@ def test_it_is_released_and_verified_by_those_who_name_it(place: Place) -> None:
     assert f"Code of another distribution: {NAME} 1.0" in (place.folder / "out" / "report.html").read_text()
     done = place.run("verify", "out", "--distribution", NAME, "--policy", "policy.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "it rests on code that incrowd did not check" in done.stdout
+    assert "it depends on code that incrowd did not check" in done.stdout
 
 
 def test_a_file_to_verify_does_not_make_it_run(place: Place) -> None:
@@ -72,7 +72,7 @@ def test_a_file_to_verify_does_not_make_it_run(place: Place) -> None:
     for with_package in (True, False):
         done = place.run("verify", "out", with_package=with_package)
         assert done.returncode == 1
-        assert f"rests on the code of the distribution '{NAME}'" in done.stderr
+        assert f"depends on the code of the distribution '{NAME}'" in done.stderr
         assert f"--distribution {NAME}" in done.stderr
 
 
@@ -117,4 +117,4 @@ def test_a_distribution_cannot_take_a_name_of_ours_nor_be_one_of_several(place: 
     (place.folder / "policy.yaml").write_text(f"{head}release:\n  - " + method.replace("\n  ", "\n    "))
     done = place.run("plan", "--policy", "policy.yaml")
     assert done.returncode == 2
-    assert "a method of another distribution stands alone" in done.stderr
+    assert "a method of another distribution cannot be part of a list" in done.stderr

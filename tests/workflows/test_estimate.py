@@ -54,7 +54,7 @@ def test_the_command_shows_estimates_and_intervals(folder: Path, capsys: pytest.
     assert {"category", "released", "estimate", "low", "high"} == set(told["frequencies"][0])
     assert sum(line["released"] for line in told["frequencies"]) == ROWS
     assert main(["estimate", str(folder / "out")]) == 0
-    assert "95 % intervals" in capsys.readouterr().out
+    assert "95 % confidence intervals" in capsys.readouterr().out
 
 
 def test_what_was_not_changed_at_random_cannot_be_estimated(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_node_that_was_erased_is_noticed(tmp_path: Path, release: dict[str, An
     graph_files(tmp_path / "data", less)
     for decided in (Decided.GIVE, Decided.WITHDRAW):
         made.decide(decided, [erased])
-        with pytest.raises(Refused, match="are gone, or others are new"):
+        with pytest.raises(Refused, match="nodes are gone or new"):
             release_graph(made.policy, Destination(tmp_path / "second"))
     counted = load_policy(written(changed(_plain(made), release=COUNT), tmp_path / "data", "counted.yaml"))
     release_graph(counted, Destination(tmp_path / "counted"))  # it has an epsilon
