@@ -17,7 +17,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verifier.claims import check_numbers
+from incrowd.verifier.judge import check_numbers
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed

@@ -13,8 +13,7 @@ from incrowd.errors import AccessDenied
 from incrowd.governance.consent.event import Decided
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
-from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_token
-from incrowd.workflows.consent.subject import subject_report
+from incrowd.workflows.consent.subject import DataSubjectService, issue_token, subject_report
 from incrowd.workflows.release.tables import release
 from tests.consents import FORM, GATED, consented, known_people
 from tests.web.serving import Browser, FakeQueries, server
