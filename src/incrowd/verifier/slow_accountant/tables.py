@@ -141,7 +141,7 @@ def _enough(k: int) -> float:
     return times
 
 
-_WIDEST = 100_000
+_WIDEST_NOISE = 100_000
 _POINTS = 2**18
 _FAR = 10.0
 
@@ -157,7 +157,7 @@ def sampled_delta(rate: Fraction, noise: tuple[Fraction, int], times: int, epsil
     '5...e-07'
     """
     scale, sensitivity = noise
-    if scale > _WIDEST or sensitivity > _FAR * scale:
+    if scale > _WIDEST_NOISE or sensitivity > _FAR * scale:
         return None
     reach = math.ceil(_FAR * float(scale)) + sensitivity
     outcomes = np.arange(-reach, reach + 1, dtype=np.float64)
