@@ -23,7 +23,7 @@ def test_a_look_is_paid_shown_and_written_and_its_policy_releases(run: Runner, f
     assert done.code == 0
     told = " ".join(done.out.split())
     for words in (
-        "look: epsilon 1/20 charged by entry 3",
+        "private preview: epsilon 1/20 charged (entry 3)",
         "kept interval draw detail k rate levels",
         "yours",
         "best",

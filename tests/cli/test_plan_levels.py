@@ -30,7 +30,7 @@ def test_a_plan_lists_minimal_levels_and_what_others_would_cost(run: Runner) -> 
         "of 16 combinations",
         "information loss at larger k",
         "information loss with more suppression",
-        "keep it apart from what is published",
+        "keep it apart from the release",
     ):
         assert words in told
 

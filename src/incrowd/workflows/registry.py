@@ -58,7 +58,7 @@ def admit(distribution: str) -> tuple[str, ...]:
         raise InvalidParameter(f"{distribution!r} has no method: it declares no entry point of the group {GROUP!r}.")
     for entry in entries:
         _refuse_taken(entry.name, installed.name)
-        module = _module(entry, installed.name)
+        module = _load(entry, installed.name)
         code = OutsideCode(installed.name, installed.version, digest_of(module))
         _admitted[entry.name] = OutsideMethod(module.__name__, code)
     return tuple(entry.name for entry in entries)
@@ -122,7 +122,7 @@ def _refuse_taken(name: str, distribution: str) -> None:
         raise InvalidParameter(f"{distribution!r} cannot call a method {name!r}: {owner} has one of this name.")
 
 
-def _module(entry: metadata.EntryPoint, distribution: str) -> ModuleType:
+def _load(entry: metadata.EntryPoint, distribution: str) -> ModuleType:
     try:
         module = import_module(entry.module)
     except ImportError as error:

@@ -76,18 +76,18 @@ def test_the_board_of_an_empty_folder_and_of_a_lost_ledger_say_so(tmp_path: Path
 
 def test_a_release_is_verified_against_the_ledger_and_policy_of_its_folder(desk: Visitor) -> None:
     found = settled(desk, "/verify?release=out")
-    assert (found["found"]["verdict"], found["held"]["policy"]) == ("verified", "policy.yaml")
-    assert list(found["found"]["findings"]) == ["failed", "not known here", "assumed", "passed"]
+    assert (found["verification"]["verdict"], found["held"]["policy"]) == ("verified", "policy.yaml")
+    assert list(found["verification"]["findings"]) == ["failed", "not known here", "assumed", "passed"]
     assert found["commands"] == ["incrowd verify out --policy policy.yaml --ledger sqlite:///.incrowd/ledger.sqlite"]
     alone = settled(desk, "/verify?release=out&against=none")
-    assert alone["found"]["verdict"] == "consistent; origin not verified"
+    assert alone["verification"]["verdict"] == "consistent; origin not verified"
 
 
 def test_a_changed_file_fails_first(desk: Visitor) -> None:
     shutil.copytree(desk.folder / "out", desk.folder / "changed")
     with (desk.folder / "changed" / "data.csv").open("a") as file:
         file.write("1,2\n")
-    found = settled(desk, "/verify?release=changed")["found"]
+    found = settled(desk, "/verify?release=changed")["verification"]
     assert not found["passed"]
     assert found["findings"]["failed"][0]["about"] == "file data.csv"
     page = html(desk, "/verify?release=changed")
@@ -279,7 +279,7 @@ def test_releases_are_put_on_a_map_by_a_look(desk: Visitor) -> None:
     assert [each["name"] for each in found["found"]] == [ODD, "out"]
     assert all(0 <= each["risk"] <= 1 and 0 <= each["loss"] <= 1 for each in found["found"])
     page = html(desk, went)
-    assert "Map of risk and loss" in page
+    assert "Map of risk and information loss" in page
     assert "<img" not in page
     for form in ({}, {"is.nowhere": "1"}, {"is.../out": "1"}, {"is.club-out": "1"}):
         assert desk.post("/map/look", {"policy": "policy.yaml"} | form).status_code == 400

@@ -125,7 +125,7 @@ def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="restore it from a copy"):
         plan(policy(tmp_path))
     Ledger.create(policy(tmp_path).ledger_address)
-    with pytest.raises(LedgerUnavailable, match="this is not the ledger where"):
+    with pytest.raises(LedgerUnavailable, match="this is not the ledger that"):
         plan(policy(tmp_path))
     (tmp_path / "lost.sqlite").rename(file)
     assert "remains" in str(plan(policy(tmp_path)).refusal)

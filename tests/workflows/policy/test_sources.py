@@ -333,11 +333,11 @@ def test_old_contents_make_room_for_new_ones() -> None:
 BINDER = """
 import sys
 from pathlib import Path
-from incrowd.core.fingerprints import SourceMarks
-from incrowd.workflows.policy.sources import MarkedSource, SourceBook
-book, name = SourceBook(Path(sys.argv[1])), sys.argv[2]
+from incrowd.core.fingerprints import SourceFingerprint
+from incrowd.workflows.policy.sources import MarkedSource, FingerprintFile
+book, name = FingerprintFile(Path(sys.argv[1])), sys.argv[2]
 for number in range(10):
-    book.bind("ledger", f"{name} {number}", (MarkedSource(None, SourceMarks(f"{number:064x}")),))
+    book.bind("ledger", f"{name} {number}", (MarkedSource(None, SourceFingerprint(f"{number:064x}")),))
 print(book.key().hex())
 """
 

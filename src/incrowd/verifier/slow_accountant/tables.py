@@ -1,4 +1,14 @@
-"""Tables: the δ of several releases together: of sampled crowds at every ratio, and of Gaussian noise on samples."""
+"""Tables: the δ of several releases together: of sampled crowds at every ratio, and of Gaussian noise on samples.
+
+For each ratio a the excess of "with you" over a times "without you" is taken at its largest over all sizes of a crowd.
+Between the ratios of a fine grid a straight line is used, which lies above (such a function is convex).  A function
+that consists of lines is the excess of two laws with finitely many losses: the bend at a is the mass of "without you"
+there, and a times that the mass of "with you".  Losses of independent tables add up, so their masses are convolved.
+
+For Gaussian noise the losses of one answer are written out, outcome by outcome, and each is put on the two points of a
+grid beside it, so that both laws keep their mass: no δ becomes smaller by that.  Answers add up; what is farther out
+than the grid counts as lost altogether.
+"""
 
 from __future__ import annotations
 

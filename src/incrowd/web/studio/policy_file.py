@@ -1,4 +1,8 @@
-"""PolicyFile: the policy file that the command line uses, and which results from its rows were shown here."""
+"""PolicyFile: the policy file that the command line uses, and which results from its rows were shown here.
+
+Uniqueness, sizes of classes, the lattice and before/after are computed from rows.  No guarantee covers a choice based
+on them, so columns that are changed afterwards carry `derived: rows` until the data holder names a public source.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Preconditions of a release with consent: its day is in the calendar, and the registry is no older copy."""
+"""Preconditions of a release with consent: its day is in the calendar, and the registry is not an old copy.
+
+A gated release without an ε may have to wait until more people leave or join, and those who expect it see that it
+waits.  If its day were free, the day itself would depend on who withdrew.  With a calendar, only whether a release
+appears on a day can depend on it; the certificate says so under what is not protected.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Warnings of a plan: data-dependent lines, and columns released unchanged that can make rows unique."""
+"""Warnings of a plan: data-dependent lines, and columns released unchanged that can make rows unique.
+
+Only the declaration is read, and the claims that follow from it: no row is.
+"""
 
 from __future__ import annotations
 
