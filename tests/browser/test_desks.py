@@ -64,7 +64,7 @@ def test_dropped_files_are_verified_where_they_are(visit: Visit, page: Page) -> 
     go(page, f"{visit.address}/verify")
     files = sorted((visit.folder / "out").iterdir())
     page.set_input_files("#drop", [str(file) for file in files if file.name != "certificate.json"])
-    page.wait_for_selector("text=There is no certificate.json among these files")
+    page.wait_for_selector("text=certificate.json is missing")
     page.set_input_files("#drop", [str(file) for file in files])
     page.wait_for_url("**/verify?release=received-*")
     page.wait_for_selector("h2#verdict:text-is('Verified')")
@@ -87,24 +87,24 @@ def test_a_question_is_priced_while_one_types_and_asked_by_keyboard(visit: Visit
     page.keyboard.press("Enter")
     page.wait_for_selector("h2:text-is('The answer')")
     assert page.locator("svg.chart .middle").count() == 3
-    assert page.locator("li.asked").count() == 1
+    assert page.locator("li.past").count() == 1
     page.reload()
     page.wait_for_selector("h2:text-is('The answer')")
     assert visit.complaints == []
 
 
-def test_coins_are_tossed_in_the_browser_and_only_reports_are_sent(visit: Visit, page: Page) -> None:
+def test_answers_are_randomized_in_the_browser_and_only_reports_are_sent(visit: Visit, page: Page) -> None:
     go(page, f"{visit.address}/survey?survey=survey.yaml")
     sent: list[str] = []
     page.on("request", lambda each: sent.append(each.post_data or "") if each.method == "POST" else None)
     page.select_option("#q-ward", "west")
-    page.click("text=Toss the coins")
+    page.click("#own button")
     assert json.loads(page.inner_text("#sent").partition("(reads")[0])["question"] == "ward"
-    assert page.locator("#coins .coin").count() >= 1
+    assert page.locator("#draws .draw").count() >= 1
     assert sent == []
-    page.click("text=Everybody tosses")
+    page.click("text=Randomize all answers")
     page.wait_for_selector("#estimates svg .truth", state="attached")
-    assert page.inner_text("#truth").startswith("In truth 30.0 % answered")
+    assert page.inner_text("#truth").startswith("The true share is 30.0 %")
     assert len(sent) == 1
     assert "east" not in sent[0]
     assert visit.complaints == []

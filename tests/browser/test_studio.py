@@ -18,7 +18,7 @@ from tests.web.studio.visiting import POLICY, rows
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-PAGES = ("columns", "hierarchies", "purpose", "workbench", "lattice", "plan", "policy")
+PAGES = ("columns", "hierarchies", "output", "workbench", "lattice", "plan", "policy")
 P = "?policy=policy.yaml"
 
 
@@ -64,7 +64,7 @@ def walked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         onward(page)
         page.wait_for_selector("text=Would be released")
         onward(page)
-        page.click("text=Make a key")
+        page.click("text=Create a signing key")
         page.wait_for_selector("option:has-text('keys/signing.pem')", state="attached")
         page.fill("#f-name", "stays")
         page.click("button.spend")

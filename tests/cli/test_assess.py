@@ -25,7 +25,7 @@ def test_an_assessment_shows_loss_risk_and_one_worked_record(run: Runner) -> Non
     assert outcome.code == 0, outcome.err
     for word in (
         "Internal",
-        "Loss by column",
+        "Information loss by column",
         "prosecutor",
         "journalist",
         "marketer",
@@ -50,7 +50,7 @@ def test_it_never_goes_beside_the_release(run: Runner, released: Path) -> None:
     for target in ("out/assessment.json", "out/deeper/a.json"):
         outcome = run(f"assess out --policy policy.yaml --write {target}")
         assert outcome.code == 2
-        assert "whole folders" in outcome.err
+        assert "passed on as a whole" in outcome.err
     assert run("assess out/data.parquet --policy policy.yaml --write out/a.json").code == 2
     assert sorted(released.iterdir()) == before
 

@@ -103,7 +103,7 @@ def test_the_table_for_people_says_the_odds_in_words(run: Runner) -> None:
         ("--k 20 --rate 0.1", "1 more of epsilon, delta"),
         ("--k 20", "2 more of rate, epsilon, delta"),
         ("", "none given"),
-        ("--k 20 --rate 0.1 --epsilon 1 --rows-per-person 0", "at least one row"),
+        ("--k 20 --rate 0.1 --epsilon 1 --rows-per-person 0", "at least 1"),
         ("--k 20 --rate 0.1 --epsilon 1 --rows-per-person 2 --replace", "--replace"),
         ("--k 20 --rate 0.1 --epsilon 1 --plot curve.png", "convert the .svg"),
         ("--k 20 --rate 0.1 --epsilon 1 --plot nowhere/curve.svg", "folder must exist"),

@@ -48,7 +48,7 @@ def test_of_several_tables_one_is_named(run: Runner, tmp_path: Path) -> None:
     released(POLICIES["slicing"]["k solved"], tmp_path)
     found = run("check out --policy policy.yaml")
     assert found.code == 2
-    assert "2 data files, and one table is looked at here: name its file" in found.err
+    assert "2 data files: give the file of one table" in found.err
 
 
 def test_rows_that_match_are_not_counted_here_and_that_is_said(run: Runner, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_decisions_are_imported_counted_released_previewed_and_checked(
     imported = run(f"consent import {tmp_path}/decisions.csv {told}")
     assert (imported.code, imported.json) == (0, {"recorded": 600, "unmatched": [], "alike": []})
     assert run(f"consent status {told}").json["consenting"] == 600
-    assert "did not stand at the run" in run(f"plan {told}").json["consent"]
+    assert "was not in force at the run" in run(f"plan {told}").json["consent"]
     assert "secret sample" in run(f"plan --policy {policy}").out
     assert run(f"release --policy {policy} --out {tmp_path}/out --force --json").code == 0
     shutil.copy(tmp_path / "registry" / "consent.sqlite", tmp_path / "copy.sqlite")

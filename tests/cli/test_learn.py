@@ -52,7 +52,7 @@ def test_strange_rows_get_a_line_each(folder: Path, capsys: pytest.CaptureFixtur
     (folder / "odd.csv").write_text("sex,age,more\nX,1000,1\n,,2\nF,old,3\n", encoding="utf-8")
     assert main(["predict", "model/model.json", "odd.csv", "--out", "said.csv"]) == 0
     assert len((folder / "said.csv").read_text(encoding="utf-8").splitlines()) == 4
-    assert "nothing: the model was paid for" in capsys.readouterr().out
+    assert "nothing: the model was charged before" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

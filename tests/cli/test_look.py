@@ -23,14 +23,14 @@ def test_a_look_is_paid_shown_and_written_and_its_policy_releases(run: Runner, f
     assert done.code == 0
     told = " ".join(done.out.split())
     for words in (
-        "look: epsilon 1/20 charged by entry 3",
+        "private preview: epsilon 1/20 charged (entry 3)",
         "kept interval draw detail k rate levels",
         "yours",
         "best",
         "Levels: of age, town, work.",
-        "All intervals hold together with a chance of 95 %",
+        "Simultaneous 95 % confidence intervals",
         "Best: about",
-        "Written to chosen.yaml, as chosen by entry 3",
+        "Written to chosen.yaml, chosen by entry 3",
         "crowd-blending and zero-knowledge are not claimed",
     ):
         assert words in told

@@ -10,7 +10,7 @@ def test_a_profile_shows_types_roles_reasons_and_subsets(run: Runner, tmp_path: 
     patients(tmp_path)
     outcome = run("profile patients.csv")
     assert outcome.code == 0
-    for word in ("3,000 rows", "integer", "identifier", "quasi", "single anybody out"):
+    for word in ("3,000 rows", "integer", "identifier", "quasi", "single out a person"):
         assert word in outcome.out, word
     assert "'id' in its name" in outcome.out
     (tmp_path / "patients.csv").write_text("age,sex,ill\n1,F,x\n1,M,y\n2,F,y\n2,M,x\n", encoding="utf-8")

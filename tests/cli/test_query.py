@@ -101,7 +101,7 @@ def test_a_batch_is_one_charge(people: Path, run: Runner) -> None:
     assert found["cost"] == {"epsilon": "1", "delta": "0"}
     shown = run("query --batch all.sql --policy policy.yaml --epsilon 1/2")
     assert "answer 2" in shown.out
-    assert "cost of all" in shown.out
+    assert "total cost" in shown.out
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -129,8 +129,8 @@ def test_the_answers_of_a_batch_in_a_folder_can_be_verified(people: Path, run: R
         (f'query "{COUNT}"', 2, "give one of epsilon, error and rho"),
         (f'query "{COUNT}" --epsilon 0', 2, "above 0"),
         (f'query "{COUNT}" --epsilon 9', 1, "3 of the budget of 3 remains"),
-        (f'query "{COUNT}" --epsilon 1 --batch x.sql', 2, "ask one question"),
-        ("query --epsilon 1", 2, "ask one question"),
+        (f'query "{COUNT}" --epsilon 1 --batch x.sql', 2, "give one query"),
+        ("query --epsilon 1", 2, "give one query"),
         ("query --epsilon 1 --batch nowhere.sql", 2, "cannot be read"),
         (f'query "{COUNT}" --epsilon 1 --out x --format xml', 2, "csv, tsv or parquet"),
         (f'query "{COUNT}" --epsilon 1 --data nowhere.csv', 2, "does not exist"),

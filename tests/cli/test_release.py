@@ -30,7 +30,7 @@ def test_a_file_and_a_policy_become_a_folder_that_may_be_published(run: Runner, 
     done = run("release people.csv --policy policy.yaml --out out")
     assert done.code == 0
     assert {path.name for path in (folder / "out").iterdir()} == {"data.parquet", "certificate.json", "report.html"}
-    for told in ("out/data.parquet", "out/certificate.json", "out/report.html", ".incrowd/internal", "Open the report"):
+    for told in ("out/data.parquet", "out/certificate.json", "out/report.html", ".incrowd/internal", "Read the report"):
         assert told.replace(" ", "") in "".join(done.out.split())  # lines end where the folder's name lets them
     found = tuples(pq.read_table(folder / "out" / "data.parquet"))
     assert min(found.values()) >= 21
@@ -81,7 +81,7 @@ def test_an_empty_release_says_so(run: Runner, folder: Path) -> None:
     pyarrow.csv.write_csv(people(5), folder / "few.csv")
     done = run("release few.csv --policy policy.yaml --out out")
     assert done.code == 0
-    assert "no row: all suppressed" in " ".join(done.out.split())
+    assert "no rows: all suppressed" in " ".join(done.out.split())
     assert pq.read_table(folder / "out" / "data.parquet").num_rows == 0
     assert run("verify out").code == 0
 

@@ -188,16 +188,16 @@ def ledger_damaged(folder: Path) -> None:
         (no_source, 2, "does not exist"),
         (damaged_parquet, 2, "people.csv"),
         (reversed_bounds, 2, "bounds run from low to high, not from 99 to 0: swap them"),
-        (unknown_method, 2, "there is no method 'sfae'; there are safe, scheme, "),
+        (unknown_method, 2, "the method 'sfae' is unknown; available: safe, scheme, "),
         (no_yaml, 2, "this is not YAML: line 3"),
-        (duplicate_key, 2, "line 2: the key 'incrowd' stands here twice"),
+        (duplicate_key, 2, "line 2: the key 'incrowd' occurs twice"),
         (other_version, 2, "must start with 'incrowd: 1'"),
         (infeasible, 2, "is below rate ** k"),
         (free_text, 2, "'zip' would be released as free text"),
         (drafted, 1, "derived: rows"),
         (unsampled, 1, "this release has no epsilon"),
-        (too_little_budget, 1, "of a budget of 0.1"),
-        (consent, 1, "'purpose' asks for consent"),
+        (too_little_budget, 1, "of the budget of 0.1 remains"),
+        (consent, 1, "'purpose' requires consent"),
         (level_too_high, 2, "'age' has the levels 0"),
         (ledger_elsewhere, 2, "ledger"),
         (ledger_damaged, 2, "ledger"),
@@ -229,7 +229,7 @@ def test_a_file_without_rows_is_a_valid_empty_release(run: Runner, folder: Path)
     rewrite(folder, lines(folder)[0] + "\n")
     done = run("release people.csv --policy policy.yaml --out out")
     assert done.code == 0
-    assert "no row: all suppressed" in " ".join(done.out.split())
+    assert "no rows: all suppressed" in " ".join(done.out.split())
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(run: Runner, folder: Path) -> None:

@@ -89,7 +89,7 @@ def test_an_old_ledger_is_found_by_both_commands(run: Runner, copy: Folder, tmp_
     assert checked.code == 1
     done = run(f"verify {tmp_path}/second --ledger {copy.ledger}")
     assert done.code == 1
-    assert "✗ failed           ledger: " in done.out
+    assert "✗ failed             ledger: " in done.out
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from docs import commands
-from incrowd.cli.layout import block, lines_of, width_of
 from incrowd.cli.main import main
+from incrowd.cli.output import block, lines_of, width_of
 from tests.cli.hospital import patients, policy
 from tests.cli.running import Runner
 

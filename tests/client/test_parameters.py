@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from incrowd.client.parameters import written_parameters
+from incrowd.client.client import written_parameters
 from incrowd.errors import InvalidParameter
 
 

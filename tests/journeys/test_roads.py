@@ -33,8 +33,8 @@ def test_a_data_protection_officer_signs_a_release_of_discharges(walk: Walk, tmp
     assert said.startswith("Do not publish this: 2 columns seem to name people, and")
     assert "incrowd profile discharges.csv --write policy.yaml" in said
     said = words(walk("profile discharges.csv --write policy.yaml --period 2024"))
-    assert "patient_id tells people apart" in said
-    assert "surname: " not in said.partition("It lets out")[2].partition(".")[0]
+    assert "person ID column: patient_id" in said
+    assert "surname: " not in said.partition("It releases")[2].partition(".")[0]
     assert "verdict would be released" in words(walk("plan --policy policy.yaml"))
     assert "openssl genpkey" in walk("release --policy policy.yaml --out out --sign key.pem", code=2).err
     assert not any(each["charges"] for each in walk.charges())
@@ -105,7 +105,7 @@ def test_an_analyst_asks_a_german_file_with_decimal_commas(walk: Walk, tmp_path:
 def test_an_analyst_releases_rows_of_the_german_file(walk: Walk, tmp_path: Path) -> None:
     raw_files.members(tmp_path)
     said = words(walk("profile mitglieder.csv --write policy.yaml"))
-    assert "It lets out: Geschlecht, Alter, PLZ, Bundesland, Beitrag, Eintritt, Größe." in said
+    assert "It releases: Geschlecht, Alter, PLZ, Bundesland, Beitrag, Eintritt, Größe." in said
     assert "verdict would be released" in words(walk("plan --policy policy.yaml"))
     walk("release --policy policy.yaml --out out")
     assert words(walk(f"verify out --ledger {LEDGER}")).startswith("verified")
@@ -120,9 +120,9 @@ def test_a_researcher_shares_the_second_sheet_of_a_workbook_under_k_anonymity(wa
     said = words(walk("profile staff.xlsx --write policy.yaml --for classic"))
     assert "read as the sheet Staff 2024, the columns named in row 2." in said
     said = words(walk("plan --policy policy.yaml"))
-    assert "epsilon infinite" in said
+    assert "epsilon no bound" in said
     assert "verdict would be released" in said
-    assert "guarantee k-anonymity spent epsilon infinite" in words(walk("release --policy policy.yaml --out out"))
+    assert "guarantee k-anonymity spent epsilon no bound" in words(walk("release --policy policy.yaml --out out"))
     assert words(walk(f"verify out --ledger {LEDGER}")).startswith("verified")
     assert walk("check out --policy policy.yaml").out.startswith("passed")
     assert walk.verbs == ["profile", "plan", "release", "verify", "check"]

@@ -38,7 +38,7 @@ from incrowd.methods.learning.shared.steps import CountGrid, ModelForm, PublishM
 from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients, SumLeaves
 from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.verifier.slow_accountant import derive
-from incrowd.verifier.slow_accountant.sampled import sampled_delta
+from incrowd.verifier.slow_accountant.tables import sampled_delta
 from tests.coins import ScriptedCoins
 from tests.methods.learning.records import records_of, small
 

@@ -17,7 +17,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verifier.claims import check_numbers
+from incrowd.verifier.judge import check_numbers
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import POLICIES
 from tests.policies import PEOPLE, changed
@@ -79,7 +79,7 @@ def test_replaced_rows_are_left_undecided_with_their_reason() -> None:
     plan = plan_of(PLANS["safe, replaced"])
     (problem,) = filter(None, (check_numbers(claim, plan.basis) for claim in plan.claims))
     assert problem.undecided
-    assert "no pair of crowds" in problem.text
+    assert "no tried pair of crowds" in problem.text
 
 
 def basis(loss: Loss, delta: Fraction = Fraction(0), unit: Unit | None = None) -> ClaimBasis:

@@ -253,8 +253,8 @@ def subject(options: SubjectOptions) -> None:
 
 
 def _print_token(options: SubjectOptions) -> None:
-    from incrowd.workflows.consent.data_subjects import issue_token
     from incrowd.workflows.consent.decisions import ever_consented
+    from incrowd.workflows.consent.subject import issue_token
 
     policy = _policy(options.policy)
     token, consented = issue_token(policy, options.id), ever_consented(policy, options.id)

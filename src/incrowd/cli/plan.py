@@ -129,7 +129,7 @@ def plan(options: PlanOptions) -> None:
 def _show_routes(policy: Policy, data: str | None, epsilon: str | None, *, json: bool) -> None:
     """Print a comparison of methods by public numbers, or by a private preview."""
     from incrowd.workflows.plan.compare import compare
-    from incrowd.workflows.plan.refine import refine
+    from incrowd.workflows.plan.preview.preview import refine
 
     refined = None if epsilon is None else refine(data, policy, epsilon)
     comparison = compare(policy) if refined is None else refined.comparison
@@ -263,7 +263,7 @@ def _show(forecast: Forecast) -> None:
 
 def _drafted(forecast: Forecast) -> list[str]:
     """Return the data-dependent lines, and the guarantee with public sources for them."""
-    from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
+    from incrowd.workflows.plan.warnings import drafted_lines, vouched_words
 
     words = vouched_words(forecast.policy)
     return [*drafted_lines(forecast.policy), *([] if words is None else [words])]

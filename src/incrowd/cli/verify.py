@@ -60,8 +60,8 @@ def verify(options: VerifyOptions) -> None:
 
     Failures come first, then what cannot be checked here. Exit 1 if anything failed.
     """
-    from incrowd.workflows.distributions import admit
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.registry import admit
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 

@@ -52,9 +52,8 @@ from incrowd.queries.steps.question import (
 )
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
 from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order, maybe, one, some
-from incrowd.verifier.slow_accountant.laws import TOLERANCE
-from incrowd.verifier.slow_accountant.noise import concentrated_delta
-from incrowd.verifier.slow_accountant.tails import cube_tail, gaussian_tail, laplace_tail
+from incrowd.verifier.slow_accountant.crowds import TOLERANCE
+from incrowd.verifier.slow_accountant.noise import concentrated_delta, cube_tail, gaussian_tail, laplace_tail
 
 GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)

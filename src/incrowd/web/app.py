@@ -27,7 +27,7 @@ from incrowd.web.reload import ReloadingQueries
 from incrowd.web.routes import access, consent, operation, queries
 from incrowd.web.services import Services
 from incrowd.web.settings import Settings
-from incrowd.workflows.consent.data_subjects import DataSubjectService
+from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.service import QueryService, open_queries
 

@@ -12,7 +12,7 @@ from incrowd.governance.audit import ServerStores
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, ThreadPool
 from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings
-from incrowd.workflows.consent.data_subjects import DataSubjectService
+from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.query.service import QueryService
 
 

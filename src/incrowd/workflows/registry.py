@@ -1,24 +1,142 @@
-"""Registry: what makes certified releases: methods, questions, coarser tables; only the one named is imported."""
+"""Registry: methods, queries and coarser tables, which make certified releases; also those of other distributions."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
-from importlib import import_module
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from incrowd import methods
+from incrowd.core import loss
 from incrowd.core.certificate import Named, Vocabulary, glossary
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.steps.around import AROUND
+from incrowd.core.plan import Method
+from incrowd.core.steps.around import AROUND, OutsideCode
 from incrowd.core.terms import Condition, Exposure, KeyedText, Theorem, joined
-from incrowd.errors import UnsupportedVersion
-from incrowd.workflows.distributions import admitted
+from incrowd.drawing.picture import Picture
+from incrowd.errors import InvalidParameter, PackageMissing, Refused, UnsupportedVersion
+from incrowd.verifier.check import Check
 
 if TYPE_CHECKING:
-    from incrowd.core.plan import Method
-    from incrowd.drawing.picture import Picture
-    from incrowd.verifier.check import Check
+    from incrowd.core.plan import Plan
+
+
+GROUP = "incrowd.methods"
+
+
+@dataclass(frozen=True)
+class OutsideMethod:
+    """A method of another distribution: its module, and the code that it is."""
+
+    module: str
+    code: OutsideCode
+
+
+_admitted: dict[str, OutsideMethod] = {}  # by name; grows when a policy or a flag names a distribution, never by a file
+
+
+def admitted(name: str) -> OutsideMethod | None:
+    """Return the method of another distribution with a name, if that distribution was named in this process."""
+    return _admitted.get(name)
+
+
+def admit(distribution: str) -> tuple[str, ...]:
+    """Load the methods of a distribution and return their names; refuse names of our own and broken modules."""
+    try:
+        installed = metadata.distribution(distribution)
+    except (metadata.PackageNotFoundError, ValueError):
+        raise PackageMissing(
+            f"the distribution {distribution!r} is not installed here. Install it with pip, or leave it out."
+        ) from None
+    entries = [entry for entry in installed.entry_points if entry.group == GROUP]
+    if not entries:
+        raise InvalidParameter(f"{distribution!r} has no method: it declares no entry point of the group {GROUP!r}.")
+    for entry in entries:
+        _refuse_taken(entry.name, installed.name)
+        module = _load(entry, installed.name)
+        code = OutsideCode(installed.name, installed.version, digest_of(module))
+        _admitted[entry.name] = OutsideMethod(module.__name__, code)
+    return tuple(entry.name for entry in entries)
+
+
+def outside_plan(plan: Plan) -> Plan:
+    """Return a plan that names the code it comes from, where that is of another distribution."""
+    outside = admitted(plan.method)
+    if outside is None:
+        return plan
+    try:
+        same = loss.from_json(loss.to_json(plan.guarantee.loss)) == plan.guarantee.loss
+    except (InvalidParameter, KeyError, TypeError, AttributeError):
+        same = False
+    if not same:
+        raise InvalidParameter(
+            f"the method {plan.method!r} of {outside.code.distribution} brings a loss of its own. A method composes "
+            "the losses of incrowd.core.loss, which every accountant knows."
+        )
+    return plan.led_by(outside.code)
+
+
+def require_admitted(name: str, steps: object) -> None:
+    """Refuse to read a certificate whose method is code that nobody named here."""
+    for step in steps if isinstance(steps, list) else ():
+        if isinstance(step, dict) and step.get("step") == OutsideCode.kind and admitted(name) is None:
+            source = str(step.get("distribution"))
+            raise Refused(
+                f"the guarantee of this certificate depends on the code of the distribution {source!r}, which incrowd "
+                f"did not check, and a certificate alone does not make it run. If you trust it, install it and add "
+                f"--distribution {source}."
+            )
+
+
+def digest_of(module: ModuleType) -> str:
+    """Return the SHA-256 of all files of the package that a module belongs to, by name and content."""
+    total = hashlib.sha256()
+    for path, place in sorted(_files(module.__name__.partition(".")[0])):
+        content = path.read_bytes()
+        total.update(f"{place}\0{len(content)}\0".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _files(package: str) -> Iterator[tuple[Path, str]]:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise InvalidParameter(f"the package {package!r} has no files that could be hashed.")
+    if not spec.submodule_search_locations:
+        yield Path(spec.origin), Path(spec.origin).name
+    for folder in map(Path, spec.submodule_search_locations or ()):
+        for path in folder.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path, path.relative_to(folder).as_posix()
+
+
+def _refuse_taken(name: str, distribution: str) -> None:
+    other = _admitted.get(name)
+    if name in methods.METHODS or name in methods.GRAPHS or (other and other.code.distribution != distribution):
+        owner = "incrowd" if other is None else other.code.distribution
+        raise InvalidParameter(f"{distribution!r} cannot call a method {name!r}: {owner} has one of this name.")
+
+
+def _load(entry: metadata.EntryPoint, distribution: str) -> ModuleType:
+    try:
+        module = import_module(entry.module)
+    except ImportError as error:
+        raise PackageMissing(f"{entry.module} of {distribution!r} cannot be imported: {error}.") from None
+    parts = {name: getattr(module, name, None) for name in ("METHOD", "CHECK", "PICTURE")}
+    method = parts["METHOD"]
+    named = isinstance(method, type) and issubclass(method, Method) and method.name == entry.name
+    if not (named and isinstance(parts["CHECK"], Check) and isinstance(parts["PICTURE"], Picture)):
+        raise InvalidParameter(
+            f"{entry.module} of {distribution!r} needs METHOD (a Method with name = {entry.name!r}), CHECK (a Check) "
+            "and PICTURE (a Picture)."
+        )
+    return module
+
 
 CHAIN = "chain"
 OTHERS = {

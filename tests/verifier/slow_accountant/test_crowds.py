@@ -17,6 +17,7 @@ from incrowd.core.loss import Crowd, RobustlySampled
 from incrowd.core.unit import Adjacency
 from incrowd.verifier.slow_accountant.crowds import (
     biased_delta,
+    clamped,
     noisy_delta,
     replaced_delta,
     smooth_delta,
@@ -25,7 +26,6 @@ from incrowd.verifier.slow_accountant.crowds import (
     theorem1_delta,
     theorem2,
 )
-from incrowd.verifier.slow_accountant.laws import clamped
 from tests.audit.auditing import Claim, distance, published
 
 TENTH = Fraction(1, 10)

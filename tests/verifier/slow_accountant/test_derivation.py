@@ -36,7 +36,7 @@ from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.question import QueryTerms
 from incrowd.verifier.slow_accountant import concentration, derive
-from incrowd.verifier.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import EXAMPLES, POLICIES
 from tests.contract.questions import QUESTIONS

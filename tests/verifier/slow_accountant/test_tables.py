@@ -10,8 +10,7 @@ import pytest
 
 from incrowd.accounting.accountant import charge_of, delta
 from incrowd.core.loss import Crowd, Pure, Sampled, Sequence
-from incrowd.verifier.slow_accountant.crowds import suppression_delta
-from incrowd.verifier.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant.crowds import TOLERANCE, suppression_delta
 from incrowd.verifier.slow_accountant.noise import NOTHING, LossSpread, spread_of
 from incrowd.verifier.slow_accountant.tables import tables_delta
 from tests.audit.auditing import Claim, Law, distance, published

@@ -79,7 +79,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("open", "purpose")])
+@pytest.mark.parametrize("name", [name for name in PAGES if name not in ("open", "output")])
 def test_a_page_parses_the_policy_once(released: Visitor, parsed: list[str], name: str) -> None:
     address = f"/{name}{P}" + ("&release=out" if name in ("released", "proof") else "")
     assert released.get(address).status_code in (200, 303)
@@ -261,15 +261,15 @@ def test_a_dropped_hierarchy_of_arx_is_shown_checked_and_written(fresh: Visitor)
 @pytest.mark.parametrize("goal", ["microdata", "counts", "synthetic", "queries", "model"])
 def test_every_goal_makes_a_policy_that_can_be_planned(tmp_path: Path, goal: str) -> None:
     visitor = studio(tmp_path).come_in()
-    assert visitor.save("/purpose/choose", {"goal": goal, "column": "ward"}).status_code == 303
+    assert visitor.save("/output/choose", {"goal": goal, "column": "ward"}).status_code == 303
     if goal != "queries":
         assert visitor.json(f"/plan{P}")["allowed"] is True
     assert (tmp_path / "policy.yaml").read_text().startswith(POLICY.partition("release:")[0])
 
 
 def test_k_anonymity_alone_asks_for_a_reason_and_its_lattice_is_a_look(fresh: Visitor) -> None:
-    assert fresh.save("/purpose/choose", {"goal": "classic"}).status_code == 400
-    assert fresh.save("/purpose/choose", {"goal": "classic", "reason": "for a closed room"}).status_code == 303
+    assert fresh.save("/output/choose", {"goal": "classic"}).status_code == 400
+    assert fresh.save("/output/choose", {"goal": "classic", "reason": "for a closed room"}).status_code == 303
     fresh.post("/lattice/look", {"policy": "policy.yaml"})
     fresh.settled(f"/lattice{P}")
     found = fresh.json(f"/lattice{P}")
@@ -300,7 +300,7 @@ def test_names_and_values_of_a_hostile_table_are_shown_and_never_run(tmp_path: P
         page,
         *(
             visitor.settled(f"/{name}{P}").text
-            for name in ("columns", "hierarchies", "purpose", "workbench", "plan", "policy")
+            for name in ("columns", "hierarchies", "output", "workbench", "plan", "policy")
         ),
     ]
     shown += [visitor.get("/open", params={"data": name}).text for name in HOSTILE]

@@ -121,7 +121,7 @@ def test_the_command_records_a_look_and_says_that_it_is_internal(
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "keep it apart from what is published" in shown
-    assert "share right" in shown
+    assert "observed" in shown
     assert main([*words, "--json", "--write", "scores.json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 100
     assert json.loads(Path("scores.json").read_text(encoding="utf-8"))["internal"].startswith("made from")

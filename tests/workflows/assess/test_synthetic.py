@@ -136,7 +136,7 @@ def test_all_of_it_stands_in_the_internal_report_and_in_what_assess_says(
     asked = ["assess", str(folder / "out"), "--policy", str(folder / "policy.yaml"), "--against", data, "--held-out"]
     assert main(asked) == 0
     shown = capsys.readouterr().out
-    for words in ("by column", "pairs with the largest error", "AUC", "with control group"):
+    for words in ("by column", "pairs with the largest error", "AUC", "Attacks, with control group"):
         assert words in shown
     assert main([*asked, "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)

@@ -259,7 +259,7 @@ def test_a_parent_is_verified_before_its_child_is(tmp_path: Path) -> None:
     found = verify(child.out, parent=forged.out)
     why = next(each.why for each in found.findings if each.about == "parent")
     assert "parent" in failed(found)
-    assert why.startswith("it does not verify itself")
+    assert why.startswith("the parent does not verify")
 
 
 def test_a_refusal_to_coarsen_a_forged_release_does_not_blame_the_software(tmp_path: Path) -> None:

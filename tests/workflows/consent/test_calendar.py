@@ -67,9 +67,9 @@ def test_the_calendar_of_a_release_stays_and_new_days_come_after_its_last(
     on(monkeypatch, DAYS[0])
     out(made, "first")
     on(monkeypatch, "2027-03-10")
-    with pytest.raises(Refused, match="other days until 2027-06-10"):
+    with pytest.raises(Refused, match="other days before 2027-06-10"):
         out(made, "between", consent__calendar=["2027-01-10", "2027-03-10", "2027-06-10"])
-    with pytest.raises(Refused, match="other days until 2027-06-10"):
+    with pytest.raises(Refused, match="other days before 2027-06-10"):
         out(made, "instead", consent__calendar=["2027-03-10"])
     on(monkeypatch, "2027-12-10")
     assert out(made, "later", consent__calendar=[*DAYS, "2027-12-10"]).folder.is_dir()

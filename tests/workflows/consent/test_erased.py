@@ -23,7 +23,7 @@ from tests.policies import changed, written
 K3 = changed(FORM, release__k=3)
 LATER = [f"Späte {number}" for number in range(5)]
 """People who consent before their first row."""
-UNKNOWN = "how many people moved cannot be known"
+UNKNOWN = "the number of people who moved is unknown"
 
 
 def rows_of(sizes: dict[str, int]) -> pa.Table:

@@ -12,11 +12,10 @@ import pytest
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided
 from incrowd.governance.consent.registry import Registry
-from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_token
 from incrowd.workflows.consent.decisions import decide, receipt
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.snapshot import admit
-from incrowd.workflows.consent.subject import subject_report
+from incrowd.workflows.consent.subject import DataSubjectService, issue_token, subject_report
 from tests.consents import GATED, MAY, PURPOSE, Consented, consented, subjects_of
 from tests.policies import changed
 

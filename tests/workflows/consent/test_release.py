@@ -197,7 +197,7 @@ def test_as_of_a_declared_time_only_those_take_part_who_consented_then_and_still
     assert gate.as_of == "2026-06-01T00:00:00.000000Z"
     made.decide(Decided.WITHDRAW, HALF)
     assert released(out(made, "second")).num_rows == 0
-    with pytest.raises(InvalidParameter, match="has not come"):
+    with pytest.raises(InvalidParameter, match="is in the future"):
         release(ROWS, replace(made.policy, section=load_policy(changed(plain, consent__as_of="2999-01-01")).section))
 
 

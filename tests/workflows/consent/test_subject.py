@@ -13,8 +13,7 @@ from incrowd.errors import AccessDenied
 from incrowd.governance.consent.event import Decided
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
-from incrowd.workflows.consent.data_subjects import DataSubjectService, issue_token
-from incrowd.workflows.consent.subject import subject_report
+from incrowd.workflows.consent.subject import DataSubjectService, issue_token, subject_report
 from incrowd.workflows.release.tables import release
 from tests.consents import FORM, GATED, consented, known_people
 from tests.web.serving import Browser, FakeQueries, server
@@ -34,7 +33,7 @@ def test_a_person_is_told_the_releases_of_the_time_in_which_they_consented(tmp_p
     assert Fraction(stayed.epsilon) == 2 * Fraction(left.epsilon) > 0
     assert stayed.releases[0] == left.releases[0]
     assert all(each.concluded for each in stayed.releases)
-    assert "told to nobody" in left.basis
+    assert "nobody is told" in left.basis
 
 
 def test_it_is_told_from_events_and_ledger_alone(tmp_path: Path) -> None:
@@ -109,7 +108,7 @@ def test_numbers_for_everybody_do_not_tell_that_somebody_withdrew(made: Any, tmp
 
 def test_a_token_of_another_dataset_or_past_its_end_is_refused(made: Any) -> None:
     late = issue_token(made.policy, "p7", days=-1)
-    with pytest.raises(AccessDenied, match="ask the holder"):
+    with pytest.raises(AccessDenied, match="ask the data holder"):
         DataSubjectService((made.policy,)).view(late)
-    with pytest.raises(AccessDenied, match="ask the holder"):
+    with pytest.raises(AccessDenied, match="ask the data holder"):
         DataSubjectService(()).view(issue_token(made.policy, "p7"))

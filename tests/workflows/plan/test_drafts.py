@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from incrowd.workflows.plan.drafts import drafted_lines, vouched, vouched_words
+from incrowd.workflows.plan.warnings import drafted_lines, vouched, vouched_words
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import PEOPLE, changed, with_ledger
 

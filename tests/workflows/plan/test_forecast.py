@@ -52,8 +52,8 @@ def test_a_plan_knows_what_was_spent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"budget": {"epsilon": "0.5", "delta": "1e-4"}}, "the budget is smaller"),
-        ({"budget": {"epsilon": 1, "delta": "1e-5"}}, "the budget is smaller"),
+        ({"budget": {"epsilon": "0.5", "delta": "1e-4"}}, "costs more than the budget"),
+        ({"budget": {"epsilon": 1, "delta": "1e-5"}}, "costs more than the budget"),
         ({"columns__sex__derived": "rows"}, "this guarantee has no epsilon"),
         ({"release": {"method": "safe", "levels": {"zip": 1}, "k": 5, "rate": 1}}, "this guarantee has no epsilon"),
     ],
@@ -125,7 +125,7 @@ def test_a_lost_or_exchanged_ledger_is_said(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="restore it from a copy"):
         plan(policy(tmp_path))
     Ledger.create(policy(tmp_path).ledger_address)
-    with pytest.raises(LedgerUnavailable, match="this is not the ledger where"):
+    with pytest.raises(LedgerUnavailable, match="this is not the ledger that"):
         plan(policy(tmp_path))
     (tmp_path / "lost.sqlite").rename(file)
     assert "remains" in str(plan(policy(tmp_path)).refusal)

@@ -14,7 +14,7 @@ from incrowd.cli.main import main
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.plan.compare import compare
-from incrowd.workflows.plan.refine import refine
+from incrowd.workflows.plan.preview.preview import refine
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.verify.verify import verify

@@ -47,8 +47,8 @@ def test_every_value_knows_its_line() -> None:
     [
         ("a: [1, 2\nb: 3\n", "line 2, column 2"),
         ("a: 1\n\tb: 2\n", "line 2"),
-        ("a: 1\na: 2\n", "line 2: the key 'a' stands here twice"),
-        ("b: {x: 1, x: 2}\n", "the key 'x' stands here twice"),
+        ("a: 1\na: 2\n", "line 2: the key 'a' occurs twice"),
+        ("b: {x: 1, x: 2}\n", "the key 'x' occurs twice"),
         ("? [a, b]\n: 1\n", "a key must be a single word"),
         ("a: 1\n---\nb: 2\n", "this is not YAML"),
         ("a: *nobody\n", "this is not YAML"),

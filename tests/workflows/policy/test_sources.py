@@ -187,7 +187,7 @@ def test_rows_are_asked_about_from_half_of_the_smaller_table_on(
     if not asked:
         release(rows(), other)
         return
-    with pytest.raises(Refused, match=r"share half or more of their rows.*same_people_as: people.*separate:"):
+    with pytest.raises(Refused, match=r"share at least half of their rows.*same_people_as: people.*separate:"):
         release(rows(), other)
     with pytest.raises(BudgetExceeded):
         release(rows(), changed(other, dataset__same_people_as="people"))
@@ -203,7 +203,7 @@ def test_people_are_known_by_their_column_whatever_their_rows_hold(
     release(visits(0, 300), with_ledger(VISITS, tmp_path))
     other = with_ledger(VISITS, tmp_path, dataset__name="others")
     if asked:
-        with pytest.raises(Refused, match="share half or more of their people"):
+        with pytest.raises(Refused, match="share at least half of their people"):
             release(visits(first, last, seed=8), other)
     else:
         release(visits(first, last, seed=8), other)
@@ -212,7 +212,7 @@ def test_people_are_known_by_their_column_whatever_their_rows_hold(
 def test_rows_without_their_person_column_are_still_known(tmp_path: Path) -> None:
     release(visits(0, 300), with_ledger(VISITS, tmp_path))
     bare = with_ledger(PEOPLE, tmp_path, dataset__name="others")
-    with pytest.raises(Refused, match="share half or more of their rows"):
+    with pytest.raises(Refused, match="share at least half of their rows"):
         release(visits(0, 300).drop_columns(["who"]), bare)
 
 
@@ -223,7 +223,7 @@ def test_questions_and_releases_recognize_each_other(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="are those of dataset people"):
         release(people().to_pandas(), changed(policy, dataset__name="others"))
     with (
-        pytest.raises(Refused, match="share half or more"),
+        pytest.raises(Refused, match="share at least half"),
         open_queries([load_policy(changed(policy, dataset__name="others"))], people().slice(3)),
     ):
         pytest.fail("it opened")
@@ -243,7 +243,7 @@ def test_people_of_another_dataset_who_join_a_known_one_are_asked_about(tmp_path
     first, second = (with_ledger(PEOPLE, tmp_path, budget=BUDGET, dataset__name=name) for name in ("first", "second"))
     release(people(), first)
     release(people(100, seed=3), second)
-    with pytest.raises(Refused, match="share half or more"):
+    with pytest.raises(Refused, match="share at least half"):
         release(pa.concat_tables([people(), people(100, seed=3)]), second)
 
 
@@ -333,11 +333,11 @@ def test_old_contents_make_room_for_new_ones() -> None:
 BINDER = """
 import sys
 from pathlib import Path
-from incrowd.core.fingerprints import SourceMarks
-from incrowd.workflows.policy.sources import MarkedSource, SourceBook
-book, name = SourceBook(Path(sys.argv[1])), sys.argv[2]
+from incrowd.core.fingerprints import SourceFingerprint
+from incrowd.workflows.policy.sources import MarkedSource, FingerprintFile
+book, name = FingerprintFile(Path(sys.argv[1])), sys.argv[2]
 for number in range(10):
-    book.bind("ledger", f"{name} {number}", (MarkedSource(None, SourceMarks(f"{number:064x}")),))
+    book.bind("ledger", f"{name} {number}", (MarkedSource(None, SourceFingerprint(f"{number:064x}")),))
 print(book.key().hex())
 """
 

@@ -92,7 +92,7 @@ def test_an_error_anywhere_after_the_charge_names_what_stays_spent(
     (found,) = lost(run)
     assert (found["state"], found["spent"][0]["dataset"]) == ("no release", "people")
     assert found["spent"][0]["epsilon"].startswith("0.94139")
-    assert "Charges of which nothing came" in run("ledger show").out
+    assert "Charges without a release" in run("ledger show").out
 
 
 @pytest.mark.usefixtures("heard")
@@ -172,7 +172,7 @@ def test_a_charge_whose_process_was_killed_is_listed_as_open(folder: Path, run: 
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     ((found,),) = (lost(run),)
     assert found["state"] == "not concluded: still running, or killed"
-    assert "Charges of which nothing came" in run("ledger show").out
+    assert "Charges without a release" in run("ledger show").out
     assert not (folder / "out").exists()
 
 

@@ -28,8 +28,8 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verifier.slow_accountant import crowds, noise, sampled, tables
-from incrowd.verifier.slow_accountant.laws import TOLERANCE
+from incrowd.verifier.slow_accountant import crowds, noise, tables
+from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _sampled(parts: tuple[Loss, ...], question: _Question) -> float | None:
     """Return δ of answers with Gaussian noise that are all alike, each on a fresh sample; rows come and go."""
     match parts[0] if len(set(parts)) == 1 and not question.replaced else None:
         case Sampled(rate, Gaussian(scale, sensitivity), None):
-            return sampled.sampled_delta(rate, (scale, sensitivity), len(parts), question.x)
+            return tables.sampled_delta(rate, (scale, sensitivity), len(parts), question.x)
     return None
 
 

@@ -16,7 +16,7 @@ from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
 from incrowd.web.caller import check_page, origin
 from incrowd.web.services import Here, Services
-from incrowd.workflows.consent.data_subjects import DataSubjectService, SubjectView
+from incrowd.workflows.consent.subject import DataSubjectService, SubjectView
 
 router = APIRouter()
 _STYLE = """

@@ -1,7 +1,13 @@
-"""PolicyFile: the very file that the command line runs, read and changed with its comments and order kept."""
+"""PolicyFile: the policy file that the command line uses, and which results from its rows were shown here.
+
+Uniqueness, sizes of classes, the lattice and before/after are computed from rows.  No guarantee covers a choice based
+on them, so columns that are changed afterwards carry `derived: rows` until the data holder names a public source.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +18,68 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.web.studio.row_access import RowAccessLog
 from incrowd.workflows.policy.document import Document, read_document
 from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
 from incrowd.workflows.policy.policy import Policy, load_policy, policy_of
+
+_FILE = "studio.json"
+
+
+@dataclass(frozen=True)
+class RowAccessLog:
+    """What was shown of some rows, remembered beside the policies about them: whichever of these was open."""
+
+    folder: Path
+    rows: str
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What was shown, in words; nothing if rows were not looked at here.  An unreadable memory counts as a look."""
+        try:
+            memory = json.loads(self._file.read_text(encoding="utf-8"))
+            return tuple(map(str, memory.get(self.rows, ())))
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValueError, AttributeError, TypeError):
+            return ("something unknown",)
+
+    def add(self, what: str) -> None:
+        """Remember that something was shown."""
+        if what in self.what:
+            return
+        try:
+            memory = json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}
+            memory[self.rows] = [*self.what, what]
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            written = self._file.with_name(f".{_FILE}.{os.getpid()}")
+            written.write_text(json.dumps(memory, indent=1), encoding="utf-8")
+            written.replace(self._file)
+        except (OSError, ValueError, TypeError, AttributeError):
+            raise OutputUnavailable(
+                f"{self._file.name} beside the ledger could not be written, so this data access could not be "
+                "recorded: the result is not shown."
+            ) from None
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / ".incrowd" / _FILE
+
+
+def provenance(column: str, content: dict[str, object] | None, source: str, seen: RowAccessLog) -> dict[Place, Value]:
+    """Return what is written into a column for which something was chosen: a mark after a look, and a source if any.
+
+    `content` is the column's section as it will be.  The mark stands beside the rule that was chosen, or beside the
+    values where there is no rule; a source that vouched for something else is taken away.
+
+    >>> provenance("age", {"hierarchy": {"intervals": ["5"]}}, "yearbook", RowAccessLog(Path("nowhere"), "a.csv"))
+    {}
+    """
+    if not seen.what:
+        return {}
+    inside: Place = ("hierarchy",) if content and content.get("hierarchy") is not None else ()
+    place: Place = ("columns", column, *inside)
+    return {(*place, "derived"): "rows", (*place, "public"): source or None}
+
 
 _SAVING = Lock()
 _FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")

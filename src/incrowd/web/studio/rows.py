@@ -67,3 +67,12 @@ PROFILE = RowAccess(
     any_policy=True,
 )
 """What each column holds, and which of them single people out."""
+
+
+def rows_state(policy: Policy) -> str:
+    """Return when the files of a policy's rows were changed and how large they are; databases tell nothing."""
+    graph = policy.graph
+    sources = (policy.source,) if graph is None else (graph.nodes[0], graph.edges[0])
+    paths = [policy.folder / source for source in sources if source is not None and "://" not in source]
+    stats = [path.stat() for path in paths if path.is_file()]
+    return f"{sources} {[(stat.st_mtime_ns, stat.st_size) for stat in stats]}"

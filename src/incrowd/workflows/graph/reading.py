@@ -20,7 +20,7 @@ from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.graphs.shared.steps import DROP, Connect, Relate
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
-from incrowd.workflows.policy.graphs import GraphPlace, Place
+from incrowd.workflows.policy.columns import GraphPlace, Place
 from incrowd.workflows.policy.policy import Policy
 
 _ROWS = 2**21

@@ -23,7 +23,7 @@ from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.shared.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
-from incrowd.workflows.plan.kept_columns import about_kept_columns
+from incrowd.workflows.plan.warnings import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING

@@ -1,4 +1,4 @@
-"""Sections of the policy become columns of the schema, and further tables beside the main one."""
+"""Sections of a policy become columns of the schema, further tables, and the place of a graph."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
+from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
@@ -18,7 +19,8 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.policy.sections import ColumnSection, HierarchySection, TableSection
+from incrowd.methods.graphs.shared.steps import Connect, Relate
+from incrowd.workflows.policy.sections import ColumnSection, EdgesSection, HierarchySection, TableSection
 
 Span = TypeVar("Span", Numbers, Dates)
 
@@ -222,3 +224,46 @@ def other_table(
     more = None if section.more is None else ExtraRowsRule(section.more)
     own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)
     return OtherTable(name, Schema(columns, own), *source, public=False)
+
+
+Place = tuple[str | None, SourceOptions]
+
+
+@dataclass(frozen=True)
+class GraphPlace:
+    """Where nodes and edges are, which columns identify nodes, and how invalid edges are treated."""
+
+    id: str
+    nodes: Place
+    edges: Place
+    ends: tuple[str, str]
+    kind: str | None
+    connect: Connect
+
+    @property
+    def edge_columns(self) -> tuple[str, ...]:
+        """The columns of edges that are read."""
+        return (*self.ends, *([] if self.kind is None else [self.kind]))
+
+
+def node_columns(name: str, declared: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return the columns of nodes, the node ID first: it is an identifier."""
+    if any(column.name == name for column in declared):
+        raise InvalidParameter(f"the column {name!r} is the node ID: leave it out of columns.")
+    return (Column(name, Role.IDENTIFIER), *declared)
+
+
+def graph_schema(columns: tuple[Column, ...], unit: Unit, section: EdgesSection) -> GraphSchema:
+    """Return the schema of a graph: columns of nodes, the unit, and what is declared of edges."""
+    return GraphSchema(columns, unit, Relations(section.kinds, section.directed))
+
+
+def edge_rules(section: EdgesSection, *, apart: bool) -> Connect:
+    """Return how rows become edges, those of each kind and direction apart where the method takes them so."""
+    if len(set(section.ends)) < 2 or section.kind in section.ends:
+        raise InvalidParameter("the ends and the kind of an edge need separate columns.")
+    if len(set(section.kinds)) < len(section.kinds):
+        raise InvalidParameter("a kind of edges is declared twice: name each kind once under kinds.")
+    return (Relate if apart else Connect)(
+        section.directed, section.kinds, section.loops, section.doubles, section.unknown
+    )

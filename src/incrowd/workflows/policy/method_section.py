@@ -14,11 +14,10 @@ from pydantic import BaseModel, create_model
 from incrowd.core.plan import Method
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.distributions import admit
 from incrowd.workflows.policy.document import Document, checked, place_in
 from incrowd.workflows.policy.scalars import Exact, whole
 from incrowd.workflows.policy.sections import Section
-from incrowd.workflows.registry import chain, graph_method_names, method_class, method_names
+from incrowd.workflows.registry import admit, chain, graph_method_names, method_class, method_names
 
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
 

@@ -19,15 +19,24 @@ from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.governance.consent.event import check_purpose
-from incrowd.workflows.distributions import outside_plan
-from incrowd.workflows.policy.columns import OtherTable, attached, column_of, files_of, other_table
+from incrowd.workflows.policy.columns import (
+    GraphPlace,
+    OtherTable,
+    attached,
+    column_of,
+    edge_rules,
+    files_of,
+    graph_schema,
+    node_columns,
+    other_table,
+)
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
-from incrowd.workflows.policy.graphs import GraphPlace, edge_rules, graph_schema, node_columns
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
 from incrowd.workflows.policy.method_section import is_graph, method_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, EngineSection, SourceSection, UnitSection
+from incrowd.workflows.registry import outside_plan
 
 VERSION = 1
 _ASIDE = ("engine", "risk")

@@ -21,9 +21,9 @@ from incrowd.engines.local.views import Consenting, DividedRows, HeldOut
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
-from incrowd.workflows.consent.calendar import require_day
 from incrowd.workflows.consent.changes import require_crowds
 from incrowd.workflows.consent.place import person_column
+from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy

@@ -18,8 +18,8 @@ from incrowd.core.table import Progress, Table
 from incrowd.engines.writers.sinks import Folders
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.consent.changes import participants
-from incrowd.workflows.consent.lineage import require_lineage
 from incrowd.workflows.consent.participants import keep_participants
+from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import internal_folder

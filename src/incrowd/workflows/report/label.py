@@ -15,7 +15,7 @@ from incrowd.core.words import chance, counted, listed, short_down
 from incrowd.drawing.markup import Description
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.bounds.odds import Odds
-from incrowd.workflows.plan.kept_columns import kept_columns
+from incrowd.workflows.plan.warnings import kept_columns
 
 _MANY = 10**6
 _ATTACKER = (

@@ -24,8 +24,7 @@ from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, fa
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.workflows.coarsen.steps import Parent
-from incrowd.workflows.distributions import admit, admitted, require_admitted
-from incrowd.workflows.registry import check_of, vocabulary
+from incrowd.workflows.registry import admit, admitted, check_of, require_admitted, vocabulary
 from incrowd.workflows.verify.signing import check_signature, public_key
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
-from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.row_access import provenance
+from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.profile.profile import TableProfile, person_column

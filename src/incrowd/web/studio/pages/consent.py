@@ -11,7 +11,7 @@ from incrowd.governance.consent.event import Decided
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.sources import rows_state
+from incrowd.web.studio.rows import rows_state
 from incrowd.workflows.consent.decisions import FORMATS, check_registry, decide, import_records, receipt, status
 from incrowd.workflows.consent.place import open_registry
 from incrowd.workflows.consent.preview import ConsentPreview, preview

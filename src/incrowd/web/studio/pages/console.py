@@ -21,7 +21,7 @@ from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.sources import rows_state
+from incrowd.web.studio.rows import rows_state
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import EVERYONE, Answers, StoredAnswer
 from incrowd.workflows.query.request import REPEATED, UNASKED, QueryRequest, coverage

@@ -15,8 +15,7 @@ from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
-from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.row_access import provenance
+from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.hierarchies.check import Report, check_file, check_policy
 from incrowd.workflows.policy.columns import delimiter_of

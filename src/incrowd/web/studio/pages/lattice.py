@@ -1,20 +1,130 @@
-"""The lattice explorer: every combination of levels under k-anonymity, what it loses and leaves out; made from rows."""
+"""The lattice explorer: every combination of levels under k-anonymity, its information loss and suppressed rows."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
+
+from incrowd.drawing.charts import Area, picture, rounded_up, ticks, titles
+from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import LevelSearch
-from incrowd.web.studio.drawing import hasse, loss_risk_map
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
-from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.row_access import provenance
+from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
-from incrowd.workflows.plan.lattice_view import LatticeNode, LatticeView, lattice_view
+from incrowd.workflows.plan.explore import LatticeNode, LatticeView, lattice_view
 from incrowd.workflows.policy.edit import Place, Value
+
+_LAYER, _RADIUS, _WIDE = 46, 7, 1000
+_SHOWN = 12
+
+
+def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+    """Return the diagram of all combinations: the finest at the bottom, an edge where one column rises by one level."""
+    layers: dict[int, list[LatticeNode]] = defaultdict(list)
+    for node in view.nodes:
+        layers[node.height].append(node)
+    top = max(layers)
+    at = {
+        node.rungs: (_WIDE * (place + 1) / (len(layer) + 1), 16 + _LAYER * (top - height))
+        for height, layer in layers.items()
+        for place, node in enumerate(layer)
+    }
+    shapes = []
+    for rungs, (x, y) in at.items():
+        for place in range(len(rungs)):
+            above = (*rungs[:place], rungs[place] + 1, *rungs[place + 1 :])
+            if above in at:
+                shapes.append(
+                    tag("line", x1=f"{x:.1f}", y1=y, x2=f"{at[above][0]:.1f}", y2=at[above][1], class_="edge")
+                )
+    for node in view.nodes:
+        x, y = at[node.rungs]
+        shapes.append(_dot(node, f"{x:.1f}", y, _words(node, view), address(node)))
+    tall = 32 + _LAYER * top
+    title = f"All {view.combinations:,} combinations of levels, the finest at the bottom"
+    svg = tag(
+        "svg",
+        *shapes,
+        viewBox=f"0 0 {_WIDE} {tall}",
+        class_="chart hasse",
+        role="img",
+        aria_label=title,
+        data_details="",
+    )
+    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+
+
+def loss_risk_map(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+    """Return the combinations that meet the demands on a map: what they lose, and how often links are right."""
+    nodes = [node for node in view.nodes if node.choice is not None]
+    if not nodes:
+        return tag("p", "No combination of levels meets the criteria.")
+    losses = [node.choice.loss for node in nodes if node.choice is not None]
+    risks = [view.risk(node.choice) for node in nodes if node.choice is not None]
+    low, high = min(losses), max(*losses, min(losses) + 1e-9)
+    area = Area(low, high, 0.0, rounded_up(max(*risks, 1e-9)))
+    across = [low + (high - low) * part / 4 for part in range(5)]
+    upward = ticks(area.top, 4)
+    shapes = [
+        *area.across(across, [f"{tick:.3g}" for tick in across]),
+        *area.upward(upward, [f"{tick:.3g}" for tick in upward]),
+        *titles("information loss", "average risk"),
+    ]
+    for node, loss, risk in sorted(zip(nodes, losses, risks, strict=True), key=lambda item: item[0].best):
+        shapes.append(_dot(node, area.x(loss), area.y(risk), _words(node, view), address(node)))
+    title = f"{len(nodes):,} combinations by information loss and average risk"
+    kind = picture(title, *shapes)
+    svg = Markup(str(kind).replace("<svg ", '<svg data-details="" ', 1))  # noqa: S704 - escaped by construction
+    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+
+
+_KEY = "Filled: meets the criteria; ringed: minimal; largest: least loss. Click a combination for details."
+
+
+def _dot(node: LatticeNode, x: str, y: float, words: str, address: str) -> Markup:
+    return tag("circle", tag("title", words), cx=x, cy=y, r=_size(node), class_=_class(node), data_node=address)
+
+
+def _size(node: LatticeNode) -> int:
+    return _RADIUS + 3 if node.best else _RADIUS if node.minimal else _RADIUS - 2
+
+
+def _class(node: LatticeNode) -> str:
+    marks = [("met", node.choice is not None), ("minimal", node.minimal), ("best", node.best)]
+    return " ".join(["node", *(name for name, there in marks if there)])
+
+
+def _words(node: LatticeNode, view: LatticeView) -> str:
+    levels = ", ".join(f"{name} {rung}" for name, rung in zip(view.names, node.rungs, strict=True))
+    if node.choice is None:
+        return f"{levels}: does not meet the criteria"
+    levels = ", ".join(f"{name} {level}" for name, level in node.choice.levels.items())
+    return f"{levels}: loss {node.choice.loss:.4g}, {node.choice.suppressed:,} rows suppressed"
+
+
+def _numbers(view: LatticeView) -> Markup:
+    """Return the minimal combinations and the best, in numbers."""
+    nodes = [node for node in view.nodes if node.choice is not None and (node.minimal or node.best)]
+    nodes.sort(key=lambda node: math.inf if node.choice is None else node.choice.loss)
+    rows = [
+        [
+            ", ".join(f"{name} {level}" for name, level in node.choice.levels.items()),
+            f"{node.choice.loss:.4g}",
+            f"{node.choice.suppressed:,}",
+            f"{node.choice.smallest or 0:,}",
+        ]
+        for node in nodes[:_SHOWN]
+        if node.choice is not None
+    ]
+    return table("Minimal combinations with least loss", ["Levels", "Loss", "Suppressed", "Smallest class"], rows)
+
 
 LATTICE = RowAccess(
     "plan",

@@ -14,7 +14,7 @@ from incrowd.measures.frontier import placed
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.sources import rows_state
+from incrowd.web.studio.rows import rows_state
 from incrowd.workflows.assess.assess import Assessment, assess
 from incrowd.workflows.assess.record import keep_assessment
 from incrowd.workflows.assess.released import read_release

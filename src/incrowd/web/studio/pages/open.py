@@ -13,8 +13,7 @@ from incrowd.engines.readers.guess import guessed_options, policy_keys
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
-from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.row_access import RowAccessLog
+from incrowd.web.studio.policy_file import PolicyFile, RowAccessLog
 from incrowd.web.studio.rows import PROFILE
 from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.policy.document import read_document

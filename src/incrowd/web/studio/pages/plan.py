@@ -23,9 +23,9 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.payments import paid, pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import RowAccess
-from incrowd.workflows.plan.drafts import drafted_lines, vouched_words
 from incrowd.workflows.plan.forecast import Forecast, undeclared
 from incrowd.workflows.plan.forecast import plan as forecast
+from incrowd.workflows.plan.warnings import drafted_lines, vouched_words
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.prepare import rehearse

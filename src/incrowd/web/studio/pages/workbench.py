@@ -20,8 +20,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
-from incrowd.web.studio.policy_file import PolicyFile
-from incrowd.web.studio.row_access import provenance
+from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.workflows.bounds.odds import PRIORS, Odds, in_words
 from incrowd.workflows.plan.expectation import Expectation, expectation
 from incrowd.workflows.plan.forecast import Forecast, declared_rows
