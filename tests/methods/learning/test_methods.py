@@ -104,7 +104,7 @@ def test_a_regressor_wants_numbers_and_pca_few_components() -> None:
     columns = {"x": {"categories": ["a", "b"], "missing": "drop", "outside": "drop"}}
     with pytest.raises(InvalidParameter, match="column of numbers"):
         declared(columns, {"method": "regressor", "target_column": "x", "epsilon": 1, "delta": "1e-6"})
-    with pytest.raises(InvalidParameter, match="at most so many components"):
+    with pytest.raises(InvalidParameter, match="at most as many components"):
         declared(columns, {"method": "pca", "components": 3, "epsilon": 1, "delta": "1e-6"})
     with pytest.raises(InvalidParameter, match="clusters"):
         declared(columns, {"method": "kmeans", "clusters": 1, "epsilon": 1, "delta": "1e-6"})

@@ -190,7 +190,7 @@ class SampleGradients(Step):
     def sentence(self) -> str:
         return (
             f"In each of {counted(self.rounds, 'round')}, each row is sampled independently, in secret: "
-            f"{share(self.rate)} on average; the sampled rows are counted by the classes of one column, or it is summed "
+            f"{share(self.rate)} on average; the sampled rows are counted by the classes of one column, or summed "
             "by how much the model is off for one class of the target. Every sum gets integer Gaussian noise of "
             f"{float(self.scale / self.residual):.4g} rows."
         )
