@@ -18,6 +18,7 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import loss_text, print_json, print_table, print_text
 from incrowd.core.loss import Syntactic
+from incrowd.core.schema import Role
 from incrowd.core.terms import joined
 from incrowd.errors import InvalidParameter, Refused
 
@@ -321,7 +322,7 @@ def _defaults(forecast: Forecast) -> dict[str, str]:
     if section.budget is None:
         filled["budget"] = "the cost of this release"
     for name, column in section.columns.items():
-        if "missing" not in column.model_fields_set and column.role not in ("identifier", "household"):
+        if "missing" not in column.model_fields_set and not Role.IDENTIFIER.covers(column.role):
             rows = forecast.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is suppressed"

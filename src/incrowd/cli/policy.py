@@ -78,10 +78,12 @@ def _column(loaded: Policy, name: str) -> dict[str, Any]:
 
 
 def _show(loaded: Policy, because: str) -> None:
+    from incrowd.core.schema import Role
+
     rows = []
     for name in loaded.schema.names:
         column = _column(loaded, name)
-        dropped = column["role"] in ("identifier", "household")
+        dropped = Role.IDENTIFIER.covers(column["role"])
         level = "not released" if dropped else f"level {column['level']} of {column['of']}"
         rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
     note = f"guarantee: {because}."

@@ -33,6 +33,7 @@ class Role(StrEnum):
     """What a column can reveal about a person."""
 
     IDENTIFIER = "identifier"
+    WITHHELD = "withheld"
     QUASI = "quasi"
     SENSITIVE = "sensitive"
     PLAIN = "plain"
@@ -41,7 +42,7 @@ class Role(StrEnum):
     STRATA = "strata"
 
     def covers(self, role: str | None) -> bool:
-        """Whether a role counts as this one: strata can be looked up, households are withheld, weights are plain.
+        """Whether a role counts as this one: strata can be looked up, weights are plain, others are never released.
 
         >>> Role.QUASI.covers(Role.STRATA), Role.STRATA.covers(Role.QUASI)
         (True, False)
@@ -52,9 +53,10 @@ class Role(StrEnum):
 _SPECIAL: Mapping[str, Role] = {
     Role.WEIGHT: Role.PLAIN,
     Role.HOUSEHOLD: Role.IDENTIFIER,
+    Role.WITHHELD: Role.IDENTIFIER,
     Role.STRATA: Role.QUASI,
 }
-"""The special roles of survey columns, and the general role that each includes."""
+"""Special roles, and the general role that each counts as: like identifiers, withheld columns are not released."""
 
 
 class Missing(StrEnum):

@@ -234,11 +234,12 @@ class HierarchySection(Section):
 class ColumnSection(Section):
     """One column: its role, its type, its public domain, and what becomes of what does not fit."""
 
-    role: Literal["identifier", "quasi", "sensitive", "plain", "weight", "household", "strata"] = Field(
+    role: Literal["identifier", "withheld", "quasi", "sensitive", "plain", "weight", "household", "strata"] = Field(
         "quasi",
-        description="identifier: never released; quasi: others may know it; sensitive: nobody should learn it; plain: "
-        "neither. Of a survey, weight: how many people a row stands for, released like a plain column; household: "
-        "tells households apart, never released; strata: a quasi-identifier by which the sample was drawn.",
+        description="identifier: names a person, never released; withheld: not released; quasi: others may know it; "
+        "sensitive: nobody should learn it; plain: neither. Of a survey, weight: how many people a row stands for, "
+        "released like a plain column; household: identifies households, never released; strata: a quasi-identifier by "
+        "which the sample was drawn.",
     )
     label: str | None = Field(
         None, description="What it is called for people: its label in released files of Stata, SPSS and SAS."

@@ -43,7 +43,7 @@ class DraftColumn:
     @property
     def released(self) -> bool:
         """Whether its values are released."""
-        return bool(self.section["role"] != "identifier")
+        return self.section["role"] not in ("identifier", "withheld")
 
     @property
     def marked(self) -> bool:
@@ -53,7 +53,7 @@ class DraftColumn:
 
     def held_back(self, why: str) -> DraftColumn:
         """Return the same column, not released, with its section."""
-        return replace(self, section=self.section | {"role": "identifier"}, why=why)
+        return replace(self, section=self.section | {"role": "withheld"}, why=why)
 
     def vouched(self, source: str) -> DraftColumn:
         """Return the same column with a public source after every mark."""
@@ -111,7 +111,7 @@ def drafted_column(column: ColumnProfile, period: tuple[str, str] | None = None)
     if len(section) > len(_BARE):
         return DraftColumn(column.name, section, column.why_role)
     why = "no row has a value" if column.facts.values is not None else _UNLISTED
-    return DraftColumn(column.name, {"role": "identifier"}, why)
+    return DraftColumn(column.name, {"role": "withheld"}, why)
 
 
 def number_rule(low: Any, high: Any, kind: Type) -> dict[str, Any]:

@@ -17,7 +17,8 @@ _SUBSETS = 5
 _NUMBERS = ("rows", "population")
 _WORDS = ("name", "period")
 MEANING = {
-    Role.IDENTIFIER: "not released",
+    Role.IDENTIFIER: "names a person; not released",
+    Role.WITHHELD: "not released",
     Role.QUASI: "others may know it about a person",
     Role.SENSITIVE: "nobody should learn it about a person",
     Role.PLAIN: "neither of these",
