@@ -105,7 +105,7 @@ def test_before_and_after_and_the_attack_lab_run_behind_the_page(walked: tuple[V
     page.select_option("#f-attack", "linkage")
     page.click("button:text('Attack')")
     page.wait_for_selector("text=Attack again")
-    assert page.is_visible("text=Can what is known elsewhere be linked to a person's row?")
+    assert page.is_visible("text=Can other data be linked to a person's row?")
     assert_accessible(page)
 
 

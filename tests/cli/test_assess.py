@@ -29,7 +29,7 @@ def test_an_assessment_shows_loss_risk_and_one_worked_record(run: Runner) -> Non
         "prosecutor",
         "journalist",
         "marketer",
-        "Somebody with",
+        "A person with",
         "discernibility",
     ):
         assert word in outcome.out, word

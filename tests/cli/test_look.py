@@ -31,12 +31,12 @@ def test_a_look_is_paid_shown_and_written_and_its_policy_releases(run: Runner, f
         "Simultaneous 95 % confidence intervals",
         "Best: about",
         "Written to chosen.yaml, chosen by entry 3",
-        "crowd-blending and zero-knowledge are not claimed",
+        "Crowd-blending and zero-knowledge are not claimed",
     ):
         assert words in told
     planned = run("plan --policy chosen.yaml")
     assert planned.code == 0
-    assert "private look of the named ledger entry showed" in " ".join(planned.out.split())
+    assert "private preview of the named ledger entry" in " ".join(planned.out.split())
     assert run("release --policy chosen.yaml --out out").code == 0
     assert run("verify out --policy chosen.yaml --ledger sqlite:///.incrowd/ledger.sqlite").code == 0
     assert run("verify chosen.yaml.look.json --policy policy.yaml --ledger sqlite:///.incrowd/ledger.sqlite").code == 0

@@ -111,7 +111,7 @@ def test_a_withdrawal_by_a_clock_that_went_back_still_follows_the_consent(
 ) -> None:
     chain = made.registry.chain
     behind = Registry(replace(chain, clock=lambda: chain.clock() - timedelta(seconds=3)))
-    for place in ("decisions.make_registry", "data_subjects.open_registry"):
+    for place in ("decisions.make_registry", "subject.open_registry"):
         monkeypatch.setattr(f"incrowd.workflows.consent.{place}", lambda _: behind)
     token = issue_token(made.policy, "Zoë")
     decide(made.policy, "B000001", Decided.WITHDRAW)
