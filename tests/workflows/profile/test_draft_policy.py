@@ -103,7 +103,7 @@ def test_what_was_read_off_the_rows_is_marked_in_a_classic_draft(tmp_path: Path)
 def test_text_that_only_rows_tell_is_held_back_until_somebody_vouches_for_it(tmp_path: Path) -> None:
     table = TABLE.append_column("ward", pa.array(["east", "west"] * 200))
     held = drafted(table, tmp_path).section.columns["ward"]
-    assert (held.role, held.derived) == ("identifier", "rows")
+    assert (held.role, held.derived) == ("withheld", "rows")
     policy = drafted(table, tmp_path, DraftRequest(public={"ward": "the staff guide"}))
     assert policy.section.columns["ward"].role == "quasi"
     assert policy.schema.drafted == ()
@@ -186,7 +186,7 @@ def test_columns_become_what_they_look_like(tmp_path: Path) -> None:
 def test_free_text_that_must_not_be_released_says_why(tmp_path: Path) -> None:
     table = pa.table({"note": [f"{number % 1200} has words" for number in range(2400)]})
     text = draft(profile(open_source(table.append_column("sex", pa.array(["F", "M"] * 1200)))), Origin("data.csv")).text
-    assert "role: identifier   # text that cannot be generalized" in text
+    assert "role: withheld   # text that cannot be generalized" in text
 
 
 def test_no_free_text_may_be_chosen_and_not_too_many_levels_are_weighed(tmp_path: Path) -> None:
@@ -305,4 +305,4 @@ def test_a_draft_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_an_empty_column_can_be_drafted(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([None] * 30, pa.string()), "sex": ["F", "M"] * 15})
-    assert drafted(table, tmp_path).section.columns["x"].role == "identifier"
+    assert drafted(table, tmp_path).section.columns["x"].role == "withheld"
