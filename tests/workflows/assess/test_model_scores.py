@@ -96,9 +96,9 @@ def test_scores_of_numbers_leave_out_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_model_without_a_target_and_another_policy_are_refused(tmp_path: Path) -> None:
     clusters, two = made("clusters", tmp_path / "clusters"), made("two", tmp_path / "two")
-    with pytest.raises(InvalidParameter, match="no truth to hold it against"):
+    with pytest.raises(InvalidParameter, match="its accuracy cannot be measured"):
         model_scores(tmp_path / "clusters", open_source(table(9)), clusters)
-    with pytest.raises(InvalidParameter, match="name its own policy"):
+    with pytest.raises(InvalidParameter, match="name the model's own policy"):
         model_scores(tmp_path / "two", open_source(table(9)), clusters)
     empty = table(9).slice(0, 0)
     with pytest.raises(InvalidParameter, match="no row has a declared class"):

@@ -55,8 +55,8 @@ def test_the_certificate_names_the_days_and_says_what_waiting_shows(
     gate = gate_of(certificate.steps)
     assert gate is not None
     assert gate.calendar == tuple(DAYS)
-    assert "2027-01-10, 2027-06-10, and on no other" in gate.sentence
-    assert "a release that waits for a larger group shows that it waits" in str(MOVED)
+    assert "2027-01-10, 2027-06-10. A day without" in gate.sentence
+    assert "a delayed release shows that it waited for a larger group" in str(MOVED)
     assert all(MOVED in claim.not_protected for claim in certificate.claims)
 
 

@@ -75,7 +75,7 @@ def test_the_certificate_tells_purpose_time_and_mark_and_verifies(tmp_path: Path
     head = made.registry.chain.head()
     assert head.hash not in text
     assert head.chain not in text
-    assert "is no secret sample and makes no loss smaller" in gate.sentence
+    assert "is not a secret sample and reduces no privacy loss" in gate.sentence
     assert str(len(HALF)) not in gate.sentence
     found = verify(published.folder, policy=made.policy, ledger=Ledger.open(made.policy.ledger_address))
     assert [each for each in found.findings if each.verdict is Verdict.FAILED] == []
@@ -215,7 +215,7 @@ def test_people_are_held_out_of_those_who_consented(tmp_path: Path) -> None:
 def test_a_plan_tells_of_the_gate_and_a_forged_gate_is_found(tmp_path: Path) -> None:
     made = consented(GATED, tmp_path, HALF)
     assert isinstance(plan(made.policy).policy.plan.steps[0], ConsentGate)
-    assert "did not stand at the run" in plan(made.policy)._repr_html_()
+    assert "was not in force at the run" in plan(made.policy)._repr_html_()
     published = out(made)
     file = published.folder / "certificate.json"
     whole = json.loads(file.read_text())
