@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from incrowd.methods.synthesis.marginals.method import Marginals
 from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture
-from incrowd.methods.synthesis.marginals.search import Search, SearchResult
+from incrowd.methods.synthesis.marginals.search import Search, TableSelection
 from incrowd.methods.synthesis.marginals.steps import Strategy
 
 
@@ -25,7 +25,7 @@ class SpanningTree(Marginals):
     name: ClassVar[str] = "tree"
     strategy: ClassVar[Strategy] = Strategy.TREE
 
-    def search(self, search: Search) -> SearchResult:
+    def search(self, search: Search) -> TableSelection:
         return search.tree(self.spendable)
 
 

@@ -26,7 +26,7 @@ from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRo
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import codes_of, declared_zeros, require_possible
 from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture, SyntheticRows
-from incrowd.methods.synthesis.marginals.search import Search, SearchResult, WorkLimits
+from incrowd.methods.synthesis.marginals.search import Search, TableSelection, WorkLimits
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy, workload_tables
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel, drawn_number
 
@@ -198,7 +198,7 @@ class Marginals(Method):
         rounds = self.rounds_at(self.epsilon, len(names))
         return WorkLimits(workload_tables(self.workload, names), rounds, self.cells, zeros=zeros, total=self.total)
 
-    def search(self, search: Search) -> SearchResult:
+    def search(self, search: Search) -> TableSelection:
         """Measure tables until the budget is spent."""
         shares = self.shares(len(search.rows.sizes), search.reach)
         return search.adaptive(shares)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.unit import Unit
     from incrowd.methods.synthesis.marginals.evaluation import Evaluation, TableErrors
-    from incrowd.methods.synthesis.marginals.search import SearchResult
+    from incrowd.methods.synthesis.marginals.search import TableSelection
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class SyntheticRows(Tabular):
     form: ClassVar[str] = "synthetic rows"
 
     model: SyntheticModel | None = None
-    search: SearchResult | None = None
+    search: TableSelection | None = None
     evaluation: Evaluation | None = None
     names: tuple[str, ...] = ()
     stated: Mapping[str, Any] = field(default_factory=dict)

@@ -75,7 +75,7 @@ class WorkLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchResult:
+class TableSelection:
     """A fitted model, and what was measured for it."""
 
     fit: Fit
@@ -106,15 +106,15 @@ class Search:
         noise = self.coins.gaussian(scale, counts.size).reshape(counts.shape)
         return NoisyTable(columns, counts + noise, float(scale))
 
-    def singles(self, scale: Fraction) -> SearchResult:
+    def singles(self, scale: Fraction) -> TableSelection:
         """Measure every column by itself, and estimate from the tables how many rows there are."""
         numbers = range(len(self.rows.sizes))
         tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
         fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, self.limits.zeros)
-        return SearchResult(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
+        return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
-    def adaptive(self, shares: Shares) -> SearchResult:
+    def adaptive(self, shares: Shares) -> TableSelection:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
         progress, candidates = self.singles(shares.first), self.limits.candidates()
         scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
@@ -133,17 +133,17 @@ class Search:
                 break
             if _still(before, progress, scale):
                 scale, epsilon = scale / 2, epsilon * 2
-        return SearchResult(progress.fit.further((), _FINISH), progress.rounds)
+        return TableSelection(progress.fit.further((), _FINISH), progress.rounds)
 
     def round(
-        self, progress: SearchResult, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction
-    ) -> SearchResult:
+        self, progress: TableSelection, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction
+    ) -> TableSelection:
         """Choose a table by the exponential mechanism, measure it, and fit again."""
         scores = self.scores(ExpectedTables.of(progress.model, self.coins), allowed, scale)
         sensitivity = self.reach.score * max(allowed.values())
         chosen = list(allowed)[Exponential(epsilon, sensitivity).release(scores, self.coins)]
         fit = progress.fit.further([self.measured(chosen, scale)], self.limits.steps)
-        return SearchResult(fit, (*progress.rounds, MeasuringRound(chosen, scale, epsilon)))
+        return TableSelection(fit, (*progress.rounds, MeasuringRound(chosen, scale, epsilon)))
 
     def scores(self, expected: ExpectedTables, allowed: dict[Columns, int], scale: Fraction) -> NDArray[np.int64]:
         """Return how wrong the model is about each table, less what noise would add, times how much the table helps."""
@@ -159,7 +159,7 @@ class Search:
         """Return about how much noise adds to a distance: a public number."""
         return round(_BIAS * float(scale) * math.prod(self.rows.sizes[column] for column in columns))
 
-    def tree(self, spendable: Fraction) -> SearchResult:
+    def tree(self, spendable: Fraction) -> TableSelection:
         """Measure single columns, choose a tree of pairs that differ most from independence, and measure those.
 
         Source: McKenna, Miklau & Sheldon 2021 (MST): a third of the budget for each part.
@@ -173,7 +173,7 @@ class Search:
         scale = gaussian_scale(third, number - 1, self.reach)
         tables = [self.measured(pair, scale) for pair in pairs]
         rounds = tuple(MeasuringRound(pair, scale, epsilon) for pair in pairs)
-        return SearchResult(progress.fit.further(tables, _TREE_STEPS), (*progress.rounds, *rounds))
+        return TableSelection(progress.fit.further(tables, _TREE_STEPS), (*progress.rounds, *rounds))
 
     def spanning(self, expected: ExpectedTables, epsilon: Fraction) -> list[Columns]:
         """Choose pair after pair that joins two parts, by the exponential mechanism; none with too many cells."""
@@ -200,7 +200,7 @@ def estimated_total(tables: Sequence[NoisyTable]) -> float:
     return max(1.0, float((sums * precision).sum() / precision.sum()))
 
 
-def _allowed(progress: SearchResult, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
+def _allowed(progress: TableSelection, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
     """Return the candidates with which the model has few enough cells; a table inside a clique costs nothing."""
     tree, tables = progress.model.tree, [table.columns for table in progress.fit.measured]
     return {
@@ -235,7 +235,7 @@ class ExpectedTables:
         return rounded
 
 
-def _still(before: TableModel, progress: SearchResult, scale: Fraction) -> bool:
+def _still(before: TableModel, progress: TableSelection, scale: Fraction) -> bool:
     """Whether the newest table moved the model by less than its noise: both models are public."""
     columns = progress.rounds[-1].columns
     now, old = progress.model.table(columns), before.table(columns)
