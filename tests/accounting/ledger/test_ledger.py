@@ -468,7 +468,7 @@ def test_an_allowance_ends_after_its_last_day(sqlite: str) -> None:
     ledger.allow("births", Allowance.of("ann", 1, until=date(2126, 1, 30)), *OWNER)
     for _ in range(2):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
-    with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
+    with pytest.raises(BudgetExceeded, match="expired on 2126-01-30"):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
     assert ledger.check().ok
 
@@ -481,9 +481,9 @@ def test_an_allowance_that_ended_stays_ended_when_the_clock_goes_back(sqlite: st
     ledger.allow("births", Allowance.of("ann", 1, until=date(2126, 1, 30)), *OWNER)
     for _ in range(2):
         days.pop(0)
-        with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
+        with pytest.raises(BudgetExceeded, match="expired on 2126-01-30"):
             ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
-        with pytest.raises(BudgetExceeded, match="ended on 2126-01-30"):
+        with pytest.raises(BudgetExceeded, match="expired on 2126-01-30"):
             ledger.preview({"births": pure("0.1")}, analyst="ann")
     assert [entry.at[:10] for entry in ledger.entries()][-2:] == ["2126-01-31", "2126-01-31"]
     assert ledger.check().ok
@@ -554,7 +554,7 @@ def test_an_account_is_closed_to_an_analyst_whose_allowance_has_ended(ledger: Le
     births(ledger, Budget.of(3, "1e-6"))
     ledger.carve("births", "means", "0.1", "1e-6")
     ledger.allow("births", Allowance.of("ann", 1, until=date(2020, 1, 1)), *OWNER)
-    with pytest.raises(BudgetExceeded, match="ended on 2020-01-01"):
+    with pytest.raises(BudgetExceeded, match="expired on 2020-01-01"):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann", account="means")
     ledger.charge(pure("0.1"), "births", release="r", analyst="bob", account="means")
     ledger.allow("births", Allowance.of("ann", 1), *OWNER)
