@@ -128,4 +128,4 @@ def test_coarse_numbers_must_be_right_exactly() -> None:
 
 def test_attacks_that_cannot_judge_masked_values_say_so(tmp_path: Path) -> None:
     found = run("singling-out", publish(WEAK["noise"], PEOPLE, tmp_path))
-    assert "does not mean that the mask hides much" in " ".join(found.notes)
+    assert "does not show that the mask protects them" in " ".join(found.notes)

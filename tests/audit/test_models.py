@@ -75,7 +75,7 @@ def quieten(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
 
 def likelihoods(method: str, rows: int, folder: Path) -> tuple[NDArray[np.float64], tuple[float, ...]]:
     """Return how much what was measured speaks for one more woman in each place, and the scales of the noise in it."""
-    found = made(method, (EPSILON, DELTA), women([*range(CELLS[method])] * rows), folder).result.found
+    found = made(method, (EPSILON, DELTA), women([*range(CELLS[method])] * rows), folder).result.search
     assert found is not None
     tables = [each for each in found.fit.measured if 0 in each.columns]
     counts = [each.counts if each.columns == (0,) else each.counts[:, 0] for each in tables]
