@@ -93,7 +93,7 @@ def test_a_population_with_chances_is_released_verified_and_released_again(tmp_p
         found = verify(tmp_path / name, ledger=Ledger.open(f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite"))
         assert found.passed
         assert found.complete
-    assert "with the row's own chance" in unescape((tmp_path / "two" / "report.html").read_text(encoding="utf-8"))
+    assert "in secret, at its own rate" in unescape((tmp_path / "two" / "report.html").read_text(encoding="utf-8"))
 
 
 def test_the_column_of_chances_is_a_number_and_is_not_released(tmp_path: Path) -> None:
