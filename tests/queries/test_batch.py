@@ -75,7 +75,7 @@ def test_few_questions_share_epsilon_and_many_share_rho() -> None:
 
 
 def test_groups_that_nobody_listed_need_a_delta_for_all_of_them() -> None:
-    with pytest.raises(InvalidParameter, match="needs a delta"):
+    with pytest.raises(InvalidParameter, match="need a threshold, and that a delta"):
         planned([COUNT, OPEN])
     found = planned([OPEN, OPEN, COUNT], Fraction(1, 10**6))
     assert spent(found)[1] <= 1e-6
