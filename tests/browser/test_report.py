@@ -67,8 +67,8 @@ def test_the_label_is_what_a_reader_sees_first(tmp_path: Path, bounded: str) -> 
 
 def test_no_epsilon_is_red_and_on_top(tmp_path: Path, unbounded: str) -> None:
     script = """
-      const alarm = page.querySelector(".alarm"), style = view.getComputedStyle(alarm);
-      return [alarm.textContent, style.color, alarm.getBoundingClientRect().top];
+      const alert = page.querySelector(".alert"), style = view.getComputedStyle(alert);
+      return [alert.textContent, style.color, alert.getBoundingClientRect().top];
     """
     text, color, top = measured(tmp_path, unbounded, script)
     assert "No epsilon" in text

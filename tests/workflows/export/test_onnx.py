@@ -117,7 +117,7 @@ def test_the_command_reads_the_model_alone_and_overwrites_nothing(
     assert json.loads(capsys.readouterr().out)["format"] == "onnx"
     first = file.read_bytes()
     assert main(words) == 2
-    assert "nothing is overwritten" in capsys.readouterr().err
+    assert "is not overwritten" in capsys.readouterr().err
     assert file.read_bytes() == first
     assert main([*words[:-1], str(tmp_path / "again.onnx")]) == 0
     assert (tmp_path / "again.onnx").read_bytes() == first
