@@ -198,7 +198,9 @@ def test_spark_refuses_what_it_would_spell_otherwise(spark_asked: QueryTables, s
 @pytest.mark.postgres
 def test_postgresql_refuses_what_it_would_compute_otherwise(postgres_asked: QueryTables) -> None:
     for sql in (*LOCAL_ONLY, *NOT_IN_POSTGRES):
-        with pytest.raises(QuestionRefused, match=r"only the local engine|local engine alone|not computed in PostgreSQL"):
+        with pytest.raises(
+            QuestionRefused, match=r"only the local engine|local engine alone|not computed in PostgreSQL"
+        ):
             postgres_asked.require(statistics(sql)[0])
 
 

@@ -57,7 +57,7 @@ def measured(sql: str) -> Measurement:
 )
 def test_an_answer_that_would_take_long_is_refused(sql: str) -> None:
     """Each of these took minutes, or made a reply of a hundred megabytes, for next to no epsilon."""
-    with pytest.raises(QuestionRefused, match="this answer takes [0-9,]+ steps"):
+    with pytest.raises(QuestionRefused, match=r"this answer takes [0-9,]+ steps"):
         answer_steps(measured(sql), 50_000)
 
 

@@ -107,7 +107,10 @@ def test_a_database_is_stopped_when_a_question_takes_too_long(postgres: str) -> 
     rows = open_server_rows(load(postgres, "people", ROWS), DEFAULTS)
     many: Any = parse_one("SELECT COUNT(*) FROM people a, people b, people c, people d", dialect="duckdb")
     known = {"people": StoredTable(rows, Schema((Column("sex"),)))}
-    with postgres_warehouse(known, Limits(seconds=0.3)) as stored, pytest.raises(QuestionFailed, match="exceeded its time limit"):
+    with (
+        postgres_warehouse(known, Limits(seconds=0.3)) as stored,
+        pytest.raises(QuestionFailed, match="exceeded its time limit"),
+    ):
         stored.collect(many)
 
 

@@ -59,7 +59,9 @@ def test_a_source_in_which_someone_has_more_rows_is_refused_where_the_policy_say
         release(with_ids([*ids[:-1], "p0"]), policy)
     certificate = release(with_ids(ids), policy).certificate
     assert "crowd-blending" in kinds(certificate)
-    assert all("publication shows that the check passed" in str(claim.not_protected[-1]) for claim in certificate.claims)
+    assert all(
+        "publication shows that the check passed" in str(claim.not_protected[-1]) for claim in certificate.claims
+    )
 
 
 def test_what_becomes_of_people_with_more_rows_is_no_other_unit_for_the_ledger(tmp_path: Path) -> None:
