@@ -83,10 +83,9 @@ def test_the_rule_that_wins_is_named() -> None:
     assert delta(releases, 1).value == pytest.approx(3.867e-14, rel=1e-3)
 
 
-def test_below_the_floor_of_the_fourier_transform_it_is_not_asked() -> None:
+def test_a_tiny_delta_is_composed_as_any_other() -> None:
     many = Sequence((Gaussian(Fraction(20)),) * 10)
-    assert epsilon(many, Fraction(1, 10**15)).rule == (LossRule.CONCENTRATED,)
-    assert delta(many, 40).rule == (LossRule.CONCENTRATED,)
+    assert epsilon(many, Fraction(1, 10**15)).rule == (LossRule.DISTRIBUTION,)
 
 
 losses = st.one_of(

@@ -73,6 +73,7 @@ def test_the_carved_out_rho_fits_and_nearly_fills(epsilon: float, delta: float) 
         (Pure(Fraction(2)), Fraction(2)),
         (Laplace(Fraction(2), 4), Fraction(2)),
         (Gaussian(Fraction(10)), Fraction(1, 200)),
+        (Gaussian(Fraction(10), 4), Fraction(2, 25)),
         (Sequence((Gaussian(Fraction(10)), Pure(Fraction(1)))), Fraction(101, 200)),
         (Parallel((Gaussian(Fraction(10)), Pure(Fraction(1)))), Fraction(1, 2)),
         (Grouped(3, ZeroConcentrated(Fraction(1, 10))), Fraction(9, 10)),
@@ -137,3 +138,10 @@ def test_noise_beside_thresholds_is_never_worse_than_stated(
     assert 1.0 - nothing + nothing * max(0.0, gaussian) <= stated + 1e-12
     if stated < 1.0:
         assert epsilon_of(Sequence(tuple(parts)), min(stated * (1 + 1e-9), 0.999)).value <= epsilon * (1 + 1e-6)
+
+
+def test_rho_is_converted_at_the_delta_that_stated_guarantees_leave() -> None:
+    stated = Approximate(Fraction(0), Fraction(9, 10**7))
+    together = epsilon_of(Sequence((ZeroConcentrated(Fraction(1, 9)), stated)), Fraction(1, 10**6)).value
+    assert together >= epsilon_of_rho(Fraction(1, 9), Fraction(1, 10**7)) * (1 - 1e-12)
+    assert together > epsilon_of_rho(Fraction(1, 9), Fraction(1, 10**6))

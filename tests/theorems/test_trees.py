@@ -38,7 +38,7 @@ from incrowd.methods.learning.shared.steps import CountGrid, ModelForm, PublishM
 from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients, SumLeaves
 from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.verifier.slow_accountant import derive
-from incrowd.verifier.slow_accountant.tables import sampled_delta
+from incrowd.verifier.slow_accountant.contour import SampledGaussian, sampled_delta
 from tests.coins import ScriptedCoins
 from tests.methods.learning.records import records_of, small
 
@@ -278,19 +278,32 @@ def test_samples_cost_what_a_loss_distribution_says_twice() -> None:
         assert 0.9 * float(delta) <= derived.delta <= float(delta)
 
 
-@pytest.mark.parametrize("number", [1, 2])
+def composed(losses: np.ndarray[Any, Any], masses: np.ndarray[Any, Any], number: int, epsilon: float) -> float:
+    """Return δ at ε of so many losses on a grid of 1e-3, by one convolution after the other."""
+    first, law = int(losses.min()), np.bincount(losses - losses.min(), masses)
+    whole, start = np.ones(1), 0
+    for _ in range(number):
+        whole, start = np.convolve(whole, law), start + first
+    at = (start + np.arange(len(whole))) / 1000
+    return float((whole * np.maximum(0.0, -np.expm1(epsilon - at))).sum())
+
+
+@pytest.mark.parametrize("number", [20, 40])
 def test_the_slow_derivation_of_samples_is_that_of_all_outcomes(number: int) -> None:
-    """One answer and two, with every outcome, or every pair of them, written out: both directions."""
+    """Losses of every outcome, rounded down and up to a grid, bound the derived δ from both sides."""
     rate, scale, reach = 0.3, 2.0, 24
     outcomes = np.arange(-reach, reach + 2, dtype=float)
     law = np.exp(-(outcomes**2) / (2 * scale**2))
     without, with_you = law / law.sum(), np.exp(-((outcomes - 1) ** 2) / (2 * scale**2)) / law.sum()
-    drawn = (1 - rate) * without + rate * with_you
-    one, other = (drawn, without) if number == 1 else (np.outer(drawn, drawn), np.outer(without, without))
-    for epsilon in (0.05, 0.3):
-        both = (np.maximum(0.0, a - math.exp(epsilon) * b).sum() for a, b in ((one, other), (other, one)))
-        found = sampled_delta(Fraction(3, 10), (Fraction(2), 1), number, epsilon)
-        assert found == pytest.approx(max(both), rel=1e-4)
+    mixed = (1 - rate) * without + rate * with_you
+    for epsilon in (0.5, 2.0):
+        ends = []
+        for rounded in (np.floor, np.ceil):
+            sides = ((mixed, without), (without, mixed))
+            ends.append(max(composed(rounded(1000 * np.log(p / q)).astype(int), p, number, epsilon) for p, q in sides))
+        derived = sampled_delta([SampledGaussian(Fraction(3, 10), Fraction(2), 1, number)], epsilon)
+        assert derived is not None
+        assert ends[0] * (1 - 1e-6) <= derived <= ends[1] * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("unit", [REPLACED, PAIR], ids=str)

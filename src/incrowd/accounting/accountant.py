@@ -31,6 +31,7 @@ from incrowd.core.loss import (
     BestRun,
     Crowd,
     Gaussian,
+    GaussianRounds,
     Grouped,
     Laplace,
     Loss,
@@ -162,8 +163,11 @@ def _epsilon(loss: Loss, delta: Fraction, adjacency: Adjacency) -> LossBound:
         case Gaussian():
             least = additive.gaussian_epsilon(loss, float_down(delta)) if delta else math.inf
             return LossBound(least, (LossRule.GAUSSIAN,))
+        case GaussianRounds():
+            least = additive.rounds_epsilon(loss, float_down(delta)) if delta else math.inf
+            return LossBound(least, (LossRule.GAUSSIAN_ROUNDS,))
         case Sequence(parts):
-            return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value) if parts else _NOTHING
+            return _sequence_epsilon(loss, delta, adjacency) if parts else _NOTHING
         case Parallel(parts):
             _partition_needs_add_remove(adjacency)
             return max((_epsilon(part, delta, adjacency) for part in parts), default=_NOTHING)
@@ -196,6 +200,8 @@ def _delta(loss: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
             return LossBound(additive.laplace_delta(loss, epsilon), (LossRule.LAPLACE,))
         case Gaussian():
             return LossBound(additive.gaussian_delta(loss, epsilon), (LossRule.GAUSSIAN,))
+        case GaussianRounds():
+            return LossBound(additive.rounds_delta(loss, epsilon), (LossRule.GAUSSIAN_ROUNDS,))
         case Sequence():
             return _rounds_delta(loss, epsilon, adjacency) or min(_sequence_deltas(loss, epsilon, adjacency))
         case Parallel(parts):
@@ -259,12 +265,25 @@ def _row_curve(inner: Loss, adjacency: Adjacency) -> Callable[[Fraction], float]
 
 
 def _on_sample(rate: Fraction, inner: Loss, epsilon: float, adjacency: Adjacency) -> LossBound:
-    """Amplify (Poisson sampling, added or removed rows); for replaced rows the sample changes nothing."""
+    """Amplify (Poisson sampling); for a replaced row, which shows nothing where it is not sampled, δ alone.
+
+    Whoever is told whether the row was sampled sees with chance `rate` what `inner` shows, and else nothing.
+    """
     if adjacency is Adjacency.REPLACE:
-        return _delta(inner, epsilon, adjacency)
+        single = _delta(inner, epsilon, adjacency)
+        return LossBound(float_up(rate) * single.value * (1.0 + 1e-15), (*single.rule, LossRule.AMPLIFIED))
     before = math.log1p(math.expm1(epsilon) / float_up(rate)) if epsilon < 500.0 else epsilon
     inside = _delta(inner, before * (1.0 - 1e-15), adjacency)
     return LossBound(float_up(rate) * inside.value * (1.0 + 1e-15), (*inside.rule, LossRule.AMPLIFIED))
+
+
+def _sequence_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> LossBound:
+    """Return the least ε; of Gaussian noise that was composed no other rule gives less, so none is tried."""
+    noisy = any(isinstance(part, Gaussian | GaussianRounds) for part in walk(loss))
+    composed = _composed_distribution(loss, delta, adjacency) if noisy and len(loss.parts) > 1 else None
+    if composed is not None and math.isfinite(composed.value):
+        return composed
+    return min(_in_sequence(loss, delta, adjacency), key=lambda bound: bound.value)
 
 
 def _in_sequence(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> list[LossBound]:
@@ -309,15 +328,11 @@ def _composed_distribution(loss: Sequence, delta: Fraction, adjacency: Adjacency
 
 
 def _rounds_delta(loss: Sequence, epsilon: float, adjacency: Adjacency) -> LossBound | None:
-    """Return δ of alike noisy samples by their loss distribution, if no sum of them can beat it; None elsewhere.
-
-    A sum that is above ε at this δ needs a larger δ, so the search for its least δ can be skipped.
-    """
-    if len(set(loss.parts)) != 1 or not isinstance(loss.parts[0], Sampled):
+    """Return δ of Gaussian noise that was composed by its loss distribution, which no other rule beats; else None."""
+    if not any(isinstance(part, Gaussian | GaussianRounds) for part in walk(loss)):
         return None
-    composed = distribution.delta(loss, epsilon, adjacency)
-    beaten = composed is None or composed >= 1.0 or _sums(loss, Fraction(composed), adjacency).value <= epsilon
-    return None if composed is None or beaten else LossBound(composed, (LossRule.DISTRIBUTION,))
+    composed = distribution.delta(loss, epsilon, adjacency) if len(loss.parts) > 1 else None
+    return None if composed is None or composed >= 1.0 else LossBound(composed, (LossRule.DISTRIBUTION,))
 
 
 def _sequence_deltas(loss: Sequence, epsilon: float, adjacency: Adjacency) -> list[LossBound]:

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from incrowd.accounting.bound import least_epsilon
 from incrowd.accounting.concentrated import delta_of_rho
-from incrowd.core.loss import Gaussian, Laplace
+from incrowd.accounting.loss_laws import SMOOTHINGS, smoothing_margin
+from incrowd.core.loss import Gaussian, GaussianRounds, Laplace
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.errors import Infeasible, InvalidParameter
 
 _RELATIVE = 1e-9
 _WIDEST = 2.0e5
 _MOST_TERMS = 1 << 22
+_WIDEST_MARGIN = 1.0
+_FARTHEST, _TURN = 37.0, 6.0
 
 
 def laplace_delta(noise: Laplace, epsilon: float) -> float:
@@ -81,6 +84,66 @@ def laplace_epsilon(noise: Laplace, delta: float) -> float:
 def gaussian_epsilon(noise: Gaussian, delta: float) -> float:
     """Return the least ε at `delta`."""
     return least_epsilon(lambda x: gaussian_delta(noise, x), delta)
+
+
+def rounds_delta(noise: GaussianRounds, epsilon: float) -> float:
+    """Return δ at ε of integer Gaussian noise in rounds that were fixed in advance, rounded up.
+
+    Theorem.  Let X be continuous Gaussian noise of variance σ² − τ² around an integer v, and let an integer z be drawn
+    with weight e^(−(z − X)²/(2τ²)).  The weights sum to τ√(2π)·(1 ± κ), κ = 2 Σ_j e^(−2π²τ²j²), whatever X is, by
+    Poisson's summation, so the law of z is that of v plus integer noise of scale σ, up to factors in
+    [A(1 − κ), A(1 + κ)] with one A for all v and z.  z is made from X alone, and continuous noise whose moves have the
+    squares μ² in all, move over scale, loses what a single one moved by μ does, also adaptively.  Numbers that do not
+    move cancel.  So for m that do, and K = ((1 + κ)/(1 − κ))^m, δ(ε) ≤ K · δ_μ(ε − ln K), μ² = Σ move²/(σ² − τ²).
+
+    Source: Balle & Wang 2018, Theorem 8 (δ_μ); Dong, Roth & Su 2022, Corollary 3.3 (squares add up).
+
+    >>> f"{rounds_delta(GaussianRounds(Fraction(1, 8), Fraction(1000), 4), 3.0):.4e}"
+    '3.4...e-10'
+    """
+    squares, best = 2 * noise.rho, delta_of_rho(noise.rho, epsilon)
+    for smoothing in SMOOTHINGS:
+        rest = noise.scale**2 - Fraction(smoothing)
+        if rest <= 0:
+            break
+        shift = math.sqrt(float_up(squares * noise.scale**2 / rest)) * (1.0 + 1e-15)
+        margin = noise.moved * smoothing_margin(smoothing)
+        if margin < _WIDEST_MARGIN:
+            best = min(best, math.exp(margin) * continuous_delta(shift, epsilon - margin))
+    return min(1.0, not_below(best, _RELATIVE))
+
+
+def continuous_delta(shift: float, epsilon: float) -> float:
+    """Return δ at ε of Gaussian noise of scale 1 that moves by `shift`; rounded up, for every real ε.
+
+    δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = e^(−t²/2)/2 · (erfcx(t/√2) − erfcx((t + μ)/√2)), t = ε/μ − μ/2.
+
+    >>> f"{continuous_delta(1.0, 1.0):.9f}"
+    '0.126936738'
+    """
+    from scipy.special import erfcx, log_ndtr
+
+    if shift <= 0.0:
+        return 0.0 if epsilon >= 0.0 else not_below(-math.expm1(epsilon), _RELATIVE)
+    least = epsilon / shift - shift / 2.0
+    if least > _FARTHEST:
+        return 1e-300
+    if least < -_TURN:
+        return min(1.0, not_below(-math.expm1(float(log_ndtr(least))), _RELATIVE))  # without what is subtracted
+    low, width = least / math.sqrt(2.0), shift / math.sqrt(2.0)
+    if width < 1.0:  # the difference of two numbers near each other, as an integral
+        nodes, weights = np.polynomial.legendre.leggauss(24)
+        points = low + width * (nodes + 1.0) / 2.0
+        slopes = 2.0 / math.sqrt(math.pi) - 2.0 * points * erfcx(points)
+        between = width / 2.0 * float(weights @ slopes)
+    else:
+        between = float(erfcx(low)) - float(erfcx(low + width))
+    return min(1.0, not_below(between * math.exp(-least * least / 2.0) / 2.0, _RELATIVE) + 1e-300)
+
+
+def rounds_epsilon(noise: GaussianRounds, delta: float) -> float:
+    """Return the least ε at `delta`."""
+    return least_epsilon(lambda x: rounds_delta(noise, x), delta)
 
 
 def _laplace_upper(inverse: float) -> float:

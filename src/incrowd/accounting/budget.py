@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
+from functools import lru_cache
 from typing import Any
 
 from incrowd.core.rounding import Number, exact, round_down, round_up
@@ -175,6 +176,7 @@ def plain(amount: Decimal) -> str:
     return format(amount, "f")
 
 
+@lru_cache(maxsize=1024)
 def read(text: str) -> Decimal:
     """Read what `plain` wrote.
 

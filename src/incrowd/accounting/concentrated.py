@@ -10,6 +10,7 @@ from functools import lru_cache
 from incrowd.core.loss import (
     Approximate,
     Gaussian,
+    GaussianRounds,
     Grouped,
     Laplace,
     Loss,
@@ -41,7 +42,7 @@ def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction 
     Fraction(1, 50)
     """
     match loss:
-        case ZeroConcentrated(rho):
+        case ZeroConcentrated(rho) | GaussianRounds(rho):
             return rho
         case Pure(epsilon):
             return epsilon**2 / 2

@@ -90,6 +90,23 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
+class GaussianRounds:
+    """Integer Gaussian noise on many integers, in rounds whose scales and sensitivities were fixed before the first.
+
+    What is summed in a round may depend on earlier answers.  Of all rounds together: `rho` is half the sum of squares
+    of move/scale over the integers that one unit moves, no scale is below `scale`, and at most `moved` integers move.
+    """
+
+    rho: Fraction
+    scale: Fraction
+    moved: int
+
+    def __post_init__(self) -> None:
+        _not_negative(self.rho, "rho")
+        _noise(self.scale, self.moved)
+
+
+@dataclass(frozen=True)
 class Crowd:
     """(k, ε)-crowd-blending privacy: everyone blends with k people or is ignored.  Alone it has no finite ε."""
 
@@ -220,6 +237,7 @@ Loss = (
     | ZeroConcentrated
     | Laplace
     | Gaussian
+    | GaussianRounds
     | Crowd
     | NoisyWhenSmall
     | Syntactic
@@ -290,6 +308,7 @@ class LossRule(KeyedText):
     RUNS = "best-run", "best of a random number of runs"
     LAPLACE = "integer-laplace", "integer Laplace noise"
     GAUSSIAN = "integer-gaussian", "integer Gaussian noise"
+    GAUSSIAN_ROUNDS = "gaussian-rounds", "integer Gaussian noise in rounds fixed in advance"
     DISTRIBUTION = "privacy-loss-distribution", "privacy loss distribution"
     SUPPRESSION = "sampled-suppression", "sampled suppression, tight bound"
     COMPOSED_SUPPRESSION = "sampled-suppression-composed", "sampled suppression, composed envelope"
@@ -325,6 +344,7 @@ TAGS: dict[str, type] = {
     "zero-concentrated": ZeroConcentrated,
     "laplace": Laplace,
     "gaussian": Gaussian,
+    "gaussian-rounds": GaussianRounds,
     "crowd": Crowd,
     "noisy-when-small": NoisyWhenSmall,
     "syntactic": Syntactic,

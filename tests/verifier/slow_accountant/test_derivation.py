@@ -34,7 +34,7 @@ from incrowd.errors import DoesNotCompose, InvalidParameter, SampleReused
 from incrowd.queries.batch import batch
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.verifier.slow_accountant import concentration, derive
 from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 from incrowd.workflows.policy.policy import load_policy

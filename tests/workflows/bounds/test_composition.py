@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Approximate, Crowd, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.loss import Approximate, Crowd, Gaussian, Laplace, Loss, Pure, Sampled, Syntactic, ZeroConcentrated
 from incrowd.core.terms import Theorem, joined
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible, InvalidParameter, MixedUnits
+from incrowd.workflows.bounds import calculators as bounds
 from incrowd.workflows.bounds.composition import guarantee_of, solve_composition
 from incrowd.workflows.bounds.parameters import missing_one
 
@@ -67,3 +68,19 @@ def test_exactly_one_parameter_must_be_missing() -> None:
         missing_one({"epsilon": 1, "delta": 0})
     with pytest.raises(InvalidParameter, match="none given"):
         missing_one({"epsilon": None, "delta": None})
+
+
+def test_losses_are_composed_as_they_are_documented() -> None:
+    assert bounds.compose([Laplace(Fraction(2)), Laplace(Fraction(4), 2)], delta=0).epsilon == 1
+    stated = guarantee(Pure(Fraction(1)), Unit(adjacency=Adjacency.REPLACE))
+    assert bounds.compose([stated, bounds.Pure(0.5)], delta=0).epsilon == 1.5  # type: ignore[arg-type]  # as people write
+    with pytest.raises(InvalidParameter, match=r"Laplace\(2\)"):
+        bounds.compose([1.0], delta=0)  # type: ignore[list-item]  # what is refused
+
+
+def test_a_loss_distribution_answers_both_ways() -> None:
+    answers = bounds.pld([Gaussian(Fraction(10))] * 4)
+    epsilon = answers.epsilon("1e-6")
+    assert answers.delta(epsilon) <= 1e-6 < answers.delta(epsilon * 0.99)
+    replaced = bounds.pld([Sampled(Fraction(1, 10), Gaussian(Fraction(10)))] * 4, replace=True)
+    assert replaced.epsilon("1e-6") < epsilon

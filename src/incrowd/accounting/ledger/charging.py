@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining
@@ -16,9 +17,9 @@ from incrowd.accounting.ledger.composition import (
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
 from incrowd.accounting.ledger.status import DatasetTerms, Totals
+from incrowd.core.codec import parsed, reread
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import THE_ROWS, Loss
-from incrowd.core.steps.rows import drafted_cause
 from incrowd.core.unit import Unit
 from incrowd.core.words import short_down, short_up
 from incrowd.errors import BudgetExceeded, InvalidParameter, MixedUnits, Refused, SampleReused
@@ -45,11 +46,12 @@ class _Payer:
 
 def charged(values: Values, body: Mapping[str, Any]) -> Sets:
     """Return what a charge sets, in all its datasets together, or refuse it as a whole."""
-    for part in body["parts"]:
-        _same_unit(values, part)
+    parts = [(part, _guarantee(reread(part["guarantee"]))) for part in body["parts"]]
+    for part, guarantee in parts:
+        _same_unit(values, part["dataset"], guarantee.unit)
     sets: Sets = {}
-    for part in body["parts"]:
-        sets |= _part(after(values, sets), part, body)
+    for part, guarantee in parts:
+        sets |= _part(after(values, sets), part, guarantee.loss, body)
     return sets
 
 
@@ -98,9 +100,9 @@ def _pay_again(payer: _Payer, need: Amount) -> Sets:
     }
 
 
-def _part(values: Values, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
+def _part(values: Values, part: Mapping[str, Any], loss: Loss, body: Mapping[str, Any]) -> Sets:
     payer = _payer(values, part["dataset"], body["analyst"], body["at"])
-    new = footprint(Guarantee.from_json(part["guarantee"]).loss)
+    new = footprint(loss)
     refuse_company(new, payer.totals.crowds, payer.totals.unbounded)
     refuse_second_use(new, payer.root, payer.totals.charges)
     samples: Sets = {("sample", payer.root, sample): True for sample in new.samples}
@@ -127,13 +129,15 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
     _within(need, _used(payer, budget), budget.limit, "the budget", payer.root)
-    summed = replace(totals, spent=totals.spent.plus(need), charges=totals.charges + 1)
+    everyone, most = totals.everyone, totals.most
     if payer.analyst is None:
-        summed = replace(summed, everyone=totals.everyone.plus(need))
+        everyone = everyone.plus(need)
     else:
         own = payer.own.plus(need)
-        summed = replace(summed, most=totals.most.worst(own))
+        most = most.worst(own)
         sets["analyst", payer.root, payer.analyst] = own.to_json()
+    spent = totals.spent.plus(need)
+    summed = replace(totals, spent=spent, everyone=everyone, most=most, charges=totals.charges + 1)
     return {**sets, ("spent", payer.root): summed.to_json()}
 
 
@@ -145,6 +149,8 @@ def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
             "this guarantee has no finite epsilon at its delta, so no budget covers it. State a larger delta."
         )
     if budget is None or budget.unbounded is None:
+        from incrowd.core.steps.rows import drafted_cause  # loads NumPy and Arrow, which a ledger does not need
+
         drafted = drafted_cause(loss)
         raise BudgetExceeded(
             f"{drafted or _UNBOUNDED} The budget owner of dataset {payer.root} can allow such releases by a budget "
@@ -239,13 +245,19 @@ def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer
     )
 
 
-def _same_unit(values: Values, part: Mapping[str, Any]) -> None:
-    root = known_dataset(values, part["dataset"])
-    unit, guaranteed = terms_of(values, root).unit, Unit.from_json(part["guarantee"]["unit"])
+def _same_unit(values: Values, dataset: str, guaranteed: Unit) -> None:
+    root = known_dataset(values, dataset)
+    unit = terms_of(values, root).unit
     if not guaranteed.protects_as(unit):
         raise MixedUnits(
             f"dataset {root} protects {unit}; this guarantee is about {guaranteed}. State it for the dataset's unit."
         )
+
+
+@lru_cache(maxsize=64)
+def _guarantee(text: str) -> Guarantee:
+    """Return the guarantee in a stored text; many charges in a row have the same one."""
+    return Guarantee.from_json(parsed(text))
 
 
 _FEW = 32
@@ -276,6 +288,8 @@ class SpentTally:
 
     def after(self, totals: Sums, link: ChainEntry) -> Sums:
         """Return what was spent after one more entry."""
+        if link.kind not in ("carve", "charge", "register"):
+            return totals
         paid = [link.body] if link.kind == "carve" else link.body["parts"] if link.kind == "charge" else []
         finite = [part for part in paid if part["epsilon"] != INFINITE]
         amount = Amount.from_json(totals)

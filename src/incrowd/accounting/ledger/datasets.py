@@ -77,7 +77,16 @@ def known_dataset(values: Values, dataset: str) -> str:
 
 def terms_of(values: Values, root: str) -> DatasetTerms:
     """Return the terms of a registered dataset."""
-    return DatasetTerms.from_json(values(("dataset", root)))
+    stored = values(("dataset", root))
+    same, terms = _last_terms.get(root, (None, None))
+    if terms is None or same is not stored:
+        terms = DatasetTerms.from_json(stored)
+        _last_terms[root] = stored, terms
+    return terms
+
+
+_last_terms: dict[str, tuple[Any, DatasetTerms]] = {}
+"""The terms of each dataset with the stored value that they were read from: they are read for every charge."""
 
 
 def totals_of(values: Values, root: str) -> Totals:

@@ -219,8 +219,18 @@ class Ledger:
         return self.chain.read(overview)
 
     def unfinished(self) -> tuple[ChargeWithoutRelease, ...]:
-        """Return the charges without a release; this reads every entry."""
-        return unfinished(self.entries())
+        """Return the charges without a release, in order; this reads every entry."""
+        lost = unfinished(self.chain.rows())
+        links = self.chain.read(lambda reader: [reader.links(number - 1, 1)[0] for number in lost])
+        charges = map(Entry.of, links)
+        return tuple(map(ChargeWithoutRelease, charges, lost.values()))
+
+    def entry(self, number: int) -> Entry:
+        """Return the entry with a number."""
+        links = self.chain.read(lambda reader: reader.links(number - 1, 1))
+        if not links or links[0].sequence != number:
+            raise InvalidParameter("there is no entry with this number in the ledger.")
+        return Entry.of(links[0])
 
     def entries(self, since: int = 0) -> Iterator[Entry]:
         """Yield all entries that follow the one numbered `since`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,6 +14,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
 from incrowd.core.unit import Unit
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
+from incrowd.store.database import EntryRow
 from incrowd.store.transaction import Reader
 
 INFINITY = Decimal("Infinity")
@@ -189,17 +191,35 @@ class ChargeWithoutRelease:
         return {**facts, "analyst": self.charge.body["analyst"], "spent": spent, "state": self.state}
 
 
-def unfinished(entries: Iterable[Entry]) -> tuple[ChargeWithoutRelease, ...]:
-    """Return the charges without a release, in order; the last conclusion counts."""
-    charges: dict[str, Entry] = {}
-    outcomes: dict[str, Any] = {}
-    for entry in entries:
-        if entry.kind == "charge":
-            charges[entry.body["release"]] = entry
-        elif entry.kind == "conclude":
-            outcomes[entry.body["release"]] = entry.body["certificate"]
-    lost = ((name, charge) for name, charge in charges.items() if outcomes.get(name) is None)
-    return tuple(ChargeWithoutRelease(charge, name in outcomes) for name, charge in lost)
+def unfinished(rows: Iterable[EntryRow]) -> dict[int, bool]:
+    """Return the numbers of the charges without a release, in order, and whether each is concluded.
+
+    The last entry about a release counts.  Of each row only the end of its body is read, where canonical text has
+    `release`: a ledger may hold a million entries.
+
+    >>> charge = EntryRow(2, "", "charge", '{"analyst":null,"parts":[],"release":"table 1"}', "{}", "", "")
+    >>> unfinished([charge])
+    {2: False}
+    """
+    lost: dict[str, tuple[int, bool]] = {}
+    for row in rows:
+        if row.kind == "charge":
+            lost[_release(row.body)] = row.sequence, False
+        elif row.kind == "conclude" and row.body.startswith(_NO_CERTIFICATE):
+            body = json.loads(row.body)
+            lost[_release(row.body)] = body["charge"], True
+        elif row.kind == "conclude":
+            lost.pop(_release(row.body), None)
+    return dict(sorted(lost.values()))
+
+
+_NO_CERTIFICATE = '{"certificate":null,'
+_RELEASE = '"release":'
+
+
+def _release(body: str) -> str:
+    """Return the text of a release's name, quoted, from the canonical body of its charge or conclusion."""
+    return body.rpartition(_RELEASE)[2]
 
 
 @dataclass(frozen=True)

@@ -390,8 +390,8 @@ class TuningPicture(LearningPicture):
         tried, learn = statement.basis.need(TryModels), statement.basis.need(LearnFrom)
         return (
             f"A model that predicts {learn.target}, the best of a secret random number of runs among "
-            f"{counted(len(tried.candidates), 'candidate')}: {counted(numbers, 'number')}. It is made and chosen from "
-            "noisy sums over all rows, and can be used as often as anyone likes."
+            f"{counted(len(tried.candidates), 'candidate')}: {counted(numbers, 'number')}. The claims bound how "
+            "it and its choice depend on the rows, and it can be used as often as anyone likes."
         )
 
 

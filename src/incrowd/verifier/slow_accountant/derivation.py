@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -13,6 +14,7 @@ from incrowd.core.loss import (
     BestRun,
     Crowd,
     Gaussian,
+    GaussianRounds,
     Grouped,
     Laplace,
     Loss,
@@ -28,7 +30,7 @@ from incrowd.core.loss import (
     samples_named,
 )
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.verifier.slow_accountant import crowds, noise, tables
+from incrowd.verifier.slow_accountant import contour, crowds, noise, tables
 from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 
 
@@ -68,7 +70,7 @@ def concentration(loss: Loss) -> Fraction | None:
     Fraction(3, 5)
     """
     match loss:
-        case ZeroConcentrated(rho):
+        case ZeroConcentrated(rho) | GaussianRounds(rho):
             return rho
         case Gaussian(scale, sensitivity):
             return Fraction(sensitivity) ** 2 / (2 * scale**2)
@@ -111,8 +113,8 @@ class _Question:
                 return Derived(min(noise.stated_delta(Approximate(*point), self.epsilon) for point in points))
             case ZeroConcentrated() | BestRun():
                 return self._concentrated(loss)
-            case Gaussian(scale, sensitivity):
-                return _derived(noise.gaussian_delta(scale, sensitivity, self.x))
+            case Gaussian() | GaussianRounds():
+                return self._gaussian(loss)
             case Sequence(parts):
                 return _together(tuple(_flat(parts)), self)
             case Parallel(parts):
@@ -125,6 +127,11 @@ class _Question:
                 return _crowd(rate, crowd, self)
             case Sampled(rate, inner):
                 return _on_sample(rate, inner, self)
+
+    def _gaussian(self, loss: Gaussian | GaussianRounds) -> Derived | None:
+        if isinstance(loss, GaussianRounds):
+            return Derived(noise.rounds_delta(loss.rho, loss.scale, loss.moved, self.x))
+        return _derived(noise.gaussian_delta(loss.scale, loss.sensitivity, self.x))
 
     def _concentrated(self, loss: ZeroConcentrated | BestRun) -> Derived | None:
         """Return δ of a concentrated loss, or of the best of several runs; those of a pure one cost it twice."""
@@ -188,9 +195,10 @@ def _biased(loss: RobustlySampled, question: _Question) -> Derived | None:
 
 
 def _on_sample(rate: Fraction, inner: Loss, question: _Question) -> Derived | None:
-    """Return rate·δ(ln(1 + (e^ε − 1)/rate)): a row that is not drawn shows nothing.  Replaced rows gain nothing."""
+    """Return rate·δ(ln(1 + (e^ε − 1)/rate)): a row that is not drawn shows nothing; rate·δ(ε) for a replaced one."""
     if question.replaced:
-        return question.answer(inner)
+        single = question.at(question.epsilon, min(Fraction(1), question.delta / rate)).answer(inner)
+        return Derived(float(rate) * single.delta) if single is not None and single.whole else None
     before = math.log1p(math.expm1(question.x) / float(rate)) if question.x < 500.0 else question.x
     inside = question.at(before, min(Fraction(1), question.delta / rate)).answer(inner)
     return Derived(float(rate) * inside.delta) if inside is not None and inside.whole else None
@@ -213,11 +221,15 @@ def _together(parts: tuple[Loss, ...], question: _Question) -> Derived | None:
 
 
 def _sampled(parts: tuple[Loss, ...], question: _Question) -> float | None:
-    """Return δ of answers with Gaussian noise that are all alike, each on a fresh sample; rows come and go."""
-    match parts[0] if len(set(parts)) == 1 and not question.replaced else None:
-        case Sampled(rate, Gaussian(scale, sensitivity), None):
-            return tables.sampled_delta(rate, (scale, sensitivity), len(parts), question.x)
-    return None
+    """Return δ of answers with Gaussian noise, each on a fresh sample; rows come and go."""
+    answers = []
+    for part, times in Counter(parts).items():
+        match part:
+            case Sampled(rate, Gaussian(scale, sensitivity), None) if not question.replaced:
+                answers.append(contour.SampledGaussian(rate, scale, sensitivity, times))
+            case _:
+                return None
+    return contour.sampled_delta(answers, question.x)
 
 
 def _tables(parts: tuple[Loss, ...], question: _Question) -> float | None:

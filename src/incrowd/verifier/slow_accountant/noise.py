@@ -117,6 +117,32 @@ def gaussian_delta(scale: Fraction, sensitivity: int, epsilon: float) -> float |
     return float(np.sum(np.maximum(0.0, over)) / np.sum(law))
 
 
+def rounds_delta(rho: Fraction, scale: Fraction, moved: int, epsilon: float) -> float:
+    """Return a δ of integer Gaussian noise in rounds fixed in advance: as rounded continuous noise, or concentrated.
+
+    Rounding takes a variance τ² of the noise, and is off by factors; every τ² of a fine list is tried.  Continuous
+    noise that moves by μ has δ = ∫ φ(t + s)(1 − e^(−μs)) ds over s > 0, t = ε/μ − μ/2.
+
+    >>> f"{rounds_delta(Fraction(1, 8), Fraction(1000), 4, 3.0):.3e}"
+    '3.401e-10'
+    """
+    best = concentrated_delta(rho, epsilon)
+    ahead, step = np.linspace(0.0, 12.0, 60_001, retstep=True)
+    for smoothing in np.arange(0.25, 3.01, 0.25):
+        left = float(scale) ** 2 - float(smoothing)
+        off = 2.0 * sum(math.exp(-2.0 * math.pi**2 * float(smoothing) * j * j) for j in range(1, 4))
+        factor = moved * (math.log1p(off) - math.log1p(-off)) if off < 1.0 else math.inf
+        if left <= 0.0 or factor > 1.0 or rho == 0:
+            continue
+        move = math.sqrt(2.0 * float(rho) * float(scale) ** 2 / left)
+        start = (epsilon - factor) / move - move / 2.0
+        heights = np.exp(-((start + ahead) ** 2) / 2.0) * -np.expm1(-move * ahead)
+        area = float(heights.sum() - heights[0] / 2.0) * float(step) / math.sqrt(2.0 * math.pi)
+        if start > -2.0:
+            best = min(best, math.exp(factor) * area)
+    return best
+
+
 def concentrated_delta(rho: Fraction, epsilon: float) -> float:
     """Return a δ of ρ-zero-concentrated privacy at ε: the least over orders of Rényi divergence.
 

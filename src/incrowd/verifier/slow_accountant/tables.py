@@ -1,13 +1,9 @@
-"""Tables: the δ of several releases together: of sampled crowds at every ratio, and of Gaussian noise on samples.
+"""Tables: the δ of several releases of sampled crowds together, at every ratio.
 
 For each ratio a the excess of "with you" over a times "without you" is taken at its largest over all sizes of a crowd.
 Between the ratios of a fine grid a straight line is used, which lies above (such a function is convex).  A function
 that consists of lines is the excess of two laws with finitely many losses: the bend at a is the mass of "without you"
 there, and a times that the mass of "with you".  Losses of independent tables add up, so their masses are convolved.
-
-For Gaussian noise the losses of one answer are written out, outcome by outcome, and each is put on the two points of a
-grid beside it, so that both laws keep their mass: no δ becomes smaller by that.  Answers add up; what is farther out
-than the grid counts as lost altogether.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.verifier.slow_accountant.crowds import Law, binomials, suppressed
 from incrowd.verifier.slow_accountant.noise import NOTHING, LossSpread
@@ -149,48 +144,3 @@ def _enough(k: int) -> float:
     while k * (times - 1.0 - math.log(times)) < _FAINT:
         times += 0.25
     return times
-
-
-_WIDEST_NOISE = 100_000
-_POINTS = 2**18
-_FAR = 10.0
-
-Floats = NDArray[np.float64]
-
-
-def sampled_delta(rate: Fraction, noise: tuple[Fraction, int], times: int, epsilon: float) -> float | None:
-    """Return δ at ε of so many answers that move by a sensitivity, with noise of a scale; None if the law is too wide.
-
-    The worse of two: the row is among the people of the first table, or of the second.
-
-    >>> f"{sampled_delta(Fraction(1, 10), (Fraction(64), 32), 88, 2.6):.1e}"
-    '5...e-07'
-    """
-    scale, sensitivity = noise
-    if scale > _WIDEST_NOISE or sensitivity > _FAR * scale:
-        return None
-    reach = math.ceil(_FAR * float(scale)) + sensitivity
-    outcomes = np.arange(-reach, reach + 1, dtype=np.float64)
-    law, moved = (np.exp(-((outcomes - mean) ** 2) / (2.0 * float(scale) ** 2)) for mean in (0.0, float(sensitivity)))
-    without = law / law.sum()
-    with_row = (1.0 - float(rate)) * without + float(rate) * moved / law.sum()
-    losses = np.log(with_row) - np.log(without)
-    return max(_composed(losses, with_row, times, epsilon), _composed(-losses, without, times, epsilon))
-
-
-def _composed(losses: Floats, masses: Floats, times: int, epsilon: float) -> float:
-    """Return δ of answers whose losses have these masses."""
-    width = times * float(np.ptp(losses)) / _POINTS
-    first = math.floor(float(losses.min()) / width)
-    places = np.floor(losses / width).astype(np.int64)
-    above = np.expm1(-(losses - places * width)) / math.expm1(-width)
-    size = int(places.max()) - first + 2
-    grid = np.bincount(places - first, masses * (1.0 - above), size)
-    grid += np.bincount(places - first + 1, masses * above, size)
-    length = times * (size - 1) + 1
-    room = 2 ** (length - 1).bit_length()
-    whole = np.maximum(0.0, np.fft.irfft(np.fft.rfft(grid, room) ** times, room)[:length])
-    sums = (np.arange(length) + times * first) * width
-    beyond = 1.0 - min(1.0, float(masses.sum())) ** times
-    over = sums > epsilon
-    return min(1.0, beyond + float(np.sum(whole[over] * -np.expm1(epsilon - sums[over]))))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from dataclasses import replace as dataclasses_replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, get_type_hints
 
+from incrowd.accounting import accountant
 from incrowd.accounting.amplification import amplify as after_sampling
 from incrowd.accounting.amplification import before_sampling
+from incrowd.core.loss import TAGS, Approximate, Gaussian, Grouped, Laplace, Loss, Parallel, Pure, Sampled, Sequence
 from incrowd.core.rounding import Number, exact
-from incrowd.core.unit import Adjacency
+from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.crowd import CrowdBound, CrowdQuestion
 from incrowd.workflows.bounds.crowd import solve as solve_crowd
@@ -127,7 +130,7 @@ def _log_expm1(epsilon: Fraction) -> float:
     return math.log(math.expm1(value)) if value < 30.0 else value + math.log1p(-math.exp(-value))
 
 
-__all__ = ["amplify", "compose", "crowd", "safe"]
+__all__ = ["Approximate", "Gaussian", "Laplace", "Pure", "Sampled", "amplify", "compose", "crowd", "pld", "safe"]
 
 
 class SafeParameters(TypedDict, total=False):
@@ -194,18 +197,67 @@ def amplify(**parameters: Unpack[AmplifyParameters]) -> Amplification:
 
 
 def compose(
-    guarantees: Iterable[Guarantee | str | Path], *, epsilon: Number | None = None, delta: Number | None = None
+    guarantees: Iterable[Guarantee | Loss | str | Path], *, epsilon: Number | None = None, delta: Number | None = None
 ) -> Composition:
     """Return the joint guarantee of several releases of the same rows, all fixed before the first one.
 
-    A guarantee is a `Guarantee`, such as `certificate.guarantee` or `plan(policy).guarantee`, or the file of a
-    certificate.
+    A guarantee is a `Guarantee`, such as `certificate.guarantee` or `plan(policy).guarantee`, the file of a
+    certificate, or a loss such as `Laplace(2)`, which then holds for the unit of the others: rows added or removed by
+    default.
+
+    >>> compose([Laplace(2), Laplace(4, sensitivity=2)], delta=0).epsilon
+    1.0
+    >>> round(compose([Sampled(0.01, Gaussian(1))] * 1000, delta="1e-6").epsilon, 3)
+    2.125
     """
-    from incrowd.workflows.bounds.composition import solve_composition
+    from incrowd.core.guarantee import Guarantee
+    from incrowd.workflows.bounds.composition import STATED, solve_composition
     from incrowd.workflows.verify.verify import read_certificate
 
-    read = (
-        read_certificate(Path(guarantee)).guarantee if isinstance(guarantee, str | Path) else guarantee
-        for guarantee in guarantees
-    )
-    return solve_composition(tuple(read), epsilon, delta)
+    read = [read_certificate(Path(item)).guarantee if isinstance(item, str | Path) else item for item in guarantees]
+    unit = next((item.unit for item in read if isinstance(item, Guarantee)), Unit())
+    whole = [item if isinstance(item, Guarantee) else Guarantee(_loss(item), unit, (STATED,)) for item in read]
+    return solve_composition(tuple(whole), epsilon, delta)
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """The privacy loss of noisy answers that were fixed in advance: δ at every ε, ε at every δ, both rounded up."""
+
+    loss: Sequence
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def delta(self, epsilon: Number) -> float:
+        """Return δ at ε."""
+        return accountant.delta(self.loss, epsilon, self.adjacency).value
+
+    def epsilon(self, delta: Number) -> float:
+        """Return the least ε at δ."""
+        return accountant.epsilon(self.loss, delta, self.adjacency).value
+
+
+def pld(losses: Iterable[Loss], *, replace: bool = False) -> PrivacyLoss:
+    """Return the privacy loss distribution of noisy answers, by the accountant that plans and ledgers use.
+
+    >>> answers = pld([Gaussian(10)] * 4)
+    >>> round(answers.epsilon("1e-6"), 3), answers.delta(1) < 1e-6
+    (0.834, True)
+    """
+    return PrivacyLoss(Sequence(tuple(map(_loss, losses))), Adjacency.REPLACE if replace else Adjacency.ADD_REMOVE)
+
+
+def _loss(loss: Any) -> Loss:
+    """Return a loss with exact numbers; a person may write 2, 0.1 or "1/3"."""
+    if type(loss) not in TAGS.values():
+        raise InvalidParameter(
+            "compose takes guarantees, files of certificates, or losses such as Pure(1), Laplace(2) or Gaussian(10)."
+        )
+    hints = get_type_hints(type(loss))
+    exactly: dict[str, Any] = {
+        item.name: exact(getattr(loss, item.name), item.name) for item in fields(loss) if hints[item.name] is Fraction
+    }
+    if isinstance(loss, Sampled | Grouped):
+        exactly["inner"] = _loss(loss.inner)
+    elif isinstance(loss, Sequence | Parallel):
+        exactly["parts"] = tuple(map(_loss, loss.parts))
+    return cast("Loss", dataclasses_replace(loss, **exactly))

@@ -11,11 +11,12 @@ from incrowd.accounting import accountant
 from incrowd.accounting.bound import LossBound
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.rounding import Number, exact
-from incrowd.core.terms import joined
+from incrowd.core.terms import Theorem, joined
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
 _MOST_RELEASES = 10_000
+STATED = Theorem("as-stated", "as stated by the caller")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from incrowd.accounting.accountant import epsilon as epsilon_of
 from incrowd.core.cells import Cells
+from incrowd.core.coins import check_scale
 from incrowd.core.loss import Gaussian, Sampled
 from incrowd.core.loss import Sequence as Rounds
 from incrowd.core.steps.step import fold
@@ -38,6 +39,8 @@ FINE = 32
 _SAMPLE = 20_000
 _EPOCHS, _ROUNDS, _MOST_ROUNDS = 10, 200, 2000
 _PACE, _DOUBT = 2.0, 2.0
+_NEAR = 128
+"""Scales are searched to one part in so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,22 +106,32 @@ def rounds_of(columns: int, outputs: int) -> int:
 
 @lru_cache(maxsize=16)
 def quietest(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int) -> Fraction:
-    """Return a scale of noise, a whole number, with which all rounds cost at most ε at δ, and little less."""
+    """Return a scale of noise, a whole number, with which all rounds cost at most ε at δ, and little less.
+
+    Noise is never narrower than one row, which no model needs: then the rounds cost less than ε.
+    """
 
     def cost(scale: int) -> float:
-        return epsilon_of(Rounds((Sampled(rate, Gaussian(Fraction(scale), FINE)),) * rounds), delta).value
+        loss = Rounds((Sampled(rate, Gaussian(Fraction(scale), FINE)),) * rounds)
+        return epsilon_of(loss, delta).value
 
-    scale = max(1, math.ceil(FINE * float(rate) * math.sqrt(2.0 * rounds * math.log(1.0 / delta)) / float(epsilon)))
-    low, high = 0, 0  # the largest scale that is known to cost too much, and the smallest that does not
-    while not high or high - low > 1 + high // 50:
-        ratio = cost(scale) / float(epsilon)
-        low, high = (scale, high) if ratio > 1.0 else (low, scale)
-        if 0.98 <= ratio <= 1.0:
-            break
-        scale = math.ceil(scale * min(4.0, max(0.25, ratio)))  # about what it should be, if the cost is as 1/scale
-        if high and not low < scale < high:
-            scale = max(low + 1, round(math.sqrt(max(1, low) * high)))
+    if cost(FINE) <= epsilon:
+        return Fraction(FINE)
+    low, high = FINE, _first_scale(epsilon, delta, rate, rounds)
+    while cost(high) > epsilon:
+        low, high = high, 2 * high
+        check_scale(Fraction(high))
+    while high - low > 1 + high // _NEAR:
+        middle = round(math.sqrt(low * high))
+        low, high = (low, middle) if cost(middle) <= epsilon else (middle, high)
     return Fraction(high)
+
+
+def _first_scale(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int) -> int:
+    """Return about the scale, as if all losses together were normal."""
+    scale = Fraction(FINE * float(rate) * math.sqrt(2.0 * rounds * math.log(1.0 / delta))) / epsilon
+    check_scale(scale)
+    return max(FINE + 1, math.ceil(scale))
 
 
 def fit_samples(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -49,15 +49,18 @@ if TYPE_CHECKING:
     from incrowd.methods.shared.outcome import ReleasedTuples
 
 
+ESTIMATED = "rows estimated"
+"""The evidence that a noisy count paid for and no file shows."""
+
+
 @dataclass(frozen=True, eq=False)
 class ModelTable(Tabular):
-    """The numbers of a model, a line each; read again from its files, what was counted is `stated`."""
+    """The numbers of a model, a line each; read again from its files, how many rows there were is not told."""
 
     form: ClassVar[str] = "learned model"
 
     model: LearnedModel | None = None
     rows: int | None = None
-    stated: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: LearnedModel, rows: float) -> ModelTable:
@@ -73,12 +76,12 @@ class ModelTable(Tabular):
         return ()
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        if self.rows is None:
-            return {**self.stated, "coefficients": len(self)}
+        """Return how many numbers the model has, and about how many rows there were, which the file does not show."""
+        return {"coefficients": len(self)} | ({} if self.rows is None else {ESTIMATED: self.rows})
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         return {
-            "coefficients": len(self),
-            "rows estimated": self.rows,
-            "singling out": "no row of the data is published, only numbers that were made from noisy sums over all",
+            "singling out": "no row of the data is published, only a model; the claims above bound what it depends on",
             "linkability": "no row of the data is published: there is nothing to link",
             "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
         }
@@ -110,7 +113,9 @@ class LearningCheck(Check):
     """The files of a learned model: its columns and classes, and that its table is the model's."""
 
     def __init__(self, order: tuple[Place, ...] = ORDER, nested: tuple[type[Step], ...] = ()) -> None:
-        super().__init__(order=order, claims=(PurePrivacy, ApproximatePrivacy), nested=nested)
+        super().__init__(
+            order=order, claims=(PurePrivacy, ApproximatePrivacy), nested=nested, stated=frozenset({ESTIMATED})
+        )
 
     def contradiction(self, statement: Statement) -> Problem | None:
         recode, learn = statement.basis.need(RecodeToBins), statement.basis.need(LearnFrom)
@@ -120,6 +125,8 @@ class LearningCheck(Check):
             return Problem("the columns that are recoded are not those that the model is learned from")
         if recode.drafted:
             return Problem("labels were drafted from rows, and no guarantee holds for those")
+        if type(statement.evidence.get(ESTIMATED)) is not int or statement.evidence[ESTIMATED] < 0:
+            return Problem("the number of rows is not a whole number")
         counted = statement.basis.find(CountByTarget) or statement.basis.find(SumByColumn)
         followed = statement.basis.find(FollowGradients)
         if (counted is not None and counted.tables != len(names)) or (
@@ -158,7 +165,7 @@ class LearningCheck(Check):
         return self.model_problem(statement, again)
 
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> ModelTable:
-        return ModelTable(_table(files[0]), LearnedModel.load(files[1]), stated=statement.evidence)
+        return ModelTable(_table(files[0]), LearnedModel.load(files[1]))
 
     def model_problem(self, statement: Statement, model: LearnedModel) -> Problem | None:
         """Return where a model differs from what was declared, or None."""
@@ -290,7 +297,7 @@ class LearningPicture(Picture):
 
     evidence: Mapping[str, str] | None = {
         "coefficients": "Numbers of the model",
-        "rows estimated": "Rows of the data, as estimated with noise",
+        ESTIMATED: "Rows of the data, as estimated with noise",
     }
 
     def description(self, statement: Statement) -> Description:
@@ -305,8 +312,8 @@ class LearningPicture(Picture):
         what = "of the columns themselves" if learn.target is None else f"that predicts {learn.target}"
         return (
             f"A model {what} from {counted(len(learn.columns), 'column')}: {made.model.words}, "
-            f"{counted(numbers, 'number')}. It is made from noisy sums over all rows, and can be used as often as "
-            "anyone likes."
+            f"{counted(numbers, 'number')}. The claims bound how it depends on the rows, and it can be used as often "
+            "as anyone likes."
         )
 
     def draw(self, statement: Statement, output: Any) -> Markup | None:
