@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries

@@ -34,7 +34,7 @@ from incrowd.client import Client
 from incrowd.errors import IncrowdError
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessDecision, AccessRole, User
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
 from incrowd.workflows.policy.policy import load_policy

@@ -28,7 +28,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Catalog, QueryTerms, Relation
+from incrowd.queries.query import Catalog, QueryTerms, Relation
 
 ROWS, TIMES = 100_000, 5
 SURVEY = {"sex": 2, "age": 3, "region": 4, "work": 5, "school": 3, "home": 2}

@@ -14,7 +14,7 @@ from incrowd.mechanisms.vector_noise import AddCube
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import collect_groups
-from incrowd.queries.question import Aggregate, AggregateKind
+from incrowd.queries.query import Aggregate, AggregateKind
 from tests.audit.auditing import Trials, proved_epsilon, reaching, reaching_in_cube, sure_epsilon
 from tests.queries.asked import AGE, PERSON, ROW, WARD, Visit, asked, collected, terms
 from tests.statistics.alarm import FALSE_ALARM

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from incrowd.client import BudgetCard, Client, QueryHistory, Replies
-from incrowd.client.client import BatchedQuestion, Transport
+from incrowd.client.client import BatchedQuery, Transport
 from incrowd.client.reply import Reply
 from incrowd.errors import AccessDenied, BudgetExceeded, InvalidParameter, ServerUnavailable, UnsupportedVersion
 from incrowd.governance.grant import AccessRole
@@ -57,7 +57,7 @@ def test_what_is_declared_left_and_released_can_be_read(client: Client) -> None:
 
 
 def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, client: Client) -> None:
-    questions: list[BatchedQuestion] = ["SELECT 1 FROM births", ("SELECT 2 FROM births WHERE age > ?", [64])]
+    questions: list[BatchedQuery] = ["SELECT 1 FROM births", ("SELECT 2 FROM births WHERE age > ?", [64])]
     replies = client.query_batch(questions, epsilon="1/3", delta=0)
     assert [reply.rows()[0]["n"] for reply in replies] == [42, 42]
     assert [each.sql for each in here.queries.asked[-2:]] == [
@@ -67,7 +67,7 @@ def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, 
     assert (replies.cost["epsilon"], len(replies), replies[1].to_arrow().num_rows) == ("1", 2, 3)
     assert replies._repr_html_().count("cost of all") == 1
     assert client.price_batch(questions, epsilon="1/3")["cost"]["epsilon"] == "1/3"
-    with pytest.raises(InvalidParameter, match="question 2"):
+    with pytest.raises(InvalidParameter, match="query 2"):
         client.query_batch(["SELECT 1 FROM births", ("SELECT ? FROM births", [])], epsilon=1)
     with pytest.raises(InvalidParameter, match="a list of queries"):
         client.query_batch("SELECT 1 FROM births", epsilon=1)

@@ -21,11 +21,11 @@ from incrowd.core.table import DEFAULTS, Engine
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import Catalog, QueryTerms
+from incrowd.queries.query import Catalog, QueryTerms
 from tests.contract import kinds
 from tests.contract.questions import LIMITED, LOCAL_ONLY, MORE, NOT_IN_POSTGRES, QUESTIONS, tables
 from tests.postgres_tables import load
@@ -191,21 +191,19 @@ def test_postgresql_computes_what_duckdb_does(postgres_asked: QueryTables, expec
 @pytest.mark.parametrize("sql", LOCAL_ONLY)
 def test_spark_refuses_what_it_would_spell_otherwise(spark_asked: QueryTables, sql: str) -> None:
     for query in statistics(sql):
-        with pytest.raises(QuestionRefused, match="only the local engine"):
+        with pytest.raises(QueryRefused, match="only the local engine"):
             spark_asked.require(query)
 
 
 @pytest.mark.postgres
 def test_postgresql_refuses_what_it_would_compute_otherwise(postgres_asked: QueryTables) -> None:
     for sql in (*LOCAL_ONLY, *NOT_IN_POSTGRES):
-        with pytest.raises(
-            QuestionRefused, match=r"only the local engine|local engine alone|not computed in PostgreSQL"
-        ):
+        with pytest.raises(QueryRefused, match=r"only the local engine|local engine alone|not computed in PostgreSQL"):
             postgres_asked.require(statistics(sql)[0])
 
 
 @pytest.mark.postgres
 def test_no_sample_is_drawn_on_spark_or_in_postgresql(spark_asked: QueryTables, postgres_asked: QueryTables) -> None:
     for asked in (spark_asked, postgres_asked):
-        with pytest.raises(QuestionRefused, match="secret sample"):
+        with pytest.raises(QueryRefused, match="secret sample"):
             asked.require(statistics(QUESTIONS[0])[0], sampled=True)

@@ -14,7 +14,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import (
+from incrowd.queries.query import (
     Aggregate,
     AggregateKind,
     Contribution,

@@ -13,7 +13,7 @@ from incrowd.queries.batch import batch
 from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.measurement import QueryPlan, measurement
 from incrowd.queries.operations import PartSheet, SheetColumn, StackedSheet
-from incrowd.queries.question import Aggregate, AggregateKind, Combination, Key, ListedKeys
+from incrowd.queries.query import Aggregate, AggregateKind, Combination, Key, ListedKeys
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, WARD, asked, terms
 
 N, TOTAL = EVERY[0], EVERY[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.answer_work import _AGGREGATE, _EVALUATION, MOST_ANSWER_STEPS, answer_steps
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import measure
@@ -57,7 +57,7 @@ def measured(sql: str) -> Measurement:
 )
 def test_an_answer_that_would_take_long_is_refused(sql: str) -> None:
     """Each of these took minutes, or made a reply of a hundred megabytes, for next to no epsilon."""
-    with pytest.raises(QuestionRefused, match=r"this answer takes [0-9,]+ steps"):
+    with pytest.raises(QueryRefused, match=r"this answer takes [0-9,]+ steps"):
         answer_steps(measured(sql), 50_000)
 
 
@@ -66,7 +66,7 @@ def test_what_analysts_ask_is_far_from_it_and_a_batch_is_counted_as_a_whole() ->
     each = [answer_steps(one, 50_000) for one in usual]
     assert max(each) < MOST_ANSWER_STEPS / 4
     assert answer_steps(Batch(tuple(usual[:3]), UNIT, Fraction(0)), 50_000) == sum(each[:3])
-    with pytest.raises(QuestionRefused, match="this answer takes"):
+    with pytest.raises(QueryRefused, match="this answer takes"):
         answer_steps(Batch(tuple(usual * 50), UNIT, Fraction(0)), 50_000)
 
 

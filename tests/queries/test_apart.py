@@ -13,13 +13,13 @@ import pytest
 
 from incrowd.core.domain import Type
 from incrowd.core.unit import Unit
-from incrowd.errors import Infeasible, InvalidParameter, QuestionRefused
+from incrowd.errors import Infeasible, InvalidParameter, QueryRefused
 from incrowd.queries.language import sources
 from incrowd.queries.language.domain import ExpressionDomain
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
 from incrowd.queries.measuring.groups import collect_groups
-from incrowd.queries.question import Key
+from incrowd.queries.query import Key
 from tests.queries.asked import asked, terms
 from tests.queries.language.hospital import CATALOG, fill, hostile, opened
 
@@ -73,7 +73,7 @@ def test_who_leaves_one_of_two_datasets_only_takes_rows_away_and_no_more_than_gu
     ],
 )
 def test_what_would_change_rows_of_another_dataset_is_refused(sql: str) -> None:
-    with pytest.raises(QuestionRefused, match="dataset"):
+    with pytest.raises(QueryRefused, match="dataset"):
         understand(sql, CATALOG)
 
 

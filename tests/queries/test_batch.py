@@ -23,7 +23,7 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.language.reading import split_questions
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
-from incrowd.queries.question import Catalog, QueryTerms, Relation
+from incrowd.queries.query import Catalog, QueryTerms, Relation
 from incrowd.verifier.slow_accountant import derive
 
 SCHEMA = Schema(

@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from incrowd.core.schema import Column, Schema
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.classical_answers import PerturbedCopy, RandomSample, SizeControl, protection_of
+from incrowd.queries.query import AggregateKind, Catalog, Relation
 from incrowd.queries.query_sets import QuerySet, plain_question
-from incrowd.queries.question import AggregateKind, Catalog, Relation
 
 PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
 
@@ -26,7 +26,7 @@ def test_sets_of_allowed_size_are_answered_exactly() -> None:
     assert control.answer(asked(range(3))) == sum(PAY[place] for place in range(3))
     assert control.answer(asked(range(17), AggregateKind.MEAN)) == sum(PAY[place] for place in range(17)) / 17
     for places in (range(2), range(18), range(0)):
-        with pytest.raises(QuestionRefused, match="fewer than 3 rows"):
+        with pytest.raises(QueryRefused, match="fewer than 3 rows"):
             control.answer(asked(places))
 
 
@@ -45,7 +45,7 @@ def test_a_copy_stays_the_same_and_stays_within_its_width() -> None:
 
 
 def test_a_copy_holds_nothing_that_is_computed_from_columns() -> None:
-    with pytest.raises(QuestionRefused, match="only columns of the table"):
+    with pytest.raises(QueryRefused, match="only columns of the table"):
         PerturbedCopy(Fraction(50)).answer(QuerySet("q", AggregateKind.SUM, 20, PAY, None))
 
 
@@ -90,5 +90,5 @@ def test_what_is_no_protection_is_bad_input(written: str) -> None:
 )
 def test_only_one_number_about_one_table_is_answered(sql: str) -> None:
     staff = Relation("staff", Schema((Column("sex"),)), "staff")
-    with pytest.raises(QuestionRefused):
+    with pytest.raises(QueryRefused):
         plain_question(sql, Catalog((staff,)))

@@ -12,7 +12,7 @@ import pytest
 from sqlglot import exp
 
 from incrowd.accounting import accountant
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.answer import Answer, AnswerColumn
 from incrowd.queries.combined_measurement import MET, CombinedMeasurement, NoisyAnswer, combined_answer, measure
@@ -21,8 +21,8 @@ from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL
-from incrowd.queries.question import Combination, Query, QueryTerms
-from incrowd.queries.steps.question import Combine, ListedGroups, QueryBatch
+from incrowd.queries.query import Combination, Query, QueryTerms
+from incrowd.queries.steps.query import Combine, ListedGroups, QueryBatch
 from incrowd.queries.work import unit_steps
 from tests.queries.analysts.trades import TRADES
 
@@ -156,7 +156,7 @@ def test_without_noise_several_answers_are_what_duckdb_makes_of_them(
 
 @pytest.mark.parametrize(("sql", "said"), REFUSED.items())
 def test_what_cannot_be_combined_is_refused_with_a_way_out(sql: str, said: str) -> None:
-    with pytest.raises(QuestionRefused, match=said):
+    with pytest.raises(QueryRefused, match=said):
         interpret(sql, TRADES)
 
 
@@ -266,13 +266,13 @@ def ends(column: AnswerColumn) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
 def test_so_many_answers_at_most_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpretation, "MOST_PARTS", 2)
     assert isinstance(interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL {BY_WARD}", TRADES), Combination)
-    with pytest.raises(QuestionRefused, match="at most 2 answers"):
+    with pytest.raises(QueryRefused, match="at most 2 answers"):
         interpret(f"{BY_WARD} UNION ALL {WOMEN} UNION ALL SELECT sex, COUNT(*) FROM visits GROUP BY sex", TRADES)
 
 
 def test_answers_are_not_joined_without_end() -> None:
     many = " ".join(f"JOIN a a{at} USING (ward)" for at in range(45))
-    with pytest.raises(QuestionRefused, match="at most 40 times"):
+    with pytest.raises(QueryRefused, match="at most 40 times"):
         interpret(f"WITH a AS ({BY_WARD}) SELECT a.n FROM a {many}", TRADES)
 
 

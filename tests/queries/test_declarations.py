@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.declarations import declaration_answer
 
 TABLES: dict[str, Any] = {
@@ -79,7 +79,7 @@ def test_a_question_about_rows_is_none_about_declarations(sql: str) -> None:
     ],
 )
 def test_nothing_else_is_computed_for_nothing(sql: str) -> None:
-    with pytest.raises(QuestionRefused):
+    with pytest.raises(QueryRefused):
         declaration_answer(sql, TABLES)
 
 

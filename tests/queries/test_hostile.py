@@ -25,7 +25,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Query, QueryTerms, Relation
+from incrowd.queries.query import Query, QueryTerms, Relation
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query import planning
 from incrowd.workflows.query.service import open_queries

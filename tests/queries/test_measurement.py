@@ -20,7 +20,7 @@ from incrowd.noise.tails import CubeLaw
 from incrowd.queries.answer import Answer
 from incrowd.queries.measurement import measurement
 from incrowd.queries.measuring.columns import NO_RANGE
-from incrowd.queries.question import Aggregate, AggregateKind, Key, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Key, Value
 from tests.coins import ScriptedCoins
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, WARD, Visit, answered, asked, terms
 

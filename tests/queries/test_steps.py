@@ -18,9 +18,9 @@ from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold, step_of, 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.check import CHECK
 from incrowd.queries.measurement import QueryPlan
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.query import AggregateKind
 from incrowd.queries.steps.noise import AddUp, GroupThreshold, PickScore, PrivatePick, SharedGaussianNoise
-from incrowd.queries.steps.question import BoundContribution, Combine
+from incrowd.queries.steps.query import BoundContribution, Combine
 from incrowd.verifier.check import in_order
 from incrowd.verifier.judge import numbers_of
 from tests.queries.plans import PLANS

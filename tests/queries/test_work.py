@@ -16,10 +16,10 @@ from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import measurement
-from incrowd.queries.question import Catalog, QueryTerms, Relation
+from incrowd.queries.query import Catalog, QueryTerms, Relation
 from incrowd.queries.work import MOST_STEPS, check_work, unit_steps
 from tests.queries.slow import ATTACK, KIN, joined
 
@@ -66,7 +66,7 @@ def passed(profile: dict[str, Any]) -> Iterator[int]:
 
 
 def test_the_question_that_showed_a_person_by_its_duration_is_refused() -> None:
-    with pytest.raises(QuestionRefused, match="the duration of this query could reveal"):
+    with pytest.raises(QueryRefused, match="the duration of this query could reveal"):
         check_work(steps(ATTACK))
 
 
@@ -91,7 +91,7 @@ WRITTEN = (
 @pytest.mark.parametrize("sql", [*KIN, *WRITTEN])
 def test_no_more_rows_pass_an_operator_than_the_bound_allows(sql: str, worst: duckdb.DuckDBPyConnection) -> None:
     if sql in KIN and steps(sql) > MOST_STEPS:  # it is refused, and so not run
-        with pytest.raises(QuestionRefused):
+        with pytest.raises(QueryRefused):
             check_work(steps(sql))
         return
     for tree in trees(sql):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import open_queries

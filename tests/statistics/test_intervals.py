@@ -20,7 +20,7 @@ from incrowd.queries.language.expressions.table import evaluate
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.intervals import MISS
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.question import Aggregate, AggregateKind, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Value
 from tests.queries.asked import PERSON, ROW, WARD, Visit, asked, collected, terms, tree
 from tests.statistics.alarm import FALSE_ALARM
 

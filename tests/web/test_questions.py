@@ -106,7 +106,7 @@ def test_the_same_question_has_the_same_mark_in_the_audit_log(here: Server) -> N
 
 
 def test_the_text_of_questions_is_logged_where_the_operator_says_so(tmp_path: Path) -> None:
-    here = server(tmp_path, Settings(pace=0.0, show_questions=True))
+    here = server(tmp_path, Settings(pace=0.0, show_queries=True))
     here.client.post("/v1/query", json=ASK, headers=here.bearer(AccessRole.ANALYST))
     assert here.books.audit.read(0, 100)[0]["about"]["question"] == ASK["sql"]
 

@@ -13,11 +13,11 @@ import pytest
 
 from incrowd.accounting.budget import Allowance
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import InvalidParameter, QuestionRefused, SourceInvalid, UnknownColumn
+from incrowd.errors import InvalidParameter, QueryRefused, SourceInvalid, UnknownColumn
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessRole, User
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web.app import ServeOrder, open_server
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import load_policy
@@ -130,7 +130,7 @@ def test_an_answer_is_charged_and_not_yet_listed_when_its_rows_were_read(office:
 
 def test_what_goes_wrong_after_the_charge_has_one_text(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, told = office.headers("ann", AccessRole.ANALYST), set[str]()
-    for number, problem in enumerate((InvalidParameter, QuestionRefused, UnknownColumn, SourceInvalid, ValueError)):
+    for number, problem in enumerate((InvalidParameter, QueryRefused, UnknownColumn, SourceInvalid, ValueError)):
         monkeypatch.setattr(Measurement, "answer", _raising(problem("the age 42 of row 7")))
         status, reply = office.ask(ann, f"{BIRTHS} WHERE age < {number}", "0.5")
         assert status == 500

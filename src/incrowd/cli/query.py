@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
-    from incrowd.queries.question import QueryTerms
+    from incrowd.queries.query import QueryTerms
     from incrowd.workflows.query.request import CostEstimate, QueryAnswer
     from incrowd.workflows.query.service import QueryService
 
@@ -188,7 +188,7 @@ def _open_queries(options: QueryOptions, tell: Progress | None) -> AbstractConte
 def terms_of(options: QueryOptions) -> QueryTerms:
     """Return the offered cost as exact numbers."""
     from incrowd.core.rounding import exact
-    from incrowd.queries.question import QueryTerms
+    from incrowd.queries.query import QueryTerms
 
     def number(text: str | None, name: str) -> Fraction | None:
         return None if text is None else exact(text, name)

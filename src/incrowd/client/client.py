@@ -1,4 +1,4 @@
-"""Client: questions to a server, from Python."""
+"""Client: queries to a server, from Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from incrowd.client.reply import Replies, Reply
 from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 
 Number = int | float | str | Decimal | Fraction
-BatchedQuestion = str | tuple[str, Sequence[Any]]
+BatchedQuery = str | tuple[str, Sequence[Any]]
 _LARGEST = 1 << 30
 _HERE = ("localhost", "127.0.0.1", "::1")
 
@@ -53,7 +53,7 @@ class Client:
     ) -> Reply:
         """Ask, and pay for the answer; `error`, `rate`, `rho` and `account` may be said as well.
 
-        Parameters are values for the question marks of the statement.  The same question at the same price again gets
+        Parameters are values for the question marks of the statement.  The same query at the same price again gets
         the same answer and costs the dataset nothing.
         """
         body = _body(sql, epsilon, delta, more) | _parameters(parameters)
@@ -67,25 +67,23 @@ class Client:
         parameters: Sequence[Any] = (),
         **more: Number | str,
     ) -> dict[str, Any]:
-        """Say what a question would cost and how exact its answer would be; nothing is charged."""
+        """Say what a query would cost and how exact its answer would be; nothing is charged."""
         body = _body(sql, epsilon, delta, more) | _parameters(parameters)
         priced: dict[str, Any] = self._transport.post("/v1/price", body)
         return priced
 
-    def query_batch(
-        self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
-    ) -> Replies:
-        """Ask several questions about one dataset, and pay for all answers together.
+    def query_batch(self, questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None) -> Replies:
+        """Ask several queries about one dataset, and pay for all answers together.
 
-        Each question is a text, or a text and the values for its question marks.  The same ones at the same price again
+        Each query is a text, or a text and the values for its question marks.  The same ones at the same price again
         get the same answers and cost the dataset nothing.
         """
         return Replies.of(self._transport.post("/v1/batch", _batch(questions, epsilon, delta)))
 
     def price_batch(
-        self, questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None = None
+        self, questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None
     ) -> dict[str, Any]:
-        """Say what several questions would cost together, and how exact each answer would be; nothing is charged."""
+        """Say what several queries would cost together, and how exact each answer would be; nothing is charged."""
         priced: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
         return priced
 
@@ -130,7 +128,7 @@ def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str
     return {name: None if value is None else str(value) for name, value in fields.items()}
 
 
-def _batch(questions: Sequence[BatchedQuestion], epsilon: Number, delta: Number | None) -> dict[str, Any]:
+def _batch(questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None) -> dict[str, Any]:
     if isinstance(questions, str):
         raise InvalidParameter("a batch is a list of queries, or of pairs of a query and its parameters.")
     statements = []

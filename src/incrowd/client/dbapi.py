@@ -1,6 +1,6 @@
 """A DB-API 2 connection to a server (PEP 249), so that `pandas.read_sql` and `polars.read_database` can ask.
 
-Every `execute` is a question that costs what the connection was told; a repeated one costs the dataset nothing.
+Every `execute` is a query that costs what the connection was told; a repeated one costs the dataset nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class InterfaceError(Error):
 
 
 class DatabaseError(Error):
-    """The server refused the question."""
+    """The server refused the query."""
 
 
 class DataError(DatabaseError):
@@ -53,11 +53,11 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The question or its parameters cannot be read."""
+    """The query or its parameters cannot be read."""
 
 
 class NotSupportedError(DatabaseError):
-    """Something that no question can do."""
+    """Something that no query can do."""
 
 
 class Wishes(TypedDict, total=False):
@@ -70,7 +70,7 @@ class Wishes(TypedDict, total=False):
 def connect(
     address: str, token: str, epsilon: Number, delta: Number | None = None, **wishes: Unpack[Wishes]
 ) -> Connection:
-    """Return a connection on which every question costs ε (and δ); `intervals` adds `…_low` and `…_high` columns.
+    """Return a connection on which every query costs ε (and δ); `intervals` adds `…_low` and `…_high` columns.
 
     >>> connect("http://localhost:8000", "ic_token", epsilon=0.1).cursor().fetchall()
     Traceback (most recent call last):
@@ -92,7 +92,7 @@ def _standard_errors() -> Iterator[None]:
 
 
 class Connection:
-    """A connection; it holds nothing open, so closing it only forbids further questions."""
+    """A connection; it holds nothing open, so closing it only forbids further queries."""
 
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
@@ -116,11 +116,11 @@ class Connection:
         self._check()
 
     def close(self) -> None:
-        """Forbid further questions."""
+        """Forbid further queries."""
         self._closed = True
 
     def ask(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[Reply, list[tuple[str, str, tuple[Any, ...]]]]:
-        """Return the reply to a question, and its columns as they were wished."""
+        """Return the reply to a query, and its columns as they were wished."""
         self._check()
         with _standard_errors():
             reply = self._client.query(sql, self._epsilon, self._delta, parameters)
@@ -168,14 +168,14 @@ class Cursor:
         return -1 if self._columns is None else len(self._columns[0][2]) if self._columns else 0
 
     def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
-        """Ask a question; parameters stand for question marks in it, and are bound by the server as values."""
+        """Ask a query; parameters stand for question marks in it, and are bound by the server as values."""
         self._check()
         self.reply, self._columns = self.connection.ask(operation, parameters or ())
         self._rows = iter(zip(*(values for _, _, values in self._columns), strict=True))
         return self
 
     def executemany(self, *_arguments: object) -> NoReturn:
-        """Refuse: several questions would be charged, and only one answer be seen."""
+        """Refuse: several queries would be charged, and only one answer be seen."""
         raise NotSupportedError("execute one query at a time, or use Client.query_batch for one charge.")
 
     def fetchone(self) -> tuple[Any, ...] | None:

@@ -2,7 +2,7 @@
 
     incrowd+https://:TOKEN@host:8000/?epsilon=0.1&delta=1e-6&intervals=true
 
-Every statement is a question that costs the ε (and δ) of the address; a repeated one costs the dataset nothing.  What
+Every statement is a query that costs the ε (and δ) of the address; a repeated one costs the dataset nothing.  What
 SQLAlchemy asks about tables is answered from their declarations, for nothing.  There is nothing to commit.
 """
 
@@ -37,7 +37,7 @@ def _none(*_arguments: Any, **_more: Any) -> list[Any]:
 
 
 class IncrowdDialect(DefaultDialect):
-    """Questions to a server over plain HTTP: on this machine, or where `insecure=true` says that the way is safe."""
+    """Queries to a server over plain HTTP: on this machine, or where `insecure=true` says that the way is safe."""
 
     name = "incrowd"
     driver = "http"
@@ -133,7 +133,7 @@ class IncrowdDialect(DefaultDialect):
 
 
 class SecureIncrowdDialect(IncrowdDialect):
-    """Questions to a server over HTTPS."""
+    """Queries to a server over HTTPS."""
 
     driver = scheme = "https"
     supports_statement_cache = True

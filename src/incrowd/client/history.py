@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FIRST = 3
-"""How many questions that were paid for as one a card shows."""
+"""How many queries that were paid for as one a card shows."""
 _HEAD = ("when", "questions", "cost", "spent after it", "id")
 
 
@@ -45,7 +45,7 @@ class BudgetCard(dict[str, Any]):
 
 @dataclass(frozen=True)
 class PastQuery:
-    """A question, or several that were paid for as one; `Client.answer` gives the answer with this `id` again."""
+    """A query, or several that were paid for as one; `Client.answer` gives the answer with this `id` again."""
 
     number: int
     id: str
@@ -68,7 +68,7 @@ class PastQuery:
 
     @property
     def short(self) -> str:
-        """The first questions, and how many more there are."""
+        """The first queries, and how many more there are."""
         more = len(self.questions) - _FIRST
         text = "; ".join(self.questions[:_FIRST]) or self.state
         return f"{text}; and {more:,} more" if more > 0 else text
@@ -82,7 +82,7 @@ class PastQuery:
 
 @dataclass(frozen=True)
 class QueryHistory(Sequence[PastQuery]):
-    """Past questions, the latest first, and how the budget stands now; `next` is where the next page begins."""
+    """Past queries, the latest first, and how the budget stands now; `next` is where the next page begins."""
 
     entries: tuple[PastQuery, ...]
     next: int | None

@@ -61,7 +61,7 @@ class Reply:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Reply:
-        """Read a server's reply to a question."""
+        """Read a server's reply to a query."""
         answer = plain["answer"]
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
@@ -128,7 +128,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Replies(Sequence[Reply]):
-    """The answers to several questions that were paid for as one, in their order.
+    """The answers to several queries that were paid for as one, in their order.
 
     What all of them cost and what is left is told here, once; the single answers have no cost of their own.
 
@@ -146,7 +146,7 @@ class Replies(Sequence[Reply]):
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Replies:
-        """Read a server's reply to several questions."""
+        """Read a server's reply to several queries."""
         certificate, repeated = plain["certificate"], plain["repeated"]
         shared = {"cost": {}, "left": {}, "certificate": certificate, "repeated": repeated}
         replies = tuple(Reply.of({"answer": answer, **shared}) for answer in plain["answers"])
@@ -157,11 +157,11 @@ class Replies(Sequence[Reply]):
     @overload
     def __getitem__(self, at: slice) -> tuple[Reply, ...]: ...
     def __getitem__(self, at: int | slice) -> Reply | tuple[Reply, ...]:
-        """Return the answer to the question at a place, counted from 0."""
+        """Return the answer to the query at a place, counted from 0."""
         return self.replies[at]
 
     def __len__(self) -> int:
-        """Return how many questions were asked."""
+        """Return how many queries were asked."""
         return len(self.replies)
 
     def _repr_html_(self) -> str:

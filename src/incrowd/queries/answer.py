@@ -238,8 +238,10 @@ class _Tables(ABC):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what noisy aggregates show of themselves."""
+        return {"groups": sum(part.table.num_rows for part in self.parts)}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         return {
-            "groups": sum(part.table.num_rows for part in self.parts),
             "singling out": "no rows are published, only noisy aggregates",
             "linkability": "no rows are published: there is nothing to link but names of groups",
             "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",

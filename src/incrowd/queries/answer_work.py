@@ -14,14 +14,14 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import MAX_LENGTH
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries import operations as ops
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import Measured, held_together
 from incrowd.queries.language.expressions.function import TextWork, Width
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.measurement import Measurement
-from incrowd.queries.question import Key, Query
+from incrowd.queries.query import Key, Query
 
 MOST_ANSWER_STEPS = 2_000_000_000
 """The most steps that are done with an answer: some seconds."""
@@ -38,7 +38,7 @@ def answer_steps(measured: Measured | Batch, units: int) -> int:
     """Return how many steps are done at most with the answers to queries about so many units, or refuse them."""
     steps = _steps(measured, units)
     if steps > MOST_ANSWER_STEPS:
-        raise QuestionRefused(f"this answer takes {steps:,} steps; {MOST_ANSWER_STEPS:,} are allowed: ask for less.")
+        raise QueryRefused(f"this answer takes {steps:,} steps; {MOST_ANSWER_STEPS:,} are allowed: ask for less.")
     return steps
 
 

@@ -16,12 +16,12 @@ from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.queries.answer import AnswerTables, check_names
 from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measurement, price_of
-from incrowd.queries.question import Catalog, Query, QueryTerms
-from incrowd.queries.steps.question import QueryBatch
+from incrowd.queries.query import Catalog, Query, QueryTerms
+from incrowd.queries.steps.query import QueryBatch
 from incrowd.queries.workloads.atoms import NoiseKind
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.planning import SetPlanner, chosen_set
-from incrowd.queries.workloads.question_set import CountWorkload, deviation_of
+from incrowd.queries.workloads.query_set import CountWorkload, deviation_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -127,7 +127,7 @@ def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Ca
     tables of counts, by least squares, where the total of their expected squared errors is smaller than otherwise.
 
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> from incrowd.queries.query import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> number, reach = Aggregate("n", AggregateKind.ROWS), Contribution(1, 1)
     >>> count = Query("", rows, (), (number,), (output,), reach, ("t",), ("t",))
@@ -135,7 +135,7 @@ def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Ca
     [Fraction(1, 2), Fraction(1, 2)]
     """
     if not questions:
-        raise InvalidParameter("a batch needs at least one question.")
+        raise InvalidParameter("a batch needs at least one query.")
     if terms.epsilon is None or terms.rate is not None:
         raise InvalidParameter("a batch reads all rows and is paid for by one epsilon for all: give epsilon, no rate.")
     for question in questions:

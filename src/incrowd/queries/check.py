@@ -24,7 +24,7 @@ from incrowd.drawing.markup import Description
 from incrowd.drawing.picture import Picture
 from incrowd.queries.answer import AnswerFiles, AnswerTable
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.query import AggregateKind
 from incrowd.queries.steps.noise import (
     AddUp,
     ConcentratedPick,
@@ -36,7 +36,7 @@ from incrowd.queries.steps.noise import (
     PrivatePick,
     SharedGaussianNoise,
 )
-from incrowd.queries.steps.question import (
+from incrowd.queries.steps.query import (
     ApproximateTogether,
     BoundContribution,
     Combine,
@@ -139,14 +139,14 @@ def _strange_set(answer_set: AnswerSet) -> Problem | None:
     if not all(in_order(steps, FREE) for steps in answer_set.questions) or not all(
         in_order(steps, TABLE) for steps in counted
     ):
-        return Problem("the steps are not those of a set of questions, in their order")
+        return Problem("the steps are not those of a set of queries, in their order")
     read = {step.tables for step in answer_set.held if isinstance(step, Understand)}
     rows = {step.rows for step in answer_set.held if isinstance(step, BoundContribution)}
     blocks = [step for steps in counted for step in steps if isinstance(step, CountBlocks)]
     domains = {(step.cells, step.atoms) for step in blocks}
     listed = all(place < len(answer_set.questions) for step in blocks for place in step.questions or ())
     if len(read) != 1 or len(rows) != 1 or len(domains) > 1 or not listed:
-        return Problem("the tables of a set of questions are not about the same rows")
+        return Problem("the tables of a set of queries are not about the same rows")
     if 0 < len(blocks) < len(counted):
         return Problem("some tables count blocks and some do not")
     return _strange_blocks(answer_set, blocks) if blocks else None
@@ -157,9 +157,9 @@ def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Pro
     groups = [step.groups for steps in answer_set.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
     named = {place for step in blocks for place in step.questions or ()}
     if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
-        return Problem("there are other blocks than the questions of a set have groups")
+        return Problem("there are other blocks than the queries of a set have groups")
     complete = len(named) == len(groups) or any(step.size == 1 for step in blocks)
-    return None if complete else Problem("the blocks of a set of questions do not tell what is asked")
+    return None if complete else Problem("the blocks of a set of queries do not tell what is asked")
 
 
 def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:

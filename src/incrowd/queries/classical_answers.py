@@ -14,9 +14,9 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.rounding import Number, exact
 from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Exposure, Theorem
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
+from incrowd.queries.query import AggregateKind
 from incrowd.queries.query_sets import QuerySet
-from incrowd.queries.question import AggregateKind
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -66,7 +66,7 @@ class SizeControl(Protection):
     def answer(self, query: QuerySet) -> Fraction | None:
         """Return the exact answer, unless the set or its complement is too small."""
         if not self.k <= len(query.values) <= query.size - self.k:
-            raise QuestionRefused(f"fewer than {self.k} rows fit the condition, or do not: ask about another set.")
+            raise QueryRefused(f"fewer than {self.k} rows fit the condition, or do not: ask about another set.")
         return query.read_off(query.total, Fraction(len(query.values)))
 
 
@@ -82,7 +82,7 @@ class PerturbedCopy(Protection):
     source: ClassVar[Theorem] = Theorem("traub-1984", "Traub, Yemini and Woźniakowski 1984")
     broken_by: ClassVar[Exposure] = Exposure(
         "question-about-one-row",
-        "a question about one row: it gives that row's value to within ±width, and how many rows fit is exact",
+        "a query about one row: it gives that row's value to within ±width, and how many rows fit is exact",
     )
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class PerturbedCopy(Protection):
         if query.kind is AggregateKind.ROWS:
             return rows
         if query.column is None:
-            raise QuestionRefused("only columns of the table are perturbed: ask for SUM(column).")
+            raise QueryRefused("only columns of the table are perturbed: ask for SUM(column).")
         numbers = (2 * chance(query.secret, "copy", query.column, place) - 1 for place in query.values)
         return query.read_off(query.total + self.width * sum(numbers, Fraction(0)), rows)
 
@@ -208,7 +208,7 @@ class AnswerClassically(Step):
 
     @property
     def sentence(self) -> str:
-        return f"The question is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
+        return f"The query is answered by {self.protection} ({self.source}). It is broken by {self.broken_by}."
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Guarantee a form, and no epsilon."""

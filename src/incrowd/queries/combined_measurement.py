@@ -25,8 +25,8 @@ from incrowd.queries.measurement import NAME, Measurement, QueryPlan, measuremen
 from incrowd.queries.measuring.columns import CHOSEN, COMPUTED, SEVERAL, Expected, Noisy, check_worked, worked_columns
 from incrowd.queries.measuring.groups import ARROW
 from incrowd.queries.measuring.intervals import Interval
-from incrowd.queries.question import Combination, Interpreted, Query, QueryTerms
-from incrowd.queries.steps.question import Combine, QueryBatch
+from incrowd.queries.query import Combination, Interpreted, Query, QueryTerms
+from incrowd.queries.steps.query import Combine, QueryBatch
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -98,7 +98,7 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
     if empty := _NO_ROWS.fullmatch(sql):
         return _without_rows(_table(empty, described))
     if _INFORMATION not in sql.lower():
-        raise QuestionRefused("of declarations there are SHOW TABLES, DESCRIBE table and the information schema.")
+        raise QueryRefused("of declarations there are SHOW TABLES, DESCRIBE table and the information schema.")
     return _selected(sql, described)
 
 
@@ -147,10 +147,10 @@ def _selected(sql: str, described: Mapping[str, Any]) -> DeclarationAnswer | Non
     if not about:
         return None
     if len(tables) > 1 or not _is_simple(tree):
-        raise QuestionRefused("query one table at a time: SELECT column_name FROM information_schema.columns WHERE ….")
+        raise QueryRefused("query one table at a time: SELECT column_name FROM information_schema.columns WHERE ….")
     content = {"tables": _tables(described), "columns": _columns(described)}.get(about[0].name.lower())
     if content is None:
-        raise QuestionRefused("the information schema has the tables information_schema.tables and .columns here.")
+        raise QueryRefused("the information schema has the tables information_schema.tables and .columns here.")
     about[0].set("db", None)
     about[0].set("catalog", None)
     try:

@@ -27,7 +27,7 @@ from incrowd.errors import (
     Infeasible,
     InvalidParameter,
     MixedUnits,
-    QuestionFailed,
+    QueryFailed,
     Refused,
     UnknownColumn,
 )
@@ -56,9 +56,9 @@ from incrowd.queries.measuring.intervals import MISS, Interval, ShownGroup
 from incrowd.queries.measuring.noise import NoiseChoice, Workload, choose_noise
 from incrowd.queries.measuring.picks import Pick, is_pick, pick_of
 from incrowd.queries.measuring.statistics import Statistics, statistics_of, statistics_query
-from incrowd.queries.question import AggregateKind, Query, QueryTerms
+from incrowd.queries.query import AggregateKind, Query, QueryTerms
 from incrowd.queries.steps import noise as noise_steps
-from incrowd.queries.steps import question as query_steps
+from incrowd.queries.steps import query as query_steps
 
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows
@@ -80,7 +80,7 @@ class QueryPlan(Plan):
 
     def failure(self, error: IncrowdError) -> IncrowdError:
         """Return how an error after the charge is told: none is about the query any more."""
-        return QuestionFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
+        return QueryFailed(str(error)) if isinstance(error, _ABOUT_QUESTIONS) else error
 
     def over(self, units: Mapping[str, Unit]) -> dict[str, Guarantee]:
         """Return what is guaranteed to each of the datasets that are read, by their names."""
@@ -95,7 +95,7 @@ def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
 
     >>> from fractions import Fraction
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Aggregate, Contribution, AggregateKind, OutputColumn
+    >>> from incrowd.queries.query import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
     >>> question = Query("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))

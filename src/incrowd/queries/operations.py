@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from incrowd.queries.question import OutputColumn, Query
+    from incrowd.queries.query import OutputColumn, Query
 
 MOST_NEIGHBORS = 1000
 """How many rows before and behind a row a window reaches at most, unless it reaches to the end."""

@@ -13,11 +13,11 @@ from incrowd.core.domain import Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role
 from incrowd.core.unit import Kind
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import AggregateKind, Catalog, Query, Relation
+from incrowd.queries.query import AggregateKind, Catalog, Query, Relation
 
 PLACE = "place_of_row"
 """The column that numbers the rows; it is added to the table for this purpose."""
@@ -102,13 +102,13 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
     tree = read(text)
     plain = not any(value for part, value in tree.args.items() if part not in _CLAUSES)
     if not plain or len(question.tables) != 1 or len(list(tree.find_all(exp.Select))) != 1:
-        raise QuestionRefused("classical answers are one number of one table: SELECT SUM(x) FROM table WHERE ….")
+        raise QueryRefused("classical answers are one number of one table: SELECT SUM(x) FROM table WHERE ….")
     if len(question.aggregates) != 1 or len(question.outputs) != 1 or question.outputs[0].aggregate is None:
-        raise QuestionRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
+        raise QueryRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
     if question.aggregates[0].kind not in _KINDS:
-        raise QuestionRefused("classical answers are counts, sums and means: ask for COUNT(*), SUM(x) or AVG(x).")
+        raise QueryRefused("classical answers are counts, sums and means: ask for COUNT(*), SUM(x) or AVG(x).")
     if catalog[question.tables[0]].unit.kind is not Kind.ROW:
-        raise QuestionRefused("classical answers know rows, not people with several of them: ask about another table.")
+        raise QueryRefused("classical answers know rows, not people with several of them: ask about another table.")
     where = tree.args.get("where")
     named = frozenset() if where is None else frozenset(c.name.casefold() for c in where.find_all(exp.Column))
     grouped = tree.copy()

@@ -17,12 +17,12 @@ from sqlglot import exp
 from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import ready_name
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.expressions.function import TextWork, Width
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.row_query import PLACE
 from incrowd.queries.language.trees import sources
-from incrowd.queries.question import PERSON, Catalog
+from incrowd.queries.query import PERSON, Catalog
 
 MOST_STEPS = 40_000_000
 """The most steps that one unit may cause: some hundredths of a second."""
@@ -53,7 +53,7 @@ def unit_steps(query: exp.Expr, catalog: Catalog) -> int:
     """Return how many steps one unit of privacy can cause at most where this tree is run.
 
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.question import Relation
+    >>> from incrowd.queries.query import Relation
     >>> from sqlglot import parse_one
     >>> catalog = Catalog((Relation("t", Schema((Column("note"),)), dataset="t"),))
     >>> short = unit_steps(parse_one("SELECT LENGTH(note) FROM t"), catalog)
@@ -68,10 +68,10 @@ def check_work(steps: int) -> int:
 
     >>> check_work(10**9)
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: the duration of this query could reveal who is in the data: it takes ...
+    incrowd.errors.QueryRefused: the duration of this query could reveal who is in the data: it takes ...
     """
     if steps > MOST_STEPS:
-        raise QuestionRefused(
+        raise QueryRefused(
             f"the duration of this query could reveal who is in the data: it takes {steps:,} steps for one person, "
             f"and {MOST_STEPS:,} are allowed. Join fewer tables, or shorten texts by LEFT(x, n)."
         )

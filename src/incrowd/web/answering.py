@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 from fastapi import Response
 
 from incrowd.core.codec import public_text
-from incrowd.errors import IncrowdError, QuestionRefused, Refused, SourceUnavailable
+from incrowd.errors import IncrowdError, QueryRefused, Refused, SourceUnavailable
 from incrowd.web import replies
 from incrowd.web.caller import Caller
 from incrowd.web.concurrency import InFlightQuery, ThreadPool
@@ -64,10 +64,10 @@ def shown_after(steps: int, settings: Settings) -> float:
     (0.5, 1.0)
     >>> shown_after(10**6, Settings(speed=1000))
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: this can take longer than the query timeout of 64 seconds: ...
+    incrowd.errors.QueryRefused: this can take longer than the query timeout of 64 seconds: ...
     """
     if steps > settings.longest * settings.speed:
-        raise QuestionRefused(
+        raise QueryRefused(
             f"this can take longer than the query timeout of {settings.longest:g} seconds: join fewer "
             "tables, shorten texts by LEFT(x, n), ask for less at once, or let the owner of the data declare how many "
             "rows there are."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Query
+from incrowd.queries.query import Query
 from tests.queries.language.hospital import CATALOG
 
 FILE = Path(__file__).with_name("understood.json")

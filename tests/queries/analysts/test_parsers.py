@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import sqlglot.parser
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def _told(sql: str) -> list[str]:
     try:
         measured = measure(interpret(sql, TRADES), TRADES.relations[0].unit, TERMS)
         return [query.sql("duckdb") for query in measured.statistics]
-    except (QuestionRefused, InvalidParameter) as refusal:
+    except (QueryRefused, InvalidParameter) as refusal:
         return ["refused", *([] if sql in ODD else [str(refusal)])]  # which limit is met first may differ
 
 

@@ -17,11 +17,11 @@ import pytest
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.schema import Column
 from incrowd.engines.sql.engine import fields
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Interpreted, Query, QueryTerms, Relation
+from incrowd.queries.query import Interpreted, Query, QueryTerms, Relation
 from tests.queries.analysts.trades import STATEMENTS, TRADES
 
 SHARE = Fraction(17, 20)
@@ -40,7 +40,7 @@ APART = (
 def _understood(sql: str) -> Interpreted | IncrowdError:
     try:
         return interpret(sql, TRADES)
-    except (QuestionRefused, InvalidParameter) as refusal:
+    except (QueryRefused, InvalidParameter) as refusal:
         return refusal
 
 

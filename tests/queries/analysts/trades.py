@@ -10,7 +10,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.language.reading import split_questions
-from incrowd.queries.question import Catalog, Relation
+from incrowd.queries.query import Catalog, Relation
 
 STATEMENTS = split_questions((Path(__file__).parent / "statements.sql").read_text(encoding="utf-8"))
 """What analysts ask, written down before any of it was added to the language."""

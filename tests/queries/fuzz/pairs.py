@@ -24,7 +24,7 @@ from incrowd.queries.combined_measurement import CombinedMeasurement, combined_a
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Catalog, Combination, QueryTerms, Relation
+from incrowd.queries.query import Catalog, Combination, QueryTerms, Relation
 from tests.queries.fuzz.grammar import PATIENTS, question, several
 from tests.queries.hostile.judging import moved
 from tests.queries.language import hospital

@@ -23,7 +23,7 @@ from incrowd.queries.combined_measurement import Measured, measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.measuring.groups import collect_groups, names_in
-from incrowd.queries.question import Query, QueryTerms
+from incrowd.queries.query import Query, QueryTerms
 from incrowd.workflows.query.request import QueryAnswer, QueryRequest
 from incrowd.workflows.query.service import QueryService
 from tests.queries.hostile.worlds import CANARIES, Worlds

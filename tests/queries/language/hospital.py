@@ -13,7 +13,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.engines.sql.engine import longest_text
-from incrowd.queries.question import Catalog, Relation
+from incrowd.queries.query import Catalog, Relation
 
 COLUMNS = (
     Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99))),

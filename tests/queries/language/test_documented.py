@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.expressions.table import FUNCTIONS, NAMES, OPERATORS
 from incrowd.queries.language.interpretation import interpret
-from incrowd.queries.question import Query
+from incrowd.queries.query import Query
 from tests.docs.pages import DOCS, blocks
 
 PAGE = DOCS / "reference" / "sql.md"
@@ -36,7 +36,7 @@ def test_the_questions_of_the_page_are_answered(sql: str, catalog: Any) -> None:
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_the_refusals_of_the_page_are_refused(sql: str, catalog: Any) -> None:
-    with pytest.raises(QuestionRefused):
+    with pytest.raises(QueryRefused):
         interpret(sql, catalog)
 
 
@@ -65,7 +65,7 @@ def test_the_page_names_every_function_on_answers_and_none_that_is_not_in_the_ta
 
 
 def test_the_page_about_places_names_what_postgresql_does_not_compute() -> None:
-    page = (DOCS / "how-to" / "ask.md").read_text(encoding="utf-8")
+    page = (DOCS / "how-to" / "query.md").read_text(encoding="utf-8")
     sentence = page.split("and in PostgreSQL also")[1].split(".")[0]
     missing = {function.name for function in (*FUNCTIONS, *OPERATORS) if not function.in_postgres}
     assert set(re.findall(r"[A-Z]{3,}", sentence)) == missing - {"TRY_CAST"}, "TRY_CAST is local only"

@@ -13,7 +13,7 @@ from incrowd.core.domain import Type
 from incrowd.queries.language.domain import ExpressionDomain, among, hull, listed, whole
 from incrowd.queries.language.trees import fixed
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.query import AggregateKind
 from tests.queries.language.hospital import CATALOG, opened
 from tests.queries.language.test_rows import HOSPITAL as WORST
 from tests.queries.language.test_rows import check

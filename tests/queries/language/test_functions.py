@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp, parse_one
 
 from incrowd.engines.sql.dialects import in_postgres
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.expressions.table import (
     ANSWER_NAMES,
     FUNCTIONS,
@@ -171,13 +171,13 @@ def test_every_function_that_the_table_has_for_answers_is_computed_from_them(nam
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(ANSWER_NAMES)))
 def test_every_other_function_is_refused_on_answers_with_those_that_are_not(name: str) -> None:
-    with pytest.raises(QuestionRefused) as refused:
+    with pytest.raises(QueryRefused) as refused:
         _over_answer(ON_ROWS[name])
     assert all(other in str(refused.value) for other in ANSWER_NAMES)
 
 
 def test_a_function_that_is_not_in_the_table_is_refused_with_all_that_are() -> None:
-    with pytest.raises(QuestionRefused) as refused:
+    with pytest.raises(QueryRefused) as refused:
         _over_rows("HYPOT(age, cost)")
     assert str(refused.value).endswith(f"There are: {', '.join(NAMES)}.")
 
@@ -189,7 +189,7 @@ def test_postgresql_computes_what_the_table_says_and_refuses_the_rest(name: str)
     if function.in_postgres:
         assert in_postgres(query).sql("postgres")
     else:
-        with pytest.raises(QuestionRefused, match=r"in PostgreSQL|only the local engine"):
+        with pytest.raises(QueryRefused, match=r"in PostgreSQL|only the local engine"):
             in_postgres(query)
 
 
@@ -220,9 +220,9 @@ def test_a_text_of_an_answer_is_trimmed_on_the_side_that_is_asked_for(expression
     ["TRIM(note, 'g')", "LTRIM(note, 'l')", "TRUNC(cost, 2)", "CEIL(cost, 1)", "CONCAT_WS('-', note, note)"],
 )
 def test_arguments_that_are_not_computed_with_are_refused_on_rows_and_on_answers(expression: str) -> None:
-    with pytest.raises(QuestionRefused, match=r"write its plain form|is not among the functions"):
+    with pytest.raises(QueryRefused, match=r"write its plain form|is not among the functions"):
         _over_rows(expression)
-    with pytest.raises(QuestionRefused, match=r"write its plain form|is not computed on noisy answers"):
+    with pytest.raises(QueryRefused, match=r"write its plain form|is not computed on noisy answers"):
         _over_answer(expression)
 
 

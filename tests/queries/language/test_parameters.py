@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.reading import bind_parameters
 
@@ -83,7 +83,7 @@ def test_marks_in_quotes_and_comments_are_left_alone() -> None:
     ],
 )
 def test_a_mark_stands_for_a_value_alone(sql: str) -> None:
-    with pytest.raises((InvalidParameter, QuestionRefused)):
+    with pytest.raises((InvalidParameter, QueryRefused)):
         bind_parameters(sql, [1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QueryRefused
 from incrowd.queries.language.reading import LONGEST_TEXT, is_explain
 from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
@@ -241,7 +241,7 @@ def message(sql: str, kind: type[IncrowdError]) -> str:
 
 @pytest.mark.parametrize("sql", REFUSED)
 def test_a_question_that_could_betray_someone_is_refused(sql: str) -> None:
-    assert REFUSED[sql] in message(sql, QuestionRefused)
+    assert REFUSED[sql] in message(sql, QueryRefused)
 
 
 @pytest.mark.parametrize("sql", INVALID)
@@ -291,7 +291,7 @@ def test_a_text_that_the_parser_would_read_again_and_again_is_not_read_to_its_en
 
 @pytest.mark.parametrize("part", ["[1]", "[1]::INT", ".f(age)", " IS NULL[age]"])
 def test_a_part_of_a_part_of_a_part_is_not_read(part: str) -> None:
-    assert "at most 100 times" in message(f"SELECT age{700 * part} FROM visits", QuestionRefused)
+    assert "at most 100 times" in message(f"SELECT age{700 * part} FROM visits", QueryRefused)
 
 
 def test_what_a_parser_stumbles_over_cannot_be_read() -> None:

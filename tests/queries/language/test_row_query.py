@@ -15,7 +15,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Catalog, Query, Relation
+from incrowd.queries.query import Catalog, Query, Relation
 from tests.queries.language.hospital import CATALOG, opened
 
 PEOPLE = 3000

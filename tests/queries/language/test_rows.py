@@ -15,7 +15,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import IncrowdError
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import PERSON, Key, Query, Value
+from incrowd.queries.query import PERSON, Key, Query, Value
 from tests.queries.language.hospital import CATALOG, hostile, opened
 
 EPOCH = date(1970, 1, 1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Query
+from incrowd.queries.query import Query
 from tests.queries.language.hospital import CATALOG, fill, opened
 from tests.queries.language.test_rows import QUESTIONS as ANY
 

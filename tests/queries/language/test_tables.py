@@ -15,7 +15,7 @@ from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import OTHER, Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Catalog, Relation
+from incrowd.queries.query import Catalog, Relation
 from tests.queries.language.hospital import TYPES, WORST
 
 COLUMNS = [

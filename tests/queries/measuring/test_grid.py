@@ -21,7 +21,7 @@ from incrowd.queries.measuring.statistics import (
     grid_of,
     whole_number,
 )
-from incrowd.queries.question import Value
+from incrowd.queries.query import Value
 
 NUMBERS = st.fractions(-(10**6), 10**6, max_denominator=100)
 

@@ -11,7 +11,7 @@ from sqlglot import exp, parse_one
 
 from incrowd.core.domain import Type
 from incrowd.queries.measuring.groups import collect_groups, group_places, names_in, public_groups
-from incrowd.queries.question import Contribution, Key, Query
+from incrowd.queries.query import Contribution, Key, Query
 
 TEXT = Key("t", Type.TEXT, ("a", "b", None))
 WHOLE = Key("i", Type.INTEGER, (0, 1, 2))

@@ -23,7 +23,7 @@ from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring import picks
 from incrowd.queries.measuring.picks import NUMBER, PLACE, Pick
-from incrowd.queries.question import Aggregate, AggregateKind, Catalog, Relation, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Catalog, Relation, Value
 from tests.queries.asked import ROW, asked, terms
 from tests.statistics.alarm import FALSE_ALARM
 

@@ -12,7 +12,7 @@ from incrowd.core.domain import Type
 from incrowd.noise.tails import CubeLaw
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.sampling import SampleInterval
-from incrowd.queries.question import Aggregate, AggregateKind, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Value
 from tests.queries.asked import ROW, asked, terms
 
 VALUE = Value("age", Type.INTEGER, Fraction(0), Fraction(100), optional=False)

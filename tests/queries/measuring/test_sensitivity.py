@@ -16,7 +16,7 @@ from incrowd.core.unit import Kind, Unit
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.picks import PLACE
-from incrowd.queries.question import Aggregate, AggregateKind, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Value
 from tests.queries.asked import AGE, EVERY, PERSON, ROW, SEX, Visit, asked, terms
 
 ROWS: list[Visit] = [

@@ -15,7 +15,7 @@ from incrowd.queries.answer import Answer
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.columns import CHOSEN, SEVERAL, TOTALED
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from tests.queries.language.hospital import CATALOG, opened
 
 VISITS = [(place, place % 100, 1.5, ("heart", "lung")[place % 3 == 0], None, True, "n", 1) for place in range(90)]

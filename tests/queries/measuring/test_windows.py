@@ -11,7 +11,7 @@ import pytest
 from sqlglot import parse_one
 
 from incrowd.core.domain import Type
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.outputs import WindowRegister
 from incrowd.queries.measuring.windows import total, window_values
 from incrowd.queries.operations import Function
@@ -68,7 +68,7 @@ def test_equal_windows_are_one_and_their_types_are_known() -> None:
 
 @pytest.mark.parametrize("sql", ["MODE(n) OVER ()", "SUM(n) OVER w", "SUM(n) OVER (ORDER BY n GROUPS 1 PRECEDING)"])
 def test_other_windows_are_refused(sql: str) -> None:
-    with pytest.raises(QuestionRefused):
+    with pytest.raises(QueryRefused):
         WindowRegister().plain(parse_one(sql, dialect="duckdb"), TYPES)
 
 

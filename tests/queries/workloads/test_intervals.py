@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incrowd.queries.workloads.question_set import LAPLACE, half_width
+from incrowd.queries.workloads.query_set import LAPLACE, half_width
 
 Floats = NDArray[np.float64]
 PARTS = 4

@@ -26,14 +26,14 @@ from incrowd.engines.sql.engine import StoredTable
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.language.tables import ready_rows
 from incrowd.queries.language.understanding import understand
-from incrowd.queries.question import Catalog, QueryTerms, Relation
+from incrowd.queries.query import Catalog, QueryTerms, Relation
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads import domain, planning
 from incrowd.queries.workloads.atoms import Blocks
 from incrowd.queries.workloads.domain import Domain, counting
 from incrowd.queries.workloads.marginals import KeyTables
 from incrowd.queries.workloads.planning import set_again
-from incrowd.queries.workloads.question_set import CountWorkload
+from incrowd.queries.workloads.query_set import CountWorkload
 from tests.coins import ScriptedCoins
 from tests.queries.language.hospital import CATALOG as HOSPITAL
 from tests.queries.workloads.dense import least_squares, marginal_matrix
@@ -197,7 +197,7 @@ def test_questions_can_be_measured_themselves() -> None:
     (shared,) = planned(texts).workloads
     first = shared.parts[0]
     own = replace(shared, parts=tuple(replace(first, blocks=Blocks(questions=(place,))) for place in (0, 1)))
-    assert "1 group of 1 question of the set; 4 groups of 1 question of the set; atoms are the" in own.words
+    assert "1 group of 1 query of the set; 4 groups of 1 query of the set; atoms are the" in own.words
     matrices, asked = _matrices(own)
     assert np.array_equal(np.concatenate(matrices), asked)
     told = own.steps[0]

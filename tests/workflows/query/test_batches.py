@@ -10,9 +10,9 @@ import pytest
 
 from incrowd.accounting.budget import Allowance, Amount
 from incrowd.engines.sql.duckdb import Warehouse
-from incrowd.errors import InvalidParameter, QuestionRefused, Refused, SourceUnreadable
+from incrowd.errors import InvalidParameter, QueryRefused, Refused, SourceUnreadable
 from incrowd.queries.batch import Batch
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.query import planning
 from incrowd.workflows.query.planning import plan_together
 from incrowd.workflows.query.request import BatchRequest
@@ -119,7 +119,7 @@ def test_several_are_held_to_the_cost_and_the_work_of_one(tmp_path: Path, monkey
         )
         service.planner.batches.clear()
         service.price(several(MEANS, epsilon="0.1"))
-        with pytest.raises(QuestionRefused, match=r"^all questions together: the duration of this query"):
+        with pytest.raises(QueryRefused, match=r"^all queries together: the duration of this query"):
             service.price(several(MEAN, MEANS, epsilon="0.1"))
 
 

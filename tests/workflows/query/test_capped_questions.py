@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.queries.answer import Answer
-from incrowd.queries.question import QueryTerms
-from incrowd.queries.steps.question import BoundContribution
+from incrowd.queries.query import QueryTerms
+from incrowd.queries.steps.query import BoundContribution
 from incrowd.verifier.check import Problem
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.recompute import recomputed_plan

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.errors import BudgetExceeded, QuestionRefused, Refused
+from incrowd.errors import BudgetExceeded, QueryRefused, Refused
 from incrowd.queries.classical_answers import Audited, PerturbedCopy, Protection, RandomSample, SizeControl
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.classical import ask_classical
 from incrowd.workflows.query.request import QueryRequest
@@ -66,7 +66,7 @@ def test_a_tracker_breaks_size_control(tmp_path: Path) -> None:
         def ask(condition: str) -> float:
             return value(service, f"SELECT SUM(pay) FROM staff WHERE {condition}", control)
 
-        with pytest.raises(QuestionRefused, match="fewer than 4"):
+        with pytest.raises(QueryRefused, match="fewer than 4"):
             ask(victim)
         everything = ask(tracker) + ask(f"NOT {tracker}")
         assert ask(f"{victim} OR {tracker}") + ask(f"{victim} OR NOT {tracker}") - everything == 1000 + 37 * 7
@@ -76,18 +76,18 @@ def test_an_audited_history_stops_the_tracker(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         women = value(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited())
         assert women == sum(1000 + 37 * place for place in range(0, 20, 2))
-        with pytest.raises(QuestionRefused, match="would determine"):
+        with pytest.raises(QueryRefused, match="would determine"):
             ask_classical(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F' OR age = 27", Audited())
         assert value(service, "SELECT COUNT(*) FROM staff WHERE sex = 'F' OR age = 27", Audited()) == 11
         assert value(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F'", Audited()) == women
-    with service_of(tmp_path) as service, pytest.raises(QuestionRefused, match="would determine"):  # after a restart
+    with service_of(tmp_path) as service, pytest.raises(QueryRefused, match="would determine"):  # after a restart
         ask_classical(service, "SELECT SUM(pay) FROM staff WHERE sex = 'F' AND age <> 20", Audited())
 
 
 def test_sums_of_other_rows_are_not_audited_together(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         ask_classical(service, "SELECT SUM(pay) FROM staff", Audited())
-    with service_of(tmp_path, staff=STAFF.slice(1)) as service, pytest.raises(QuestionRefused, match="rows changed"):
+    with service_of(tmp_path, staff=STAFF.slice(1)) as service, pytest.raises(QueryRefused, match="rows changed"):
         ask_classical(service, "SELECT SUM(pay) FROM staff", Audited())
 
 
@@ -102,7 +102,7 @@ def test_sums_of_other_rows_are_not_audited_together(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_auditor_cannot_follow_is_refused(tmp_path: Path, sql: str, match: str) -> None:
-    with service_of(tmp_path) as service, pytest.raises(QuestionRefused, match=match):
+    with service_of(tmp_path) as service, pytest.raises(QueryRefused, match=match):
         ask_classical(service, sql, Audited())
 
 

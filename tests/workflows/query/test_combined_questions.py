@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.core.steps.step import walk
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
 from incrowd.queries import work
-from incrowd.queries.question import QueryTerms
-from incrowd.queries.steps.question import Combine, Understand
+from incrowd.queries.query import QueryTerms
+from incrowd.queries.steps.query import Combine, Understand
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.request import BatchRequest, QueryRequest
@@ -114,7 +114,7 @@ def _passes(folder: Path, change: Callable[[dict[str, Any]], Any], **held: Any) 
 def test_what_is_refused_costs_nothing(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         before = service.budgets.ledger.chain.head()
-        with pytest.raises(QuestionRefused, match="ask UNION ALL alone"):
+        with pytest.raises(QueryRefused, match="ask UNION ALL alone"):
             service.ask(BatchRequest((UNION, BY_SEX), QueryTerms(epsilon=Fraction(1))))
         with pytest.raises(InvalidParameter, match="one epsilon for all"):
             service.ask(QueryRequest(UNION, QueryTerms(error=Fraction(5))))
@@ -136,5 +136,5 @@ def test_the_work_of_all_parts_is_bounded_together(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(work, "MOST_STEPS", steps[1] - 1)
         assert steps[0] < steps[1]
         service.prepare(QueryRequest(f"{BY_SEX} LIMIT 1", QueryTerms(epsilon=Fraction(1))))
-        with pytest.raises(QuestionRefused, match="the duration of this query"):
+        with pytest.raises(QueryRefused, match="the duration of this query"):
             service.prepare(QueryRequest(f"{UNION} LIMIT 1", QueryTerms(epsilon=Fraction(1))))

@@ -15,7 +15,7 @@ from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.check import CHECK, questions_of
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.request import BatchRequest
 from incrowd.workflows.query.service import publish_answer
@@ -188,6 +188,6 @@ def test_a_column_that_is_called_as_the_end_of_an_interval_is_refused_before_the
         with pytest.raises(InvalidParameter, match="is an end of the interval"):
             service.ask(asking(sql))
         if "CROSS" not in sql:
-            with pytest.raises(InvalidParameter, match=r"question 1: .* is an end of the interval"):
+            with pytest.raises(InvalidParameter, match=r"query 1: .* is an end of the interval"):
                 service.ask(BatchRequest((sql, *BATCH), QueryTerms(epsilon=Fraction(1))))
         assert service.budgets.status("people").totals.charges == 0

@@ -16,10 +16,10 @@ import pytest
 from sqlglot import exp
 
 from incrowd.engines.sql.duckdb import Warehouse
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
@@ -100,7 +100,7 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(service: QueryService, n
     """Whoever brings three thousand rows makes nobody's question longer than six would."""
     service.load()
     asking = QueryRequest(KIN[number], QueryTerms(epsilon=Fraction(1, 100)))
-    with suppress(QuestionRefused):  # what is too much work for one person is refused
+    with suppress(QueryRefused):  # what is too much work for one person is refused
         check_passed(service, service.prepare(asking).planned.statistics)
 
 

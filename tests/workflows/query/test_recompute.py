@@ -16,7 +16,7 @@ from incrowd.accounting.budget import Allowance, Amount
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.check import chance_of
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.queries.steps.noise import CubeNoise, GaussianNoise
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import publish_answer

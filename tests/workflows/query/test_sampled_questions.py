@@ -14,7 +14,7 @@ from incrowd.core.steps.samples import COINS
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import SampledTable
 from incrowd.errors import InvalidParameter
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.query.request import QueryRequest
 from tests.workflows.query.test_service import service_of
 

@@ -20,8 +20,8 @@ from incrowd.accounting.budget import Allowance, Amount
 from incrowd.core.codec import public_text
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.engines.sql.engine import Limits
-from incrowd.errors import BudgetExceeded, InvalidParameter, QuestionFailed, Refused, SourceInvalid, SourceUnreadable
-from incrowd.queries.question import QueryTerms
+from incrowd.errors import BudgetExceeded, InvalidParameter, QueryFailed, Refused, SourceInvalid, SourceUnreadable
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.answers import StoredAnswer
 from incrowd.workflows.query.request import QueryRequest
@@ -177,10 +177,10 @@ def test_a_slow_question_is_stopped_and_stays_paid_for(tmp_path: Path, monkeypat
     with service_of(tmp_path) as service:
 
         def slow(*_: object) -> None:
-            raise QuestionFailed("the query exceeded its time limit.")
+            raise QueryFailed("the query exceeded its time limit.")
 
         monkeypatch.setattr(Warehouse, "collect_together", slow)
-        with pytest.raises(QuestionFailed, match="not refunded"):
+        with pytest.raises(QueryFailed, match="not refunded"):
             service.ask(asking())
 
 

@@ -18,7 +18,7 @@ from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import IncrowdError
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.check import CHECK
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.policy import Policy

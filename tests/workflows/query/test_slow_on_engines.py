@@ -19,7 +19,7 @@ from incrowd.engines.settings import Spark
 from incrowd.engines.sql.postgres import PostgresWarehouse
 from incrowd.engines.sql.spark import SparkWarehouse
 from incrowd.errors import IncrowdError
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
@@ -125,7 +125,7 @@ def test_postgresql_shows_nothing_of_a_person_by_bound_time_reply_or_rows(tmp_pa
     with in_postgres(tmp_path, postgres) as services:
         found = {sql: [outcome(service, sql) for service in services] for sql in (ATTACK, *SOME)}
         assert [sql for sql, (first, second) in found.items() if first != second] == []
-        assert found[ATTACK][0][0] == "QuestionRefused"
+        assert found[ATTACK][0][0] == "QueryRefused"
         answered = [sql for sql, (first, _) in found.items() if isinstance(first[0], int)]
         assert len(answered) > 20
         warehouse = services[0].planner.tables

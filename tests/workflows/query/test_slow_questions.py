@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from incrowd.errors import IncrowdError
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
 from incrowd.workflows.policy.policy import load_policy
@@ -80,7 +80,7 @@ def test_the_question_of_the_attack_is_refused_before_it_is_charged(
     spent = [service.budgets.report(None) for service in services]
     for service in services:
         kind, words = outcome(service, ATTACK)
-        assert (kind, "the duration of this query" in str(words)) == ("QuestionRefused", True)
+        assert (kind, "the duration of this query" in str(words)) == ("QueryRefused", True)
     assert [service.budgets.report(None) for service in services] == spent
 
 

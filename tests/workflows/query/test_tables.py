@@ -14,8 +14,8 @@ from sqlglot import exp
 from incrowd.core.table import Engine
 from incrowd.engines.settings import Spark
 from incrowd.engines.sql.postgres import PostgresWarehouse
-from incrowd.errors import InvalidParameter, QuestionFailed, QuestionRefused, Refused, SourceUnreadable
-from incrowd.queries.question import QueryTerms
+from incrowd.errors import InvalidParameter, QueryFailed, QueryRefused, Refused, SourceUnreadable
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
@@ -52,7 +52,7 @@ def test_spark_answers_as_the_policy_or_the_caller_says(tmp_path: Path, spark_en
         assert abs(found["F"] - 1000) < 40
         assert abs(found[None] - 500) < 40
         before = service.budgets.ledger.chain.head()
-        with pytest.raises(QuestionRefused, match="leave the rate out"):
+        with pytest.raises(QueryRefused, match="leave the rate out"):
             asked(service, rate=Fraction(1, 2))
         assert service.budgets.ledger.chain.head() == before, "nothing was charged"
 
@@ -64,7 +64,7 @@ def test_a_database_computes_what_is_asked_of_it(tmp_path: Path, postgres: str) 
         assert isinstance(service.planner.tables, PostgresWarehouse)
         assert abs(asked(service)["F"] - 1000) < 40
         before = service.budgets.ledger.chain.head()
-        with pytest.raises(QuestionRefused, match="UPPER and LOWER are not computed in PostgreSQL"):
+        with pytest.raises(QueryRefused, match="UPPER and LOWER are not computed in PostgreSQL"):
             asked(service, "SELECT UPPER(sex) AS sex, COUNT(*) AS n FROM people GROUP BY 1")
         assert service.budgets.ledger.chain.head() == before, "nothing was charged"
 
@@ -109,7 +109,7 @@ def test_a_database_is_stopped_when_a_question_takes_too_long(postgres: str) -> 
     known = {"people": StoredTable(rows, Schema((Column("sex"),)))}
     with (
         postgres_warehouse(known, Limits(seconds=0.3)) as stored,
-        pytest.raises(QuestionFailed, match="exceeded its time limit"),
+        pytest.raises(QueryFailed, match="exceeded its time limit"),
     ):
         stored.collect(many)
 

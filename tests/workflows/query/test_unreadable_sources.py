@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.errors import QuestionFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
-from incrowd.queries.question import QueryTerms
+from incrowd.errors import QueryFailed, SourceInvalid, SourceUnavailable, SourceUnreadable
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries
@@ -112,6 +112,6 @@ def test_a_server_that_is_lost_is_not_called_a_damaged_source(
         with pytest.raises(SourceUnavailable, match=r"broke off.*Nothing was charged"):
             service.ask(asking(COUNT))
         monkeypatch.setattr(type(service.planner.tables), "load", lambda *_: None)
-        with pytest.raises(QuestionFailed, match=r"broke off.*the charge is not refunded") as failure:
+        with pytest.raises(QueryFailed, match=r"broke off.*the charge is not refunded") as failure:
             service.ask(asking(COUNT))
         assert "damaged" not in str(failure.value)

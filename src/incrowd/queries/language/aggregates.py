@@ -9,13 +9,13 @@ from fractions import Fraction
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
 from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, changed, column, constant, every, only_type, operand, present
-from incrowd.queries.question import PERSON, AggregateKind
+from incrowd.queries.query import PERSON, AggregateKind
 
 _AGGREGATES = ("MEAN", "HISTOGRAM")
 
@@ -73,7 +73,7 @@ def split(node: exp.Expr, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Exp
         if node == key:
             return exp.column(f"k{place}")
     if isinstance(node, exp.Column):
-        raise QuestionRefused(f"{node.name!r} is a value of single rows: put it after GROUP BY, or into COUNT or AVG.")
+        raise QueryRefused(f"{node.name!r} is a value of single rows: put it after GROUP BY, or into COUNT or AVG.")
     if isinstance(node, exp.Query) or (isinstance(node, exp.Anonymous) and str(node.this).upper() not in BY_NAME):
         raise refusal(node)
     made = node.copy()
@@ -89,7 +89,7 @@ def _mark(node: exp.Grouping, keys: Sequence[exp.Expr]) -> exp.Expr:
     """Return GROUPING(key) as g1, g2, …: 1 in a total over all values of the key, else 0."""
     parts = [part.unnest() for part in node.expressions]
     if len(parts) != 1 or parts[0] not in list(keys):
-        raise QuestionRefused("GROUPING(x) is asked of one expression after GROUP BY at a time.")
+        raise QueryRefused("GROUPING(x) is asked of one expression after GROUP BY at a time.")
     return exp.column(f"g{list(keys).index(parts[0]) + 1}")
 
 
@@ -207,7 +207,7 @@ def _different(what: exp.Distinct, scope: Scope, conditions: list[exp.Expr]) -> 
     unit moves their number by one at most, and a unit by as many as it has rows.
     """
     if len(what.expressions) != 1:
-        raise QuestionRefused("COUNT(DISTINCT …) counts the values of one expression: put columns together by CONCAT.")
+        raise QueryRefused("COUNT(DISTINCT …) counts the values of one expression: put columns together by CONCAT.")
     inner, conditions = _of_people(what.expressions[0].unnest(), scope, conditions)
     if not isinstance(inner, exp.Column) or not scope.find(inner)[1].person:
         value = binder(scope.resolve)(inner)
@@ -218,7 +218,7 @@ def _different(what: exp.Distinct, scope: Scope, conditions: list[exp.Expr]) -> 
             AggregateKind.DISTINCT, BoundTree(case((test, value.tree)), replace(value.extent, optional=True))
         )
     if scope.find(inner)[0] in scope.optional:
-        raise QuestionRefused("after LEFT JOIN, COUNT(DISTINCT …) counts people of the first table: or use JOIN.")
+        raise QueryRefused("after LEFT JOIN, COUNT(DISTINCT …) counts people of the first table: or use JOIN.")
     test = every(conditions)
     flag = None if test is None else BoundTree(case((test, constant(1))), whole(1, 1, optional=True))
     return AggregateCall(AggregateKind.PEOPLE, flag)
@@ -233,7 +233,7 @@ def _of_people(node: exp.Expr, scope: Scope, conditions: list[exp.Expr]) -> tupl
     if not isinstance(then, exp.Column) or not scope.find(then)[1].person:
         return node, conditions
     if default is not None and not isinstance(default, exp.Null):
-        raise QuestionRefused("of CASE in COUNT(DISTINCT …) one branch is the person, and there is no ELSE.")
+        raise QueryRefused("of CASE in COUNT(DISTINCT …) one branch is the person, and there is no ELSE.")
     return then, [*conditions, condition(binder(scope.resolve)(branch.this), "WHEN").tree]
 
 
@@ -252,11 +252,11 @@ def _counted(value: BoundTree, conditions: list[exp.Expr]) -> AggregateCall:
 
 def _measured(node: exp.Expr, scope: Scope, filter_: exp.Expr | None) -> BoundTree:
     if isinstance(node.this, exp.Distinct):
-        raise QuestionRefused(f"{title(node)}(DISTINCT …) compares rows with each other: leave DISTINCT out.")
+        raise QueryRefused(f"{title(node)}(DISTINCT …) compares rows with each other: leave DISTINCT out.")
     value = binder(scope.resolve)(node.this)
     extent = value.extent
     if (extent.numeric or extent.type is Type.DATE) and not _bounded(extent):
-        raise QuestionRefused(f"{title(node)} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
+        raise QueryRefused(f"{title(node)} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if not isinstance(node, exp.Mode) and extent.type in (Type.TEXT, Type.BOOLEAN):
         raise InvalidParameter(f"{title(node)} works on numbers and dates, not on {only_type(extent)}: use COUNT(*).")
     if filter_ is None:
@@ -272,7 +272,7 @@ def _choice(value: BoundTree) -> BoundTree:
     """Return a value of which the most frequent is asked, as a text that can be listed."""
     members = value.extent.members(_MOST_CHOICES)
     if members is None or value.type is Type.DECIMAL:
-        raise QuestionRefused("MODE needs declared values: use categories, or coarser values such as FLOOR(x / 10).")
+        raise QueryRefused("MODE needs declared values: use categories, or coarser values such as FLOOR(x / 10).")
     if value.type is Type.TEXT:
         return value
     if value.type is Type.BOOLEAN:
@@ -296,11 +296,11 @@ def _place(node: exp.Expr, scope: Scope) -> Fraction:
 
 def _check_plain(node: exp.Expr, parts: tuple[str, ...]) -> None:
     if any(value for name, value in node.args.items() if name not in parts):
-        raise QuestionRefused(f"{title(node)} takes one argument here: leave out the others.")
+        raise QueryRefused(f"{title(node)} takes one argument here: leave out the others.")
 
 
 def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
-        return QuestionRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
+        return QueryRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
-    return QuestionRefused(f"{title(inner)} is not an aggregate that noise can protect. There are {AGGREGATES}.")
+    return QueryRefused(f"{title(inner)} is not an aggregate that noise can protect. There are {AGGREGATES}.")

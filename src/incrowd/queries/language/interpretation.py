@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries import operations as ops
 from incrowd.queries.language.expressions.table import refusal
 from incrowd.queries.language.joined_answers import Names, apart, join_sheets, named
@@ -27,7 +27,7 @@ from incrowd.queries.language.understanding import (
     understanding,
     used_names,
 )
-from incrowd.queries.question import Catalog, Combination, Interpreted, OutputColumn, Query
+from incrowd.queries.query import Catalog, Combination, Interpreted, OutputColumn, Query
 
 MOST_PARTS = 30
 _DEEPEST = 40
@@ -41,7 +41,7 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.question import Relation
+    >>> from incrowd.queries.query import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> count = "SELECT COUNT(*) AS n FROM births"
     >>> asked = interpret(f"{count} WHERE smokes UNION ALL {count}", Catalog((births,)))
@@ -142,11 +142,11 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
     sheet = combiner.sheet(query)
     parts = tuple(combiner.parts.values())
     if _depth_of(sheet) > _DEEPEST:
-        raise QuestionRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the question.")
+        raise QueryRefused(f"answers are joined and computed with at most {_DEEPEST} times: split the query.")
     if len({part.datasets for part in parts}) > 1:
-        raise QuestionRefused("a query combines answers about the same datasets only: ask for each.")
+        raise QueryRefused("a query combines answers about the same datasets only: ask for each.")
     if sum(count_groups(part.keys) or 0 for part in parts) > MOST_GROUPS:
-        raise QuestionRefused(f"all answers together have at most {MOST_GROUPS:,} groups: group by coarser values.")
+        raise QueryRefused(f"all answers together have at most {MOST_GROUPS:,} groups: group by coarser values.")
     return Combination(text, parts, sheet)
 
 
@@ -182,7 +182,7 @@ class _Combiner:
         if not shared and not self.answers.meet(query):
             return self._part(query)
         if not all(inside):
-            raise QuestionRefused("answers join answers, not tables: use one query, with COUNT(*) FILTER (WHERE …).")
+            raise QueryRefused("answers join answers, not tables: use one query, with COUNT(*) FILTER (WHERE …).")
         sheets = [self.sheet(inner) for inner in inside if inner is not None]
         names, source = join_sheets(query, sheets, self._parts)
         return self._worked(query, names, source, held)
@@ -196,7 +196,7 @@ class _Combiner:
         text = normal_text(query.sql("duckdb"))
         if text not in self.parts:
             if len(self.parts) == MOST_PARTS:
-                raise QuestionRefused(f"a query is made of at most {MOST_PARTS} answers: ask them in a batch.")
+                raise QueryRefused(f"a query is made of at most {MOST_PARTS} answers: ask them in a batch.")
             self.parts[text] = self.ask(text)
         question = self.parts[text]
         types = zip(question.outputs, output_types(question), strict=True)
@@ -245,7 +245,7 @@ class _Combiner:
         for place, text in enumerate(texts):
             single = self.sheet(_query_of(next(subquery for subquery in held if subquery.sql("duckdb") == text)))
             if len(single.columns) != 1 or not ops.is_single(single, self._parts):
-                raise QuestionRefused("a query inside an expression gives one number: leave GROUP BY out, or JOIN it.")
+                raise QueryRefused("a query inside an expression gives one number: leave GROUP BY out, or JOIN it.")
             named_columns.append((_scalar_name(place), single.columns[0].name))
             source = ops.JoinedSheet(source, single, (), padded=True)
 
@@ -254,7 +254,7 @@ class _Combiner:
             return exp.column(_scalar_name(texts.index(node.sql("duckdb")))) if here else node
 
         if texts and gathers(query):
-            raise QuestionRefused("aggregates of answers do not mix with scalar queries: put them into FROM ( … ).")
+            raise QueryRefused("aggregates of answers do not mix with scalar queries: put them into FROM ( … ).")
         plain = names.plain(query).transform(change)
         if not isinstance(plain, exp.Select):
             raise TypeError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.aggregates import qualify, split
 from incrowd.queries.language.expressions.table import refusal
 from incrowd.queries.language.joins import join_memberships
@@ -17,7 +17,7 @@ from incrowd.queries.language.sources import sources_of
 from incrowd.queries.language.trees import changed, conjuncts, sources, unqualified
 from incrowd.queries.language.understanding import grouping_nodes
 from incrowd.queries.operations import JoinedSheet, Sheet, is_single
-from incrowd.queries.question import Query
+from incrowd.queries.query import Query
 
 _SIDES = ("", "LEFT")
 
@@ -134,7 +134,7 @@ def _pairs(join: exp.Join, names: Names, width: int, using: list[str]) -> tuple[
         at = sorted(places[key] for key in keys if key in places)
         pairs.append((at[0], at[1]) if len(at) == 2 and at[0] < width <= at[1] else (None, None))
     if any(left is None or right is None for left, right in pairs):
-        raise QuestionRefused("answers are joined ON a.x = b.x AND …, columns of both, or USING (x).")
+        raise QueryRefused("answers are joined ON a.x = b.x AND …, columns of both, or USING (x).")
     return tuple((left, right - width) for left, right in pairs if left is not None and right is not None)
 
 
@@ -143,14 +143,14 @@ def _check_join(
 ) -> None:
     """Refuse a join that could make more rows than both answers have, or another than JOIN and LEFT JOIN."""
     if join.side not in _SIDES or join.kind not in ("", "CROSS") or join.args.get("method"):
-        raise QuestionRefused("answers are joined by JOIN, LEFT JOIN or CROSS JOIN: use one of these.")
+        raise QueryRefused("answers are joined by JOIN, LEFT JOIN or CROSS JOIN: use one of these.")
     if any(_kind(left.columns[here].type) is not _kind(right.columns[there].type) for here, there in on):
         raise InvalidParameter("answers are joined on columns of one type: make them the same, such as by CAST.")
     for at, sheet in enumerate((left, right)):
         determining = sheet.determined_by
         if is_single(sheet, parts) or (determining is not None and determining <= {pair[at] for pair in on}):
             return
-    raise QuestionRefused("answers are joined on all keys of one: JOIN … ON a.key = b.key, or CROSS JOIN one row.")
+    raise QueryRefused("answers are joined on all keys of one: JOIN … ON a.key = b.key, or CROSS JOIN one row.")
 
 
 def _kind(kind: Type | None) -> Type | None:

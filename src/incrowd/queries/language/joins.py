@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from incrowd.core.unit import Unit
-from incrowd.errors import InvalidParameter, MixedUnits, QuestionRefused
+from incrowd.errors import InvalidParameter, MixedUnits, QueryRefused
 from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import RowQuery, Scope, first_rows
 from incrowd.queries.language.trees import changed, column, conjuncts, every, operation, sources, subquery
-from incrowd.queries.question import PERSON, Catalog
+from incrowd.queries.query import PERSON, Catalog
 
 MOST_PAIRS = 10_000
 """The most rows of one unit that a join may make."""
@@ -87,7 +87,7 @@ def _with_condition(
 def _known_pair(part: exp.Expr, scope: Scope, name: str) -> bool:
     try:
         return _pair(part.unnest(), scope, name) is not None
-    except (InvalidParameter, QuestionRefused):  # a column of a source that comes later, or none: told where it stands
+    except (InvalidParameter, QueryRefused):  # a column of a source that comes later, or none: told where it stands
         return False
 
 
@@ -104,11 +104,11 @@ def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Jo
     side, kind = (join.args.get("side") or ""), (join.args.get("kind") or "")
     odd = [part for part, value in join.args.items() if value and part not in ("this", "on", "using", "side", "kind")]
     if odd or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER"):
-        raise QuestionRefused("tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table.")
+        raise QueryRefused("tables are joined by JOIN … ON … = …, or LEFT JOIN from the private table.")
     left = side == "LEFT"
     if left and not joined.rows.private:
         if not rows.private or len(joined.scope.sources) > 1:
-            raise QuestionRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
+            raise QueryRefused("LEFT JOIN goes from the private table to the other: start with the private table.")
         inner: exp.Join = join.copy()
         inner.set("side", None)
         return replace(_beside(joined, inner, rows, name), padded="t1")
@@ -121,7 +121,7 @@ def _beside(joined: JoinedRows, join: exp.Join, rows: RowQuery, name: str) -> Jo
     if joined.rows.private and rows.private:
         return _people(joined, (join, on), (rows, name), scope)
     if not joined.rows.private and not rows.private:
-        raise QuestionRefused("start with the private table, then join the public ones to it.")
+        raise QueryRefused("start with the private table, then join the public ones to it.")
     public = rows if joined.rows.private else joined.rows
     keys = [(right if joined.rows.private else left_).name for left_, right in pairs]
     limited, many = _limited(public, keys)
@@ -145,9 +145,9 @@ def _people(joined: JoinedRows, how: tuple[exp.Join, exp.Expr], what: tuple[RowQ
         if isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)
     )
     if unit.column is None or not same:
-        raise QuestionRefused("private tables are joined on the person ID column: ON a.person = b.person AND ….")
+        raise QueryRefused("private tables are joined on the person ID column: ON a.person = b.person AND ….")
     if join.args.get("side") and len({*joined.rows.datasets, *rows.datasets}) > 1:
-        raise QuestionRefused("LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS need one dataset: use JOIN, or IN.")
+        raise QueryRefused("LEFT JOIN, NOT IN (SELECT …) and NOT EXISTS need one dataset: use JOIN, or IN.")
     total = replace(
         joined.rows,
         most=_multiplied(joined.rows.most, rows.most),
@@ -187,7 +187,7 @@ def _conditions(join: exp.Join, joined: JoinedRows, scope: Scope, name: str) -> 
                 _check_alike(pair, scope)
     on = every(trees)
     if on is None or not pairs:
-        raise QuestionRefused("a join needs ON a.column = b.column: without it, every row would meet every other.")
+        raise QueryRefused("a join needs ON a.column = b.column: without it, every row would meet every other.")
     return on, pairs
 
 
@@ -215,7 +215,7 @@ def _check_alike(pair: Pair, scope: Scope) -> None:
 def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
     """Return a public table with at most as many rows for each value joined on as were counted, and that number."""
     if rows.relation is None:
-        raise QuestionRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")
+        raise QueryRefused("a public table is joined as it is, not inside a subquery: filter in WHERE.")
     key_names = frozenset(key.casefold() for key in keys)
     counts = [
         many
@@ -223,7 +223,7 @@ def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
         if frozenset(name.casefold() for name in columns) <= key_names
     ]
     if not counts:
-        raise QuestionRefused(f"rows of {rows.relation.name!r} per joined value are not bounded: join on its key.")
+        raise QueryRefused(f"rows of {rows.relation.name!r} per joined value are not bounded: join on its key.")
     many = min(counts)
     names = [item.name for item in rows.fields]
     by = [item for item in names if item.casefold() in key_names]
@@ -232,7 +232,7 @@ def _limited(rows: RowQuery, keys: list[str]) -> tuple[exp.Query, int]:
 
 def _multiplied(most: int, many: int) -> int:
     if many > 1 and most * many > MOST_PAIRS:
-        raise QuestionRefused(
+        raise QueryRefused(
             f"a person could have {most * many:,} joined rows, above {MOST_PAIRS:,}: GROUP BY the person."
         )
     return most * many
@@ -271,13 +271,13 @@ def open_exists(tree: exp.Expr) -> exp.Expr:
             return node
         inner = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
         if not isinstance(inner, exp.Select) or inner.args.get("where") is None or _odd(inner, "group"):
-            raise QuestionRefused(_REFUSED)
+            raise QueryRefused(_REFUSED)
         if inner.args.get("group") is None and any(item.find(exp.AggFunc) for item in inner.expressions):
-            raise QuestionRefused(_REFUSED)  # an aggregate of nothing is a row, too: EXISTS would always hold
+            raise QueryRefused(_REFUSED)  # an aggregate of nothing is a row, too: EXISTS would always hold
         parts = list(conjuncts(inner.args["where"].this))
         pairs = [pair for part in parts if (pair := _correlated(part, inner)) is not None]
         if len(pairs) != 1:
-            raise QuestionRefused(_REFUSED)
+            raise QueryRefused(_REFUSED)
         own, outer, equal = pairs[0]
         rest = [part for part in parts if part is not equal]
         query = inner.copy()
@@ -316,22 +316,22 @@ class _Membership:
         """Return the join with the different values of the subquery."""
         inner = self.node.args["query"].unnest()
         if not isinstance(inner, exp.Select) or not isinstance(self.node.this, exp.Column) or _odd(inner, "group"):
-            raise QuestionRefused(_REFUSED)
+            raise QueryRefused(_REFUSED)
         value = inner.expressions[0].unalias() if len(inner.expressions) == 1 else None
         if not isinstance(value, exp.Column) or isinstance(value.this, exp.Star):
-            raise QuestionRefused(_REFUSED)
+            raise QueryRefused(_REFUSED)
         query = inner.copy()
         query.set("distinct", None)
         called = exp.Alias(this=value.copy(), alias=_quoted(f"in#{self.number}"))
         if any(catalog[table.name].private for table in inner.find_all(exp.Table)):
             group = inner.args.get("group")
             if group is not None and group.expressions != [value]:
-                raise QuestionRefused(_REFUSED)
+                raise QueryRefused(_REFUSED)
             counted = exp.Alias(this=exp.Count(this=exp.Star()), alias=_quoted(f"there#{self.number}"))
             query.set("expressions", [called, counted])
             query.set("group", exp.Group(expressions=[value.copy()]))
         elif side is not None or inner.args.get("group") is not None:
-            raise QuestionRefused("x IN (SELECT … FROM a public table) stands in WHERE, joined by AND: else JOIN it.")
+            raise QueryRefused("x IN (SELECT … FROM a public table) stands in WHERE, joined by AND: else JOIN it.")
         else:
             query.set("expressions", [called])
             query.set("distinct", exp.Distinct())

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.joins import open_exists
 from incrowd.queries.language.reading import branches, check_size, read_query
@@ -76,7 +76,7 @@ def _written(tree: exp.Expr) -> str:
     try:
         return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError:
-        raise QuestionRefused("DuckDB's dialect lacks a part of this query: write dates by STRFTIME.") from None
+        raise QueryRefused("DuckDB's dialect lacks a part of this query: write dates by STRFTIME.") from None
 
 
 def _fold_names(tree: exp.Expr) -> None:
@@ -100,16 +100,16 @@ def _inlined(node: exp.Expr, named_queries: Mapping[str, exp.Expr]) -> exp.Expr:
     with_ = node.args.get("with_")
     if with_ is not None:
         if with_.args.get("recursive"):
-            raise QuestionRefused("WITH RECURSIVE is not answered: it may never end. Use plain WITH.")
+            raise QueryRefused("WITH RECURSIVE is not answered: it may never end. Use plain WITH.")
         for named in with_.expressions:
             if named.args["alias"].args.get("columns"):
-                raise QuestionRefused("name the columns of WITH inside of it, by AS.")
+                raise QueryRefused("name the columns of WITH inside of it, by AS.")
             named_queries = {**named_queries, named.alias: _inlined(named.this, named_queries)}
             check_size(named_queries[named.alias])
         node.set("with_", None)
     if isinstance(node, exp.Table) and not node.args.get("db") and node.name in named_queries:
         if any(value for part, value in node.args.items() if part not in ("this", "alias")):
-            raise QuestionRefused("a query named by WITH stands alone in FROM: leave out what follows its name.")
+            raise QueryRefused("a query named by WITH stands alone in FROM: leave out what follows its name.")
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
         return exp.Subquery(this=named_queries[node.name].copy(), alias=alias.copy())
     for part in list(node.args):
@@ -128,7 +128,7 @@ def _name_sources(select: exp.Select) -> None:
     renamed = {name: f"t{place}" for place, name in enumerate(names, 1)}
     for source, name in zip(named, names, strict=True):
         if source.args.get("alias") is not None and source.args["alias"].args.get("columns"):
-            raise QuestionRefused("columns are renamed inside a subquery, by AS, not after its name.")
+            raise QueryRefused("columns are renamed inside a subquery, by AS, not after its name.")
         alone = len(named) == 1
         source.set("alias", None if alone else exp.TableAlias(this=exp.to_identifier(renamed[name])))
     for column in _own_columns(select):
@@ -242,7 +242,7 @@ def _written_dates(tree: exp.Expr) -> exp.Expr:
         parts = list(_PATTERN.finditer(pattern.name))
         signs = [part[0] for part in parts if part[0] in _SIGNS]
         if any(part["other"] for part in parts) or len(set(signs)) < len(signs):
-            raise QuestionRefused("TO_CHAR(d, pattern) takes YYYY, MM and DD, each once: such as 'YYYY-MM'.")
+            raise QueryRefused("TO_CHAR(d, pattern) takes YYYY, MM and DD, each once: such as 'YYYY-MM'.")
         written = "".join(_SIGNS.get(part[0], part[0]) for part in parts)
         return exp.TimeToStr(this=node.this.copy(), format=exp.Literal.string(written))
 
@@ -258,7 +258,7 @@ def _within_group(tree: exp.Expr) -> exp.Expr:
         inner, order = node.this, node.expression
         plain = isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and len(order.expressions) == 1
         if not plain or order.expressions[0].args.get("desc"):
-            raise QuestionRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")
+            raise QueryRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")
         return exp.PercentileCont(this=order.expressions[0].this.copy(), expression=inner.this.copy())
 
     return changed(tree, change)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries import operations as ops
 from incrowd.queries.language.aggregates import split
 from incrowd.queries.language.expressions.function import title
@@ -17,7 +17,7 @@ from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
 from incrowd.queries.language.trees import changed, sources, unwrapped
-from incrowd.queries.question import OutputColumn, Query
+from incrowd.queries.query import OutputColumn, Query
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
@@ -43,7 +43,7 @@ def answer_inside(query: exp.Select, context: Context) -> exp.Select | None:
     if not isinstance(inner, exp.Select) or not is_answer(inner, context):
         return None
     if query.args.get("joins"):
-        raise QuestionRefused("a batch does not join answers: ask this query alone, or use COUNT(*) FILTER (WHERE …).")
+        raise QueryRefused("a batch does not join answers: ask this query alone, or use COUNT(*) FILTER (WHERE …).")
     return inner
 
 
@@ -198,7 +198,7 @@ class _Outer:
             node = item.unalias()
             if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
                 if any(node.args.get(part) for part in ("except_", "replace", "rename")):
-                    raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
+                    raise QueryRefused("* stands for all columns: name the columns instead of leaving some out.")
                 items += [(name, exp.column(exp.to_identifier(key, quoted=True))) for key, (name, _) in self._columns]
             else:
                 column = self.answer.columns.get(node.name.casefold()) if isinstance(node, exp.Column) else None
@@ -214,7 +214,7 @@ class _Outer:
 
     def _tree(self, node: exp.Expr) -> exp.Expression:
         if has_window(node) or _aggregates(node):
-            raise QuestionRefused("aggregates and OVER (…) do not stand here: use HAVING or QUALIFY.")
+            raise QueryRefused("aggregates and OVER (…) do not stand here: use HAVING or QUALIFY.")
         return output(self.answer.over(node), self.answer.types)
 
     def _gather(self) -> list[exp.Expr] | None:
@@ -226,7 +226,7 @@ class _Outer:
         nodes = [] if group is None else [self._named(node) for node in group.expressions]
         if distinct is not None:
             if group is not None or distinct.args.get("on") is not None:
-                raise QuestionRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
+                raise QueryRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
             nodes = [node for _, node in self._items()]
         elif not gathers(self.query):
             return None
@@ -268,7 +268,7 @@ class _Outer:
             function = None
         odd = any(value for name, value in node.args.items() if name not in ("this", "big_int"))
         if function is None or odd:
-            raise QuestionRefused(f"{title(node)} is not computed on answers: use COUNT, SUM, AVG, MIN, MAX or MEDIAN.")
+            raise QueryRefused(f"{title(node)} is not computed on answers: use COUNT, SUM, AVG, MIN, MAX or MEDIAN.")
         star = inner is None or isinstance(inner, exp.Star)
         argument = None if star else output(inner, self.before)
         kind = None if argument is None else kind_of(argument, self.before)
@@ -293,7 +293,7 @@ class _Outer:
         if clause is None:
             return None
         if part == "having" and (self.keys is None or has_window(clause.this)):
-            raise QuestionRefused("HAVING goes with GROUP BY, and without OVER (…): use WHERE, or QUALIFY.")
+            raise QueryRefused("HAVING goes with GROUP BY, and without OVER (…): use WHERE, or QUALIFY.")
         return truth(self._later(clause.this), self.answer.types)
 
     def _later(self, node: exp.Expr) -> exp.Expression:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.expressions.casts import check_pattern
 from incrowd.queries.language.expressions.dates import written
 from incrowd.queries.language.expressions.function import COMPARED, AnswerTypes, title
@@ -50,11 +50,11 @@ def output(tree: exp.Expr, types: Mapping[str, Type]) -> exp.Expression:
     check_size(plain)
     for node in plain.walk():
         if type(node) not in ALLOWED:
-            raise QuestionRefused(f"{title(node)} is not computed on noisy answers: use it on rows, or {_ON_ANSWERS}.")
+            raise QueryRefused(f"{title(node)} is not computed on noisy answers: use it on rows, or {_ON_ANSWERS}.")
         if isinstance(node, exp.Var) and not isinstance(node.parent, exp.TimestampTrunc | exp.DateTrunc):
-            raise QuestionRefused("a word stands here that is no column of the answer: leave it out.")
+            raise QueryRefused("a word stands here that is no column of the answer: leave it out.")
         if isinstance(node, exp.In) and not node.expressions:
-            raise QuestionRefused("IN takes a list of values such as ('a', 'b'), not another query.")
+            raise QueryRefused("IN takes a list of values such as ('a', 'b'), not another query.")
     if not isinstance(plain, exp.Expression):
         raise TypeError
     kind_of(plain, types)
@@ -96,7 +96,7 @@ def kind_of(node: exp.Expr, types: Mapping[str, Type]) -> Type | None:
     """
     if isinstance(node, exp.Column):
         if node.name not in types:
-            raise QuestionRefused("GROUPING(x) goes with ROLLUP, CUBE or GROUPING SETS: leave it out.")
+            raise QueryRefused("GROUPING(x) goes with ROLLUP, CUBE or GROUPING SETS: leave it out.")
         kind = types[node.name]
         return Type.DECIMAL if kind is Type.INTEGER else kind
     if isinstance(node, exp.Literal):
@@ -128,7 +128,7 @@ def _made(node: exp.Expr, own: AnswerTypes, types: Mapping[str, Type]) -> Type |
     if isinstance(node, exp.Cast):
         target = _TYPES.get(node.args["to"].this.value)
         if target is None or (target is Type.DATE and kind not in (Type.DATE, Type.TEXT, None)):
-            raise QuestionRefused("numbers of an answer are cast to INTEGER, DOUBLE or TEXT: choose one of them.")
+            raise QueryRefused("numbers of an answer are cast to INTEGER, DOUBLE or TEXT: choose one of them.")
         return target
     if isinstance(node, exp.DPipe):
         kind_of(node.expression, types)
@@ -138,11 +138,11 @@ def _made(node: exp.Expr, own: AnswerTypes, types: Mapping[str, Type]) -> Type |
         raise InvalidParameter(f"{title(node)} works on {words} of the answer.")
     if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
         if node.args["unit"].name.upper() not in _UNITS:
-            raise QuestionRefused("dates of an answer are truncated to year, quarter or month: or group by the others.")
+            raise QueryRefused("dates of an answer are truncated to year, quarter or month: or group by the others.")
         return Type.DATE
     for part in ("expression", "format"):
         if node.args.get(part) is not None and not isinstance(node.args[part], exp.Literal):
-            raise QuestionRefused(f"what {title(node)} takes beside a column of the answer is written out.")
+            raise QueryRefused(f"what {title(node)} takes beside a column of the answer is written out.")
     if isinstance(node, exp.TimeToStr):
         check_pattern(str(node.args["format"].this))
     return own.gives
@@ -237,7 +237,7 @@ class WindowRegister:
 def _window(node: exp.Window, name: str, types: Mapping[str, Type]) -> WindowColumn:
     function = _KNOWN.get(type(node.this))
     if function is None or node.args.get("alias") is not None or node.args.get("first") is not None:
-        raise QuestionRefused(f"{title(node.this)} OVER (…) is not computed on answers. There are {_WINDOWS}.")
+        raise QueryRefused(f"{title(node.this)} OVER (…) is not computed on answers. There are {_WINDOWS}.")
     terms = () if node.args.get("order") is None else node.args["order"].expressions
     made = WindowColumn(
         name,
@@ -261,7 +261,7 @@ def _arguments(node: exp.Expr, function: Function) -> list[exp.Expr]:
     if function is Function.COUNT and (node.this is None or isinstance(node.this, exp.Star)):
         return []
     if isinstance(node.this, exp.Distinct):
-        raise QuestionRefused("DISTINCT does not go with OVER: leave it out.")
+        raise QueryRefused("DISTINCT does not go with OVER: leave it out.")
     if function in _RANKS.values():
         if function is not Function.NTILE:
             return []
@@ -284,7 +284,7 @@ def _number(node: Any, what: str, low: int, high: int) -> exp.Expr:
 def ordered(term: exp.Expr, over: Callable[[exp.Expr], exp.Expression]) -> exp.Ordered:
     """Return a term of ORDER BY, its expression as `over` reads it."""
     if isinstance(term.this, exp.Var) or term.args.get("with_fill"):
-        raise QuestionRefused("ORDER BY takes columns of the answer: name them.")
+        raise QueryRefused("ORDER BY takes columns of the answer: name them.")
     flags = {flag: bool(term.args.get(flag)) for flag in ("desc", "nulls_first")}
     return exp.Ordered(this=over(term.this), **flags)
 
@@ -298,7 +298,7 @@ def _frame(spec: exp.Expr | None) -> tuple[bool, int | None, int | None]:
     if whole:
         return end is None, None, None
     if spec.args.get("kind") != "ROWS" or (start is not None and end is not None and start > end):
-        raise QuestionRefused("windows are counted in rows: ROWS BETWEEN n PRECEDING AND CURRENT ROW, and the like.")
+        raise QueryRefused("windows are counted in rows: ROWS BETWEEN n PRECEDING AND CURRENT ROW, and the like.")
     return True, None if start is None else -start, end
 
 
@@ -309,7 +309,7 @@ def _side(spec: exp.Expr, side: str) -> int | None:
         return 0
     if value == "UNBOUNDED":
         if (side, where) not in (("start", "PRECEDING"), ("end", "FOLLOWING")):
-            raise QuestionRefused("a window goes from an earlier row to a later one.")
+            raise QueryRefused("a window goes from an earlier row to a later one.")
         return None
     many = int(_number(value, "a window", 0, MOST_NEIGHBORS).name)
     return -many if where == "PRECEDING" else many

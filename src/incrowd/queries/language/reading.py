@@ -16,7 +16,7 @@ from sqlglot import Dialect, exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused
+from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
 from incrowd.queries.language.trees import unwrapped
 
 LONGEST_TEXT = 20_000
@@ -85,7 +85,7 @@ def read(sql: str) -> exp.Select:
     """
     tree = read_query(sql)
     if not isinstance(tree, exp.Select):
-        raise QuestionRefused("a batch takes one SELECT at a time: ask UNION ALL alone, or put it into FROM ( … ).")
+        raise QueryRefused("a batch takes one SELECT at a time: ask UNION ALL alone, or put it into FROM ( … ).")
     return tree
 
 
@@ -97,7 +97,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
 
     >>> read_query("DROP TABLE births")
     Traceback (most recent call last):
-    incrowd.errors.QuestionRefused: this is not a query: write SELECT … FROM ….
+    incrowd.errors.QueryRefused: this is not a query: write SELECT … FROM ….
     """
     if len(sql) > LONGEST_TEXT:
         raise InvalidParameter(f"a query has at most {LONGEST_TEXT:,} characters; this one is longer. Shorten it.")
@@ -111,21 +111,21 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         with _QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
-        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
+        raise QueryRefused("the query is nested too deeply: simplify it.") from None
     except IncrowdError:
         raise
     except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
         raise InvalidParameter(f"this SQL cannot be read{_place(error)}: a query looks like {_EXAMPLE}.") from None
     if len(statements) != 1:
-        raise QuestionRefused("one query is answered at a time: remove what follows the first semicolon.")
+        raise QueryRefused("one query is answered at a time: remove what follows the first semicolon.")
     tree = unwrapped(statements[0])
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
+        raise QueryRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
-            raise QuestionRefused(UNANSWERED)
+            raise QueryRefused(UNANSWERED)
     return tree
 
 
@@ -139,7 +139,7 @@ def branches(query: exp.Expr) -> list[exp.Select]:
     if isinstance(query, exp.Select):
         return [query]
     if not isinstance(query, exp.Union) or query.args.get("distinct"):
-        raise QuestionRefused("answers are put together by UNION ALL: noisy numbers are seldom equal.")
+        raise QueryRefused("answers are put together by UNION ALL: noisy numbers are seldom equal.")
     return [branch for side in (query.this, query.expression) for branch in branches(_unbracketed(side))]
 
 
@@ -149,7 +149,7 @@ def _unbracketed(side: exp.Expr) -> exp.Expr:
     if not isinstance(inner, exp.Select) and any(
         inner.args.get(part) for part in ("with_", "order", "limit", "offset")
     ):
-        raise QuestionRefused("ORDER BY and LIMIT stand behind the last SELECT of UNION ALL: take the brackets away.")
+        raise QueryRefused("ORDER BY and LIMIT stand behind the last SELECT of UNION ALL: take the brackets away.")
     return inner
 
 
@@ -165,7 +165,7 @@ def check_size(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         nodes += 1
         if depth > DEEPEST or nodes > MOST_NODES:
-            raise QuestionRefused(f"a query has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: split it.")
+            raise QueryRefused(f"a query has at most {MOST_NODES:,} parts, nested at most {DEEPEST} deep: split it.")
         stack.extend((child, depth + 1) for child in node.iter_expressions())
 
 
@@ -174,19 +174,19 @@ def _check_tokens(tokens: list[Token]) -> None:
     if not words:
         raise InvalidParameter("there is no query: write SELECT … FROM ….")
     if words[0] not in _STARTS:
-        raise QuestionRefused("this is not a query: write SELECT … FROM ….")
+        raise QueryRefused("this is not a query: write SELECT … FROM ….")
     if len(words) > MOST_TOKENS:
-        raise QuestionRefused(f"a query has at most {MOST_TOKENS:,} words and signs: split it.")
+        raise QueryRefused(f"a query has at most {MOST_TOKENS:,} words and signs: split it.")
     _check_matches(tokens)
     called = sum(one == "." and two == "(" for one, two in zip(words, words[2:], strict=False))
     if words.count("[") + called > _MOST_PARTS:
-        raise QuestionRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a query, all in all: simplify it.")
+        raise QueryRefused(f"[ and .f( stand at most {_MOST_PARTS} times in a query, all in all: simplify it.")
     depth = run = 0
     for word in words:
         depth += (word in _OPEN) - (word in _CLOSE)
         run = run + 1 if word in _PREFIXES else 0
         if depth > _NESTING or run > _NESTING:
-            raise QuestionRefused(f"brackets, CASE and NOT are nested at most {_NESTING} deep: simplify the question.")
+            raise QueryRefused(f"brackets, CASE and NOT are nested at most {_NESTING} deep: simplify the query.")
 
 
 def _check_matches(tokens: list[Token]) -> None:
@@ -195,7 +195,7 @@ def _check_matches(tokens: list[Token]) -> None:
         if sign.text.strip() in ("~", "!~") and pattern.token_type is TokenType.STRING:
             written = pattern.text
             if not (written.startswith("^") and written.endswith(("$", ".*")) and "|" not in written):
-                raise QuestionRefused("~ differs between dialects: write REGEXP_MATCHES or REGEXP_FULL_MATCH.")
+                raise QueryRefused("~ differs between dialects: write REGEXP_MATCHES or REGEXP_FULL_MATCH.")
 
 
 def _place(error: Exception) -> str:
@@ -266,7 +266,7 @@ def bind_parameters(sql: str, parameters: Sequence[Parameter]) -> str:
             column.replace(places.pop(column.name))
     text = tree.sql(dialect="duckdb", comments=False)
     if places or _SIGN in text:
-        raise QuestionRefused("a parameter stands for a value: not for a name, and not after a word such as DATE.")
+        raise QueryRefused("a parameter stands for a value: not for a name, and not after a word such as DATE.")
     return text
 
 
@@ -289,7 +289,7 @@ def _marked(sql: str) -> tuple[str, int]:
 def _check_place(column: exp.Column) -> None:
     """Refuse a parameter that would be read as the number of a column."""
     if isinstance(column.parent, exp.Group | exp.Ordered):
-        raise QuestionRefused("a parameter does not name a column: write what GROUP BY and ORDER BY stand for.")
+        raise QueryRefused("a parameter does not name a column: write what GROUP BY and ORDER BY stand for.")
 
 
 def _literal(value: Parameter) -> exp.Expr:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.aggregates import aggregate_call, is_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.language.moments import simple
 from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import changed, unqualified
-from incrowd.queries.question import Aggregate, AggregateKind, Key, OutputColumn, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Key, OutputColumn, Value
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Result:
         for item in self.query.expressions:
             node = item.unalias()
             if isinstance(node, exp.Star):
-                raise QuestionRefused("rows are not released: ask for COUNT(*), SUM(x), AVG(x) and the like.")
+                raise QueryRefused("rows are not released: ask for COUNT(*), SUM(x), AVG(x) and the like.")
             tree = self._over(node)
             aggregated = isinstance(tree, exp.Column) and tree.name in self.register.types
             bare = tree.name if aggregated and is_aggregate(node.unnest()) else None
@@ -101,7 +101,7 @@ class Result:
         """Return the condition on rows of the answer."""
         having = self.query.args.get("having")
         if having is not None and has_window(having.this):
-            raise QuestionRefused("OVER (…) does not stand after HAVING: use QUALIFY.")
+            raise QueryRefused("OVER (…) does not stand after HAVING: use QUALIFY.")
         return None if having is None else truth(self._over(self._unnamed(having.this)), self._types)
 
     def order(self) -> tuple[exp.Ordered, ...]:
@@ -202,7 +202,7 @@ def sets_of(nodes: list[exp.Expr], place: Callable[[exp.Expr], int]) -> tuple[tu
     for node in nodes:
         sets = [one | other for one in sets for other in _sets(node, place)]
         if len(sets) > _MOST_SETS:
-            raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
+            raise QueryRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
     return tuple(tuple(sorted(places)) for places in dict.fromkeys(sets))
 
 
@@ -215,7 +215,7 @@ def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[in
     if isinstance(node, exp.Rollup):
         return [frozenset().union(*parts[:many]) for many in range(len(parts), -1, -1)]
     if 2 ** len(parts) > _MOST_SETS:
-        raise QuestionRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
+        raise QueryRefused(f"at most {_MOST_SETS} groupings are answered at once: ask for fewer.")
     chosen = (itertools.combinations(parts, many) for many in range(len(parts), -1, -1))
     return [frozenset().union(*group) for group in itertools.chain.from_iterable(chosen)]
 
@@ -223,6 +223,6 @@ def _sets(node: exp.Expr, place: Callable[[exp.Expr], int]) -> list[frozenset[in
 def check_totals(keys: tuple[Key, ...], aggregates: list[Aggregate]) -> None:
     """Refuse totals of what is not added up, or of groups that only rows can tell."""
     if any(key.values is None for key in keys):
-        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS need declared values: or ask for each grouping.")
+        raise QueryRefused("ROLLUP, CUBE and GROUPING SETS need declared values: or ask for each grouping.")
     if any(aggregate.kind not in _ADDED for aggregate in aggregates):
-        raise QuestionRefused("ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV only.")
+        raise QueryRefused("ROLLUP, CUBE and GROUPING SETS add up COUNT, SUM, AVG, VARIANCE and STDDEV only.")

@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
-from incrowd.queries.question import PERSON, Catalog, Relation
+from incrowd.queries.query import PERSON, Catalog, Relation
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Scope:
             raise InvalidParameter(f"several columns are called {named.name!r}: write table.column to say which.")
         for _, rows in places:
             if name in rows.withheld:
-                raise QuestionRefused(f"{named.name!r} cannot be asked about: {rows.withheld[name]}")
+                raise QueryRefused(f"{named.name!r} cannot be asked about: {rows.withheld[name]}")
         names = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
         near = difflib.get_close_matches(named.name, names, 1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(names, 20)}."
@@ -130,7 +130,7 @@ class Scope:
         if field_.person and named.meta.get(_PARTNER):
             return BoundTree(sql.column(PERSON, source), replace(field_.extent, optional=True))
         if field_.person:
-            raise QuestionRefused(f"{named.name!r} is the person ID column: use COUNT(DISTINCT it), JOIN or GROUP BY.")
+            raise QueryRefused(f"{named.name!r} is the person ID column: use COUNT(DISTINCT it), JOIN or GROUP BY.")
         extent = replace(field_.extent, optional=field_.extent.optional or source in self.optional)
         return BoundTree(sql.column(field_.stored, source), extent)
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.aggregates import aggregate_call, has_aggregate, qualify, split
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimals, hull, whole
@@ -20,7 +20,7 @@ from incrowd.queries.language.joins import JoinedRows, is_own, join_memberships,
 from incrowd.queries.language.reading import UNANSWERED
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.question import PERSON, AggregateKind
+from incrowd.queries.query import PERSON, AggregateKind
 
 _CLAUSES = {
     "distinct": "DISTINCT compares rows with each other: use GROUP BY in the outermost query.",
@@ -40,7 +40,7 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     """Return the sources of a query, joined."""
     from_ = query.args.get("from_")
     if from_ is None:
-        raise QuestionRefused("a query is about a table: write SELECT … FROM ….")
+        raise QueryRefused("a query is about a table: write SELECT … FROM ….")
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]
     where = query.args.get("where")
@@ -57,8 +57,8 @@ def source_rows(node: exp.Expr, context: Context) -> RowQuery:
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (set(odd) & {"db", "catalog"}):
         raise InvalidParameter("write a table by its name alone, without a schema before it.")
     if isinstance(node, exp.TableSample) or "sample" in odd:
-        raise QuestionRefused(_CLAUSES["sample"])
-    raise QuestionRefused("after FROM stand tables of the catalog and subqueries, nothing else: name one of them.")
+        raise QueryRefused(_CLAUSES["sample"])
+    raise QueryRefused("after FROM stand tables of the catalog and subqueries, nothing else: name one of them.")
 
 
 def query_rows(query: exp.Expr, context: Context) -> RowQuery:
@@ -67,20 +67,20 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     if isinstance(query, exp.Union):
         check_clauses(query, ("this", "expression", "distinct"), skip=("distinct",))
         if query.args.get("distinct") is not False:
-            raise QuestionRefused("UNION compares rows with each other: write UNION ALL.")
+            raise QueryRefused("UNION compares rows with each other: write UNION ALL.")
         return _stacked(query_rows(query.this, context), query_rows(query.expression, context))
     if not isinstance(query, exp.Select):
-        raise QuestionRefused("a subquery is a SELECT, or several joined by UNION ALL.")
+        raise QueryRefused("a subquery is a SELECT, or several joined by UNION ALL.")
     check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having", "distinct"))
     query = join_memberships(query, context.catalog)
     joined = sources_of(query, context)
     if joined.padded is not None:
-        raise QuestionRefused("LEFT JOIN from a public table stands in the outermost query: use JOIN here.")
+        raise QueryRefused("LEFT JOIN from a public table stands in the outermost query: use JOIN here.")
     query = _grouped(query, joined)
     if query.args.get("distinct") is not None:
         return _different(query, joined)
     if any(item.find(exp.Window) for item in query.expressions):
-        raise QuestionRefused(_CLAUSES["windows"])
+        raise QueryRefused(_CLAUSES["windows"])
     if query.args.get("group") is not None or any(has_aggregate(item) for item in query.expressions):
         check_clauses(query, ("expressions", "from_", "joins", "where", "group", "having"))
         return person_rows(query, joined, filter_rows(query, joined, []))
@@ -114,9 +114,9 @@ def _grouped(query: exp.Select, joined: JoinedRows) -> exp.Select:
     if distinct is None or not joined.rows.private:
         return query
     if distinct.args.get("on") is not None or query.args.get("group") is not None:
-        raise QuestionRefused(_CLAUSES["distinct"])
+        raise QueryRefused(_CLAUSES["distinct"])
     if any(isinstance(item, exp.Star) or isinstance(item.this, exp.Star) for item in query.expressions):
-        raise QuestionRefused("SELECT DISTINCT names its columns: write them instead of *.")
+        raise QueryRefused("SELECT DISTINCT names its columns: write them instead of *.")
     grouped: exp.Select = query.copy()
     grouped.set("distinct", None)
     grouped.set("group", exp.Group(expressions=[item.unalias().copy() for item in query.expressions]))
@@ -127,7 +127,7 @@ def _different(query: exp.Select, joined: JoinedRows) -> RowQuery:
     """Return the different values of a public table, of which each is there once."""
     relation = joined.rows.relation
     if relation is None or query.args.get("group") is not None or query.args.get("having") is not None:
-        raise QuestionRefused("of a public table, SELECT DISTINCT takes columns under WHERE, and no more: JOIN it.")
+        raise QueryRefused("of a public table, SELECT DISTINCT takes columns under WHERE, and no more: JOIN it.")
     items = _items(query, joined)
     rows = filter_rows(query, joined, [sql.alias(tree, item.name) for item, tree in items])
     rows.set("distinct", exp.Distinct())
@@ -139,7 +139,7 @@ def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ..
     """Raise for a clause of a query that is not answered."""
     for part, value in query.args.items():
         if value and part not in allowed and part not in skip:
-            raise QuestionRefused(_CLAUSES.get(part, UNANSWERED))
+            raise QueryRefused(_CLAUSES.get(part, UNANSWERED))
 
 
 def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
@@ -164,7 +164,7 @@ def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]
 
 def _all(star: exp.Expr, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
     if any(star.args.get(part) for part in ("except_", "replace", "rename")):
-        raise QuestionRefused("* stands for all columns: name the columns instead of leaving some out.")
+        raise QueryRefused("* stands for all columns: name the columns instead of leaving some out.")
     table = star.args.get("table")
     items: list[tuple[Field, exp.Expr]] = []
     for source, rows in joined.scope.sources:
@@ -178,7 +178,7 @@ def _all(star: exp.Expr, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
 def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
     """Return the rows of both; a unit that is in both changes both."""
     if not (above.private and below.private):
-        raise QuestionRefused("UNION ALL puts private tables together: join a public table by JOIN.")
+        raise QueryRefused("UNION ALL puts private tables together: join a public table by JOIN.")
     unit = same_unit(above, below)
     if above.person is not below.person:
         raise InvalidParameter("the person ID columns of these tables have different types: use CAST in a subquery.")
@@ -274,7 +274,7 @@ def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> Row
 def _check_datasets(joined: JoinedRows) -> None:
     """Raise where somebody who leaves one dataset would leave rows behind in a source of another."""
     if any(len(set(rows.datasets)) > 1 for _, rows in joined.scope.sources):
-        raise QuestionRefused("rows of several datasets are not aggregated by person: GROUP BY in a subquery of each.")
+        raise QueryRefused("rows of several datasets are not aggregated by person: GROUP BY in a subquery of each.")
 
 
 def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr], list[exp.Expr]]:
@@ -283,9 +283,9 @@ def _person_keys(query: exp.Select, joined: JoinedRows) -> tuple[list[exp.Expr],
     nodes = [qualify(node, joined.scope) for node in group.expressions] if group is not None else []
     people = [node for node in nodes if isinstance(node, exp.Column) and joined.scope.find(node)[1].person]
     if not joined.rows.private:
-        raise QuestionRefused("a public table is joined as it is: aggregate in the outermost query.")
+        raise QueryRefused("a public table is joined as it is: aggregate in the outermost query.")
     if not people or (group is not None and any(v for part, v in group.args.items() if part != "expressions")):
-        raise QuestionRefused("a subquery aggregates by person: GROUP BY the person ID column, or aggregate outside.")
+        raise QueryRefused("a subquery aggregates by person: GROUP BY the person ID column, or aggregate outside.")
     return nodes, [node for node in nodes if node not in people]
 
 
@@ -326,7 +326,7 @@ def _exact(node: exp.Expr, joined: JoinedRows) -> BoundTree:
         AggregateKind.MEAN,
         AggregateKind.QUANTILE,
     ):
-        raise QuestionRefused(f"{title(node)} is not computed person by person: COUNT, SUM, AVG, MIN and MAX are.")
+        raise QueryRefused(f"{title(node)} is not computed person by person: COUNT, SUM, AVG, MIN and MAX are.")
     value = wish.value
     counted = exp.Count(this=value.tree.copy())
     if wish.kind is AggregateKind.COUNT:
@@ -334,7 +334,7 @@ def _exact(node: exp.Expr, joined: JoinedRows) -> BoundTree:
     if wish.kind is AggregateKind.QUANTILE:
         kinds = {Fraction(0): exp.Min, Fraction(1): exp.Max}
         if wish.at not in kinds:
-            raise QuestionRefused("quantiles are not computed person by person: MIN and MAX are.")
+            raise QueryRefused("quantiles are not computed person by person: MIN and MAX are.")
         return BoundTree(kinds[wish.at](this=value.tree.copy()), value.extent)
     low, high = value.ends
     ends = within(min(low, most * low), max(high, most * high), "SUM")

@@ -15,7 +15,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
 from incrowd.engines.sql.engine import ready_name
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import (
     FIRST,
@@ -30,7 +30,7 @@ from incrowd.queries.language.domain import (
 )
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
-from incrowd.queries.question import PERSON, Catalog, Relation
+from incrowd.queries.query import PERSON, Catalog, Relation
 
 BASE = "t0"
 """The name of a table as it was before its columns were brought into what was declared."""
@@ -187,7 +187,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
     if not relation.askable:
-        raise QuestionRefused(f"queries protect rows or people, and {relation.name!r} declares something else.")
+        raise QueryRefused(f"queries protect rows or people, and {relation.name!r} declares something else.")
     person = relation.unit.column if relation.private else None
     used = _used(relation, context)
     fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.aggregates import qualify
 from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions.function import condition
@@ -25,7 +25,7 @@ from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.trees import alias, conjuncts, every, select, subquery
 from incrowd.queries.operations import Keep, Operation, Take
-from incrowd.queries.question import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Query
+from incrowd.queries.query import Catalog, Contribution, ContributionBounds, Key, ListedKeys, Query
 
 MOST_GROUPS = 100_000
 """The most groups that are answered whether or not anybody is in them."""
@@ -36,7 +36,7 @@ def grouping_nodes(query: exp.Select, joined: JoinedRows) -> list[exp.Expr]:
     group = query.args.get("group")
     if query.args.get("distinct") is not None:
         if group is not None or query.args["distinct"].args.get("on") is not None:
-            raise QuestionRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
+            raise QueryRefused("SELECT DISTINCT goes without GROUP BY: leave one of them out.")
         nodes = [item.unalias() for item in query.expressions]
     elif group is None:
         return []
@@ -70,9 +70,7 @@ def keys_of(meanings: list[BoundTree]) -> tuple[Key, ...]:
     keys = tuple(_key(f"k{place}", meaning) for place, meaning in enumerate(meanings, 1))
     groups = count_groups(keys)
     if groups is not None and groups > MOST_GROUPS:
-        raise QuestionRefused(
-            f"{groups:,} groups are more than {MOST_GROUPS:,}: use coarser keys such as FLOOR(x / 10)."
-        )
+        raise QueryRefused(f"{groups:,} groups are more than {MOST_GROUPS:,}: use coarser keys such as FLOOR(x / 10).")
     return keys
 
 
@@ -134,11 +132,11 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     made for so many, instead of for as many as a person may have rows.
 
     Preconditions: any text.  `InvalidParameter` says that it cannot be read, or names what is not there;
-    `QuestionRefused` that it is understood and not answered.  Messages depend on the text and the catalog alone.
+    `QueryRefused` that it is understood and not answered.  Messages depend on the text and the catalog alone.
 
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> from incrowd.queries.question import Relation
+    >>> from incrowd.queries.query import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
     >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
     >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
@@ -157,7 +155,7 @@ def understanding(max_groups: int | None) -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise QuestionRefused("the query is nested too deeply: simplify it.") from None
+        raise QueryRefused("the query is nested too deeply: simplify it.") from None
 
 
 def dated(text: str, catalog: Catalog) -> str:
@@ -171,9 +169,7 @@ def dated(text: str, catalog: Catalog) -> str:
     query = read_query(text)
     days = {catalog[table.name].today for table in query.find_all(exp.Table)} - {None}
     if len(days) != 1:
-        raise QuestionRefused(
-            "the policy (queries: today) has no single CURRENT_DATE for these tables: write the date."
-        )
+        raise QueryRefused("the policy (queries: today) has no single CURRENT_DATE for these tables: write the date.")
     (today,) = days
     literal = exp.cast(exp.Literal.string(str(today)), "DATE")
     dated: exp.Expr = query.transform(lambda node: literal.copy() if isinstance(node, exp.CurrentDate) else node)
@@ -200,10 +196,10 @@ def cut_of(query: exp.Expr) -> Take:
 def _sources(query: exp.Select, context: Context) -> JoinedRows:
     check_clauses(query, _CLAUSES)
     if sum(1 for _ in query.find_all(exp.Table)) > _MOST_TABLES:
-        raise QuestionRefused(f"a query reads at most {_MOST_TABLES} tables, repeated ones counted: split it.")
+        raise QueryRefused(f"a query reads at most {_MOST_TABLES} tables, repeated ones counted: split it.")
     joined = sources_of(query, context)
     if not joined.rows.private:
-        raise QuestionRefused("a query needs a private table; public ones can be read as they are.")
+        raise QueryRefused("a query needs a private table; public ones can be read as they are.")
     return joined
 
 
@@ -219,7 +215,7 @@ def _check_padding(query: exp.Select, joined: JoinedRows, keys: tuple[Key, ...],
     public = all(part.table == joined.padded for node in nodes for part in node.find_all(exp.Column))
     own = [_of_partner(node, joined) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
     if not keys or not public or any(key.values is None for key in keys) or not all(own):
-        raise QuestionRefused("LEFT JOIN from a public table needs GROUP BY its columns, and COUNT(v.x) or alike.")
+        raise QueryRefused("LEFT JOIN from a public table needs GROUP BY its columns, and COUNT(v.x) or alike.")
 
 
 def _listed(query: exp.Select, joined: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:
@@ -274,7 +270,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
         operations += ending(order, cut)
         having, order, cut = None, (), Take(None)
     if not register.aggregates and not keys:
-        raise QuestionRefused("this asks nothing of the rows: ask for COUNT(*), SUM(x), AVG(x) and the like.")
+        raise QueryRefused("this asks nothing of the rows: ask for COUNT(*), SUM(x), AVG(x) and the like.")
     if not register.aggregates:
         register.name(exp.Count(this=exp.Star()))
     if sets:
@@ -352,5 +348,5 @@ def _count_of(query: exp.Expr, clause: str) -> int | None:
     number = node.expression
     plain = isinstance(number, exp.Literal) and str(number.this).isdigit() and not node.args.get("limit_options")
     if not plain or int(str(number.this)) > _LARGEST_LIMIT:
-        raise QuestionRefused(f"{clause.upper()} takes a whole number, not above a thousand million.")
+        raise QueryRefused(f"{clause.upper()} takes a whole number, not above a thousand million.")
     return int(str(number.this))

@@ -25,7 +25,7 @@ from incrowd.queries.measuring.intervals import Interval
 from incrowd.queries.measuring.statistics import Of, Statistic
 from incrowd.queries.measuring.windows import in_order, work_through
 from incrowd.queries.operations import Operation, types_after
-from incrowd.queries.question import Aggregate, OutputColumn, Query
+from incrowd.queries.query import Aggregate, OutputColumn, Query
 
 COMPUTED = "computed from noisy numbers; its interval follows from theirs, where they have one"
 NO_RANGE = "no interval: computed from noisy numbers that have none, that a function takes anywhere, or that are many"

@@ -14,7 +14,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.intervals import MISS, Floats, Interval, NoiseLaw, Ratio, ShownGroup
 from incrowd.queries.measuring.sampling import SampleInterval
 from incrowd.queries.measuring.statistics import IntegerGrid, Of, Statistic, Statistics, count_of
-from incrowd.queries.question import Aggregate, AggregateKind, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Value
 
 Numbers = NDArray[np.float64] | NDArray[np.int64]
 

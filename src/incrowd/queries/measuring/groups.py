@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.queries.question import Key, Query
+from incrowd.queries.query import Key, Query
 
 Names = tuple[object, ...]
 """The values of a group's keys."""
@@ -44,7 +44,7 @@ def public_groups(question: Query) -> tuple[Names, ...]:
     """Return all groups of public keys, in the order of the declaration; without keys there is one group.
 
     >>> from sqlglot import parse_one
-    >>> from incrowd.queries.question import Contribution
+    >>> from incrowd.queries.query import Contribution
     >>> key = Key("sex", Type.TEXT, ("F", "M"))
     >>> public_groups(Query("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
     (('F',), ('M',))

@@ -9,14 +9,15 @@ from fractions import Fraction
 
 from incrowd.accounting import accountant
 from incrowd.accounting.concentrated import largest_rho
+from incrowd.core.coins import LARGEST_SCALE
 from incrowd.core.loss import Approximate, Pure, Sampled
 from incrowd.core.unit import Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
-from incrowd.noise.system import LARGEST_CUBE, LARGEST_SCALE, MOST_COORDINATES
+from incrowd.noise.system import LARGEST_CUBE, MOST_COORDINATES
 from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics
-from incrowd.queries.question import Contribution, QueryTerms
+from incrowd.queries.query import Contribution, QueryTerms
 
 _LARGEST = Fraction(2**20)
 _SMALLEST = Fraction(1, 2**38)

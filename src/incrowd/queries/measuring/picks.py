@@ -20,7 +20,7 @@ from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax, select_each
 from incrowd.queries.measuring.groups import ARROW, Names, group_places
 from incrowd.queries.measuring.statistics import IntegerGrid, grid_number, named
-from incrowd.queries.question import Aggregate, AggregateKind, Query, Value
+from incrowd.queries.query import Aggregate, AggregateKind, Query, Value
 
 MOST = 2**16
 """Candidates of one pick, at most; wider ranges are picked from on an even grid."""

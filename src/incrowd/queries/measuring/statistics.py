@@ -15,7 +15,7 @@ from incrowd.engines.sql.engine import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
 from incrowd.queries.language.trees import copied, name
-from incrowd.queries.question import PERSON, Aggregate, AggregateKind, Query, Value
+from incrowd.queries.query import PERSON, Aggregate, AggregateKind, Query, Value
 
 WIDEST_STEP = 2**30
 """Whole numbers up to this, on either side: a table of eight billion rows keeps its sums within 64 bits."""

@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.selection import Exponential, MonotoneNoisyMax, NoisyMax
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.measuring.statistics import Of
-from incrowd.queries.question import AggregateKind
+from incrowd.queries.query import AggregateKind
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -321,7 +321,7 @@ def parts_of(inner: StepGuarantee) -> NoisyParts:
     if isinstance(inner, NoisyParts):
         return inner
     if inner.loss is not None:
-        raise InvalidParameter("the steps of a question do not stand in front of another release.")
+        raise InvalidParameter("the steps of a query do not stand in front of another release.")
     return NoisyParts()
 
 

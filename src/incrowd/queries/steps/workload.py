@@ -13,7 +13,7 @@ from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.queries.measuring.statistics import Of
 from incrowd.queries.steps.noise import AddUp, GaussianNoise, LaplaceNoise, NumberInGroup
-from incrowd.queries.steps.question import BoundContribution, OneGroup, Understand, together
+from incrowd.queries.steps.query import BoundContribution, OneGroup, Understand, together
 
 LEAST_SQUARES = Theorem(
     "least-squares", "post-processing (least squares solutions are computed from the noisy counts alone)"
@@ -41,19 +41,19 @@ class CountBlocks(Step):
 
     def __post_init__(self) -> None:
         if (self.size is None) == (self.questions is None) or not self.blocks >= 1 or not 1 <= self.atoms <= self.cells:
-            raise InvalidParameter("blocks are so many neighbors each, or what disjoint questions count.")
+            raise InvalidParameter("blocks are so many neighbors each, or what disjoint queries count.")
         if self.size is not None and not (1 <= self.size <= self.atoms and self.blocks == -(-self.atoms // self.size)):
             raise InvalidParameter("there is another number of blocks of this size.")
         own = self.questions
         if own is not None and (len(set(own)) < max(1, len(own)) or min(own) < 0):
-            raise InvalidParameter("blocks are those of some questions, each once.")
+            raise InvalidParameter("blocks are those of some queries, each once.")
 
     @property
     def sentence(self) -> str:
         if self.size is None:
-            how = f"as {counted(len(self.questions or ()), 'question')} of the set that count no cell twice do"
+            how = f"as {counted(len(self.questions or ()), 'query')} of the set that count no cell twice do"
         else:
-            apart = f"the {self.atoms:,} parts of the domain that the questions tell apart"
+            apart = f"the {self.atoms:,} parts of the domain that the queries tell apart"
             how = f"by {apart}" if self.size == 1 else f"by {self.size:,} at a time of {apart}"
         return f"Rows are counted in {counted(self.blocks, 'block')}, {how}; each row in one block at most."
 
@@ -78,7 +78,7 @@ class AnswerSet(Step):
     """Counting queries, by their places in the batch, and the noisy tables of counts that answer all of them."""
 
     kind: ClassVar[str] = "workload"
-    title: ClassVar[str] = "A set of questions"
+    title: ClassVar[str] = "A set of queries"
 
     places: tuple[int, ...]
     questions: tuple[tuple[Step, ...], ...]
@@ -86,7 +86,7 @@ class AnswerSet(Step):
 
     @property
     def sentence(self) -> str:
-        questions, tables = counted(len(self.questions), "counting question"), counted(len(self.parts), "noisy table")
+        questions, tables = counted(len(self.questions), "counting query"), counted(len(self.parts), "noisy table")
         which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
         how = "these are least squares solutions, computed from the noisy counts alone"
         return f"{questions} ({which}) are answered together from {tables} of counts; {how}."
@@ -99,11 +99,11 @@ class AnswerSet(Step):
         """Add up what the tables cost: a row counts once in each of them; the answers cost nothing more."""
         alike = len(self.places) == len(self.questions) > 0 and list(self.places) == sorted(set(self.places))
         if inner.loss is not None or not alike or not self.parts or not all(map(_is_table, self.parts)):
-            raise InvalidParameter("a set of questions is answered from noisy tables of counts, and stands alone.")
+            raise InvalidParameter("a set of queries is answered from noisy tables of counts, and stands alone.")
         guarantees = [inside(steps, unit) for steps in self.parts]
         losses = tuple(part.loss for part in guarantees if part.loss is not None)
         if len(losses) < len(guarantees) or any(inside(steps, unit).loss is not None for steps in self.questions):
-            raise InvalidParameter("noise is added to the tables of a set of questions, and nowhere else.")
+            raise InvalidParameter("noise is added to the tables of a set of queries, and nowhere else.")
         reasons = dict.fromkeys(theorem for part in guarantees for theorem in part.because)
         assumes = frozenset[Assumption]().union(*(part.assumes for part in guarantees))
         return StepGuarantee(together(losses), (*reasons, LEAST_SQUARES), assumes)

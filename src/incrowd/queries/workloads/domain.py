@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.duckdb import collect_over
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language.reading import read
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import sources_of
@@ -23,7 +23,7 @@ from incrowd.queries.language.trees import alias, column, name, unqualified
 from incrowd.queries.language.understanding import MOST_GROUPS, grouping_nodes, understand
 from incrowd.queries.measuring.groups import ARROW, Names, group_places, public_groups
 from incrowd.queries.measuring.statistics import statistics_of
-from incrowd.queries.question import PERSON, AggregateKind, Catalog, Query
+from incrowd.queries.query import PERSON, AggregateKind, Catalog, Query
 from incrowd.queries.work import unit_steps
 from incrowd.queries.workloads.atoms import MOST_ATOMS, MOST_NUMBERS, Atoms, Labels, atoms_of
 
@@ -204,7 +204,7 @@ def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery 
     keys = [exp.column(name(name_)) for name_ in schema.names if name_ in named]
     try:
         return table_of(questions[0], keys, catalog, filtered=False)
-    except QuestionRefused:  # too many groups
+    except QueryRefused:  # too many groups
         return None
 
 

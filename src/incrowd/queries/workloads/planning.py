@@ -11,8 +11,8 @@ from typing import TypeVar
 from incrowd.core.steps.step import Step
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.queries.question import Catalog, QueryTerms
-from incrowd.queries.steps.question import Understand
+from incrowd.queries.query import Catalog, QueryTerms
+from incrowd.queries.steps.query import Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks
 from incrowd.queries.workloads.atoms import AtomStrategy, Blocks, NoiseKind, exact_shares
 from incrowd.queries.workloads.domain import (
@@ -27,7 +27,7 @@ from incrowd.queries.workloads.domain import (
     table_of,
 )
 from incrowd.queries.workloads.marginals import MOST_CELLS, KeyTables, MarginalStrategy, key_tables
-from incrowd.queries.workloads.question_set import CountTable, CountWorkload
+from incrowd.queries.workloads.query_set import CountTable, CountWorkload
 
 _CLEARLY = 0.999
 _MOST_KEYS = 16

@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
 from incrowd.queries.language.reading import Parameter, bind_parameters, is_explain
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web import replies
 from incrowd.web.answering import JsonDocument, Prepared, QueryTask, ReadyDocument, reply_to
 from incrowd.web.caller import Asker, Caller, Reader
@@ -172,7 +172,7 @@ def _text(statement: StatementShape) -> str:
 
 def _question(text: str, services: Services) -> dict[str, Any]:
     """Return what the audit log holds of a query: a fingerprint, unless the operator chose to log its text."""
-    return {"question": text if services.settings.show_questions else services.stores.audit.mark(text)}
+    return {"question": text if services.settings.show_queries else services.stores.audit.mark(text)}
 
 
 @router.get("/v1/history", summary="History", responses={200: {"model": HistoryShape}, **failures(504)}, **_FACTS)

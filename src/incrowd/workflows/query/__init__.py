@@ -1,1 +1,1 @@
-"""Ask: a question in, a private answer out."""
+"""Ask: a query in, a private answer out."""

@@ -15,7 +15,7 @@ from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
 from incrowd.queries.check import questions_of
-from incrowd.queries.steps.question import Combine, Understand
+from incrowd.queries.steps.query import Combine, Understand
 from incrowd.queries.steps.workload import each_question
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry

@@ -18,10 +18,10 @@ from incrowd.engines.fingerprints import content_digest, keyed_digest
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import QueryTables, StoredTable
-from incrowd.errors import QuestionRefused, Refused
+from incrowd.errors import QueryRefused, Refused
 from incrowd.queries.classical_answers import MOST_AUDITED, AnswerClassically, Audited, Auditor, Protection
+from incrowd.queries.query import AggregateKind, Catalog, Relation
 from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuery, QuerySet, number_rows, plain_question
-from incrowd.queries.question import AggregateKind, Catalog, Relation
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
@@ -126,12 +126,12 @@ def _check_apart(service: QueryService, dataset: str) -> None:
 def _check_auditable(plain: PlainQuery, relation: Relation) -> None:
     sensitive = {column.name.casefold() for column in relation.schema.columns if column.role is Role.SENSITIVE}
     if plain.conditions & sensitive:
-        raise QuestionRefused(
-            "which rows an audited question is about must not depend on a sensitive column, or the choice would tell "
+        raise QueryRefused(
+            "which rows an audited query is about must not depend on a sensitive column, or the choice would tell "
             "of its values: use other columns after WHERE."
         )
     if plain.kind is not AggregateKind.ROWS and (plain.kind is not AggregateKind.SUM or plain.column not in sensitive):
-        raise QuestionRefused(
+        raise QueryRefused(
             "audited answers are COUNT(*), and SUM(x) of a column with role: sensitive: ask for one of these."
         )
 
@@ -179,7 +179,7 @@ def _audit(book: str, dataset: str, query_set: QuerySet, fingerprint: str) -> No
 
     refusal = chain.transact(decide)
     if refusal:
-        raise QuestionRefused(refusal)
+        raise QueryRefused(refusal)
 
 
 def _places(written: str) -> list[int]:

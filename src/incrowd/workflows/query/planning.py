@@ -17,7 +17,7 @@ from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import QueryPlan
-from incrowd.queries.question import Catalog, Query, QueryTerms
+from incrowd.queries.query import Catalog, Query, QueryTerms
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import LruCache, query_digest
@@ -93,7 +93,7 @@ class QueryPlanner:
         question = interpret(request.sql, self.catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
         if not policies:
-            raise Refused("this question reads public tables only: nobody needs protection from its answer.")
+            raise Refused("this query reads public tables only: nobody needs protection from its answer.")
         measured = measure(question, policies[0].schema.unit, request.terms)
         guarantees = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if request.account is None:
@@ -149,7 +149,7 @@ class QueryPlanner:
         for place, queries in planned.passes:
             with nullcontext() if place is None else numbered(numbers[place]):
                 steps += self._require_answerable(queries)
-        with refusing("all questions together"):
+        with refusing("all queries together"):
             return check_work(steps) * units + answer_steps(planned, units)
 
     def _require_answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
@@ -172,14 +172,14 @@ class QueryPlanner:
 
 
 def numbered(number: int) -> AbstractContextManager[None]:
-    """Say of which question a refusal is.
+    """Say of which query a refusal is.
 
     >>> with numbered(2):
     ...     raise InvalidParameter("there is no such table.")
     Traceback (most recent call last):
-    incrowd.errors.InvalidParameter: question 2: there is no such table.
+    incrowd.errors.InvalidParameter: query 2: there is no such table.
     """
-    return refusing(f"question {number}")
+    return refusing(f"query {number}")
 
 
 @contextmanager
@@ -198,9 +198,9 @@ def understand_all(texts: Sequence[str], understand: Callable[[str], Query]) -> 
         with numbered(number):
             questions.append(understand(text))
             if len(questions[-1].datasets) != 1 or questions[-1].datasets != questions[0].datasets:
-                raise Refused("questions that are paid for as one are all about one dataset, the same for all.")
+                raise Refused("queries that are paid for as one are all about one dataset, the same for all.")
     if not questions:
-        raise InvalidParameter("a batch needs at least one question.")
+        raise InvalidParameter("a batch needs at least one query.")
     return questions
 
 

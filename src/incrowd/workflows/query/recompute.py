@@ -11,8 +11,8 @@ from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import Catalog, Query
-from incrowd.queries.steps.question import Combine, QueryBatch, Understand
+from incrowd.queries.query import Catalog, Query
+from incrowd.queries.steps.query import Combine, QueryBatch, Understand
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.queries.workloads.domain import counting
 from incrowd.queries.workloads.planning import set_again, terms_of
@@ -22,7 +22,7 @@ from incrowd.workflows.query.tables import relations_of
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
     from incrowd.core.plan import Plan
-    from incrowd.queries.workloads.question_set import CountWorkload
+    from incrowd.queries.workloads.query_set import CountWorkload
     from incrowd.workflows.policy.policy import Policy
 
 
@@ -46,7 +46,7 @@ def recomputed_plan(certificate: Certificate, policy: Policy) -> Plan | Problem:
     if any(isinstance(step, QueryBatch) for step in certificate.steps):
         workloads = tuple(_workload(step, catalog, policy) for step in sets)
         return Batch(made, policy.schema.unit, certificate.guarantee.delta, None, workloads).plan
-    return made[0].plan if made else Problem("its steps name no question")
+    return made[0].plan if made else Problem("its steps name no query")
 
 
 def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> CountWorkload:
@@ -55,7 +55,7 @@ def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> CountWorkloa
         question = _question(steps[0].question if isinstance(steps[0], Understand) else "", catalog, policy)
         counted = counting(question, unit, catalog)
         if counted is None:
-            raise InvalidParameter("a set of questions counts rows, and one of these does not.")
+            raise InvalidParameter("a set of queries counts rows, and one of these does not.")
         questions.append(counted)
     return set_again(step, questions, unit, catalog)
 
@@ -70,7 +70,7 @@ def _recombined(
     """Return the plan of a query that combines several: its parts follow from its own text."""
     combination = interpret(step.question, catalog, _max_groups(policy))
     if isinstance(combination, Query) or len(combination.parts) != len(understood):
-        return Problem("the question that its steps name is made of other parts")
+        return Problem("the query that its steps name is made of other parts")
     unit = policy.schema.unit
     parts = zip(combination.parts, understood, strict=True)
     made = tuple(measurement(part, unit, terms_of(own.terms)) for part, own in parts)

@@ -14,7 +14,7 @@ from incrowd.drawing.card import answer_card, card, facts
 from incrowd.queries.answer import Answer
 from incrowd.queries.combined_measurement import MET
 from incrowd.queries.measuring.columns import CHOSEN, Expected
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 
 UNASKED = "Nothing was asked and nothing was spent."
 REPEATED = "Asked before: the same answer, at no cost to the dataset."

@@ -30,7 +30,7 @@ from incrowd.errors import (
     ClusterUnavailable,
     InvalidParameter,
     JobFailed,
-    QuestionFailed,
+    QueryFailed,
     Refused,
     SourceInvalid,
     SourceMisspelled,
@@ -39,7 +39,7 @@ from incrowd.errors import (
 )
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import ready_rows, table_rows
-from incrowd.queries.question import Catalog, Relation
+from incrowd.queries.query import Catalog, Relation
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import open_book
 from incrowd.workflows.policy.policy import Policy
@@ -135,7 +135,7 @@ def available() -> Iterator[None]:
     """Turn an error that keeps rows from being read before a charge into SourceUnavailable, with the same text."""
     try:
         yield
-    except (SourceUnreadable, SourceInvalid, QuestionFailed, ClusterUnavailable, JobFailed) as problem:
+    except (SourceUnreadable, SourceInvalid, QueryFailed, ClusterUnavailable, JobFailed) as problem:
         raise SourceUnavailable(str(problem)) from None
 
 
@@ -144,7 +144,7 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
         raise InvalidParameter("a query service needs at least one policy.")
     if len({policy.ledger_address for policy in policies}) > 1:
         raise InvalidParameter(
-            "these policies keep their budgets in different ledgers, and a question about several datasets is charged "
+            "these policies keep their budgets in different ledgers, and a query about several datasets is charged "
             "in one. Give them the same ledger: address."
         )
     for policy in policies:
@@ -152,7 +152,7 @@ def _one_ledger(policies: Sequence[Policy]) -> None:
             raise InvalidParameter(f"the policy of {policy.name} does not allow queries: write queries: into it.")
         if policy.budget is None:
             raise InvalidParameter(
-                f"the policy of {policy.name} has no budget, so its first question could use up everything: write "
+                f"the policy of {policy.name} has no budget, so its first query could use up everything: write "
                 "budget: {epsilon: …, delta: …} into it."
             )
         if policy.schema.drafted:
@@ -277,7 +277,7 @@ def place_of(
     pushed = {policy.section.queries is not None and policy.section.queries.pushdown for policy in policies}
     if any(engine != engines[0] for engine in engines) or len(pushed) > 1:
         raise InvalidParameter(
-            "questions over several policies are computed in one place, and these name different ones: give them the "
+            "queries over several policies are computed in one place, and these name different ones: give them the "
             "same engine: and pushdown:."
         )
     require_gateable(policies)
@@ -313,7 +313,7 @@ def admission_to(policies: Sequence[Policy], data: object = None) -> ConsentSnap
         return None
     if len(policies) > 1:
         raise Refused(
-            "a question about several datasets is not answered where one of them asks for consent: ask about one."
+            "a query about several datasets is not answered where one of them asks for consent: ask about one."
         )
     return admit(gated[0], data)
 

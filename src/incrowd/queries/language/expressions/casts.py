@@ -10,7 +10,7 @@ from functools import partial
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, calendar, day, texts, whole
 from incrowd.queries.language.expressions import answers
@@ -45,7 +45,7 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
     target: exp.DataType = node.args["to"]
     kind = _TYPES.get(target.this.value)
     if kind is None or target.args.get("nested"):
-        raise QuestionRefused("values are cast to INTEGER, DOUBLE, TEXT, DATE or BOOLEAN: choose one of them.")
+        raise QueryRefused("values are cast to INTEGER, DOUBLE, TEXT, DATE or BOOLEAN: choose one of them.")
     if kind is Type.DATE and isinstance(node.this, exp.Literal) and node.this.is_string:
         return sql.fixed(written(str(node.this.this)), Type.DATE)
     part = mean(node.this)
@@ -55,7 +55,7 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
         return part
     made = _cast(part, kind)
     if made is None:
-        raise QuestionRefused(f"{sql.only_type(part.extent)} is not cast to {kind}: use CASE WHEN … THEN ….")
+        raise QueryRefused(f"{sql.only_type(part.extent)} is not cast to {kind}: use CASE WHEN … THEN ….")
     return made
 
 
@@ -152,7 +152,7 @@ def check_pattern(pattern: str) -> list[tuple[str, str]]:
     """
     signs = [(sign, plain or end) for sign, plain, end in _PATTERN.findall(pattern)]
     if not signs or len(pattern) > _LONGEST_PATTERN or any(sign not in _SIGNS for sign, plain in signs if not plain):
-        raise QuestionRefused("STRFTIME writes %Y, %m and %d, such as '%Y-%m': or use WEEK(d) and the like.")
+        raise QueryRefused("STRFTIME writes %Y, %m and %d, such as '%Y-%m': or use WEEK(d) and the like.")
     return signs
 
 

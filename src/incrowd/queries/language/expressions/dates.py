@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, whole
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, number
 from incrowd.queries.language.trees import between, case, cast, constant, fixed, function, operand, operation, present
@@ -87,7 +87,7 @@ def _part(name: str, when: BoundTree) -> BoundTree:
     name = _OTHER_NAMES.get(name, name)
     if name not in _PARTS:
         parts = ", ".join(sorted(_PARTS)).lower()
-        raise QuestionRefused(f"the parts of a date are {parts} and isodow: choose one of them.")
+        raise QueryRefused(f"the parts of a date are {parts} and isodow: choose one of them.")
     kind, compute, ends = _PARTS[name]
     moment(when, name)
     if name == "YEAR":
@@ -120,7 +120,7 @@ def _truncate(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand DATE_TRUNC('month', d): the first day of the year, quarter, month or week (Monday)."""
     unit = node.args["unit"].name.upper()
     if unit not in _STARTS:
-        raise QuestionRefused(f"DATE_TRUNC goes to {', '.join(sorted(_STARTS)).lower()}: choose one of them.")
+        raise QueryRefused(f"DATE_TRUNC goes to {', '.join(sorted(_STARTS)).lower()}: choose one of them.")
     when = moment(mean(node.this), "DATE_TRUNC")
     tree = cast(exp.TimestampTrunc(this=when.tree.copy(), unit=exp.Var(this=unit)), Type.DATE)
     low, high = (_STARTS[unit](day(int(end))) for end in when.ends)
@@ -159,7 +159,7 @@ def _difference(node: exp.Expr, mean: Mean) -> BoundTree:
             return _weeks_between(later, earlier)
         case "YEAR" | "QUARTER" | "MONTH":
             return _periods_between(unit, later, earlier)
-    raise QuestionRefused("DATE_DIFF counts days, weeks, months, quarters or years: DATE_DIFF('day', from, to).")
+    raise QueryRefused("DATE_DIFF counts days, weeks, months, quarters or years: DATE_DIFF('day', from, to).")
 
 
 def _moment_of(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -230,7 +230,7 @@ def moved(when: BoundTree, interval: exp.Interval, sign: int) -> BoundTree:
     unit = "" if interval.args.get("unit") is None else interval.args["unit"].name.upper().removesuffix("S")
     length = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
     if unit not in (_DAYS | _MONTHS) or not isinstance(length, exp.Literal) or not str(length.this).isdigit():
-        raise QuestionRefused("intervals are whole days, weeks, months or years, such as INTERVAL 30 DAY.")
+        raise QueryRefused("intervals are whole days, weeks, months or years, such as INTERVAL 30 DAY.")
     many = int(str(length.this)) if len(str(length.this)) < 10 else _MOST_DAYS + 1
     if many > (_MOST_DAYS if unit in _DAYS else _MOST_MONTHS):
         raise InvalidParameter(f"an interval has at most {_MOST_DAYS:,} days or {_MOST_MONTHS:,} months.")
@@ -248,7 +248,7 @@ def shifted(when: BoundTree, by: BoundTree) -> BoundTree:
     moment(when, "+")
     low, high = number(by, "+").ends
     if by.type is not Type.INTEGER or max(abs(low), abs(high)) > _MOST_DAYS:
-        raise QuestionRefused(f"add at most {_MOST_DAYS:,} whole days to a date: use FLOOR, or CLAMP(n, low, high).")
+        raise QueryRefused(f"add at most {_MOST_DAYS:,} whole days to a date: use FLOOR, or CLAMP(n, low, high).")
     days_as_int = exp.Cast(this=by.tree.copy(), to=exp.DataType.build("INT", dialect="duckdb"))
     tree: exp.Expr = exp.Add(this=operand(when.tree), expression=days_as_int)
     start, end, optional = when.ends[0] + low, when.ends[1] + high, when.optional or by.optional
@@ -288,7 +288,7 @@ def shifted_by_months(when: BoundTree, months: int) -> BoundTree:
     """
     moment(when, "+")
     if abs(months) > _MOST_MONTHS:
-        raise QuestionRefused(f"to a date at most {_MOST_MONTHS:,} months are added: choose fewer.")
+        raise QueryRefused(f"to a date at most {_MOST_MONTHS:,} months are added: choose fewer.")
     if when.values is not None and len(when.values) == 1 and not when.optional:
         constant_day = later_by_months(day(int(when.ends[0])), months)
         if constant_day is None:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import BoundTree, Constant, decimals
 from incrowd.queries.language.trees import only_type
 
@@ -121,7 +121,7 @@ class SqlFunction:
         if any(node.args.get(name) is None for name in self.required):
             raise InvalidParameter(f"{self.name} takes at least {1 + len(self.required)} arguments: add the others.")
         if any(value and name not in self.arguments for name, value in node.args.items()):
-            raise QuestionRefused(f"{title(node)} takes fewer arguments here: write its plain form.")
+            raise QueryRefused(f"{title(node)} takes fewer arguments here: write its plain form.")
 
 
 def title(node: exp.Expr) -> str:
@@ -147,7 +147,7 @@ def number(meaning: BoundTree, what: str) -> BoundTree:
     if not extent.numeric:
         raise InvalidParameter(f"{what} works on numbers, not on {only_type(extent)}: use CAST(x AS …).")
     if not extent.bounded or max(map(abs, extent.ends)) > LARGEST:
-        raise QuestionRefused(f"{what} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
+        raise QueryRefused(f"{what} needs numbers with bounds within ±10^15: write CLAMP(x, low, high).")
     if extent.type is Type.INTEGER or extent.values is not None:
         return meaning
     return replace(meaning, extent=decimals(*extent.ends, optional=extent.optional))
@@ -160,7 +160,7 @@ def within(low: Fraction, high: Fraction, what: str) -> tuple[Fraction, Fraction
     (Fraction(0, 1), Fraction(5, 1))
     """
     if max(abs(low), abs(high)) > LARGEST:
-        raise QuestionRefused(f"the result of {what} could leave ±10^15: write CLAMP(x, low, high) around its parts.")
+        raise QueryRefused(f"the result of {what} could leave ±10^15: write CLAMP(x, low, high) around its parts.")
     return low, high
 
 
@@ -193,7 +193,7 @@ def sole(meaning: BoundTree, what: str) -> Constant:
     'a'
     """
     if meaning.values is None or len(meaning.values) != 1 or meaning.optional:
-        raise QuestionRefused(f"{what} must be a constant in the query: it is not read from rows.")
+        raise QueryRefused(f"{what} must be a constant in the query: it is not read from rows.")
     return meaning.values[0]
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, decimals, hull, listed, truth
 from incrowd.queries.language.expressions import answers
@@ -73,7 +73,7 @@ def _in_between(node: exp.Expr, mean: Mean) -> BoundTree:
 def _is_in(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x IN (values that are written out)."""
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
-        raise QuestionRefused("IN takes a list of values such as ('a', 'b'), not a query: JOIN the other table.")
+        raise QueryRefused("IN takes a list of values such as ('a', 'b'), not a query: JOIN the other table.")
     parts = together([mean(node.this), *(mean(value) for value in node.expressions)])
     for part in parts[1:]:
         sole(part, "a value in the list after IN")
@@ -87,7 +87,7 @@ def _is_a(node: exp.Expr, mean: Mean) -> BoundTree:
     if isinstance(node.expression, exp.Boolean):
         condition(part, "IS TRUE")
     elif not isinstance(node.expression, exp.Null):
-        raise QuestionRefused("IS goes with NULL, TRUE or FALSE: compare by = otherwise.")
+        raise QueryRefused("IS goes with NULL, TRUE or FALSE: compare by = otherwise.")
     return BoundTree(exp.Is(this=sql.operand(part.tree), expression=node.expression.copy()), truth(optional=False))
 
 
@@ -95,9 +95,7 @@ def _like(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x LIKE 'pattern', with a few wildcards."""
     part, pattern = text(mean(node.this), "LIKE"), sole(text(mean(node.expression), "LIKE"), "the pattern of LIKE")
     if len(str(pattern)) > _LONGEST_PATTERN or str(pattern).count("%") > _MOST_WILDCARDS or "\\" in str(pattern):
-        raise QuestionRefused(
-            f"LIKE takes at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} % and no backslash."
-        )
+        raise QueryRefused(f"LIKE takes at most {_LONGEST_PATTERN} characters, {_MOST_WILDCARDS} % and no backslash.")
     tree: exp.Expr = exp.Like(this=sql.operand(part.tree), expression=sql.constant(pattern))
     tree = exp.Not(this=tree) if node.args.get("negate") else tree
     return BoundTree(tree, truth(optional=part.optional))

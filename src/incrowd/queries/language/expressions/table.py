@@ -12,7 +12,7 @@ from sqlglot.helper import ensure_list
 
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions import arithmetic, casts, dates, logic, texts
 from incrowd.queries.language.expressions.answers import safely
@@ -118,7 +118,7 @@ def _small(meaning: BoundTree, node: exp.Expr) -> BoundTree:
     """
     size = _size(meaning.tree)
     if size > _SMALL and size > _SMALL + _GROWTH * _size(node):
-        raise QuestionRefused(f"{title(node)} is nested too deeply: compute the inner part in a subquery.")
+        raise QueryRefused(f"{title(node)} is nested too deeply: compute the inner part in a subquery.")
     return meaning
 
 
@@ -130,17 +130,17 @@ def refusal(node: exp.Expr) -> Exception:
     """Return why a kind of expression is not understood, with the nearest that is.
 
     >>> type(refusal(exp.Window())).__name__
-    'QuestionRefused'
+    'QueryRefused'
     """
     if isinstance(node, exp.Null):
         return InvalidParameter("NULL stands in CASE and COALESCE only: write x IS NULL to find missing values.")
     reason = next((reason for kinds, reason in _REASONS if isinstance(node, kinds)), None)
     if reason is not None:
-        return QuestionRefused(reason.format(title(node)))
+        return QueryRefused(reason.format(title(node)))
     name = title(node)
     near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
     hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
-    return QuestionRefused(f"{name} is not among the functions that no row can make fail.{hint}")
+    return QueryRefused(f"{name} is not among the functions that no row can make fail.{hint}")
 
 
 _REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (

@@ -16,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import InvalidParameter, QuestionRefused
+from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import BoundTree, Constant, listed, texts, truth, whole
 from incrowd.queries.language.expressions import answers
 from incrowd.queries.language.expressions.function import (
@@ -185,7 +185,7 @@ def _with_empty(part: BoundTree) -> BoundTree:
 
 def _checked(longest: int) -> int:
     if longest > _LONGEST:
-        raise QuestionRefused(f"texts of more than {_LONGEST:,} characters are not put together: use LEFT(x, n) first.")
+        raise QueryRefused(f"texts of more than {_LONGEST:,} characters are not put together: use LEFT(x, n) first.")
     return longest
 
 
@@ -231,10 +231,10 @@ def shapes_of(pattern: str) -> tuple[PatternShape, ...]:
     [3, 3]
     """
     if len(pattern) > _LONGEST_PATTERN:
-        raise QuestionRefused(f"a regular expression has at most {_LONGEST} characters: shorten it.")
+        raise QueryRefused(f"a regular expression has at most {_LONGEST} characters: shorten it.")
     written = _opened(pattern)
     if len(written) > _MOST_ALTERNATIVES:
-        raise QuestionRefused(f"a regular expression has at most {_MOST_ALTERNATIVES} alternatives: use fewer.")
+        raise QueryRefused(f"a regular expression has at most {_MOST_ALTERNATIVES} alternatives: use fewer.")
     return tuple(map(_shape, written))
 
 
@@ -245,7 +245,7 @@ def _opened(pattern: str) -> list[str]:
     if len(parts) == 1:
         return pattern.split("|") if "\\|" not in pattern else [pattern]
     if any("|" in part for part in parts[::2]):
-        raise QuestionRefused(_HINT)
+        raise QueryRefused(_HINT)
     return ["".join(parts) for parts in itertools.islice(itertools.product(*choices), _MOST_ALTERNATIVES + 1)]
 
 
@@ -258,7 +258,7 @@ def _shape(written: str) -> PatternShape:
         item = _ITEM.match(body, at)
         times = None if item is None else _TIMES.match(body, item.end())
         if item is None or (item["gap"] is not None and times is not None):
-            raise QuestionRefused(_HINT)
+            raise QueryRefused(_HINT)
         at = (times or item).end()
         if item["gap"] is not None:
             runs[-1] += [None] * (item["gap"] == ".+")
@@ -266,7 +266,7 @@ def _shape(written: str) -> PatternShape:
         else:
             runs[-1] += [_letter_set(item)] * (1 if times is None else int(times[1]))
     if sum(map(len, runs)) > _LONGEST_PATTERN or not any(runs):
-        raise QuestionRefused(_HINT)
+        raise QueryRefused(_HINT)
     start, end = start and bool(runs[0]), end and bool(runs[-1])  # a gap at an end holds nothing there
     while not runs[0]:
         del runs[0]
@@ -291,7 +291,7 @@ def _letter_set(item: re.Match[str]) -> frozenset[str] | None:
         else:
             raise InvalidParameter("a class such as [a-z] goes from the earlier letter to the later.")
     if len(letters) > _MOST_LETTERS:
-        raise QuestionRefused(f"a class of a regular expression has at most {_MOST_LETTERS} letters.")
+        raise QueryRefused(f"a class of a regular expression has at most {_MOST_LETTERS} letters.")
     return frozenset(letters)
 
 
@@ -318,7 +318,7 @@ def _condition(value: exp.Expr, shape: PatternShape) -> exp.Expr:
     if len(written) == 1 and all(sure):
         return _literally(value, written[0], shape)
     if any(letters is not None and min(letters) in "%_\\" for run in shape.runs for letters in run):
-        raise QuestionRefused(_HINT)
+        raise QueryRefused(_HINT)
     pattern = ("" if shape.start else "%") + "%".join(written) + ("" if shape.end else "%")
     return exp.Like(this=value.copy(), expression=exp.Literal.string(re.sub("%+", "%", pattern)))
 
@@ -338,7 +338,7 @@ def _held(value: exp.Expr, shape: PatternShape) -> exp.Expr:
     """Return the condition that a text begins with letters out of sets, one after the other."""
     first, *rest = shape.runs
     if not shape.start or rest:
-        raise QuestionRefused(_HINT)
+        raise QueryRefused(_HINT)
     long_enough = exp.EQ if shape.end else exp.GTE
     tree: exp.Expr = long_enough(this=exp.Length(this=value.copy()), expression=exp.Literal.number(len(first)))
     for place, letters in enumerate(first, 1):

@@ -16,7 +16,7 @@ from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.queries.question import ContributionBounds
+from incrowd.queries.query import ContributionBounds
 from incrowd.queries.steps.noise import NoisyParts, NoisyStep, parts_of
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ PERSON = Assumption("person-column-of-question", "the person ID column identifie
 LEDGER = Assumption("one-ledger-for-questions", "all releases about these people go through one ledger")
 BEFORE = Assumption(
     "terms-chosen-without-rows",
-    "bounds, categories and the terms of the question were chosen without looking at the rows",
+    "bounds, categories and the terms of the query were chosen without looking at the rows",
 )
 TOGETHER = Theorem(
-    "questions-fixed-before", "the questions were all fixed before the first answer, so their losses compose"
+    "questions-fixed-before", "the queries were all fixed before the first answer, so their losses compose"
 )
 CONFIDENCE = "0.95"
 _HELD = (
@@ -103,7 +103,7 @@ class Understand(Step):
     """A query was understood: its text in a normal form, the tables that it reads, and what is paid for it."""
 
     kind: ClassVar[str] = "understand"
-    title: ClassVar[str] = "The question"
+    title: ClassVar[str] = "The query"
 
     question: str
     tables: tuple[str, ...]
@@ -282,13 +282,13 @@ class QueryBatch(Step):
     """Several queries that were fixed before the first answer and are paid for as one."""
 
     kind: ClassVar[str] = "questions"
-    title: ClassVar[str] = "Several questions"
+    title: ClassVar[str] = "Several queries"
 
     questions: tuple[tuple[Step, ...], ...]
 
     @property
     def sentence(self) -> str:
-        return f"{counted(self.number, 'question')} were planned together, and are paid for as one."
+        return f"{counted(self.number, 'query')} were planned together, and are paid for as one."
 
     @property
     def number(self) -> int:
@@ -307,11 +307,11 @@ class QueryBatch(Step):
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Compose what each query guarantees."""
         if inner.loss is not None or not self.questions:
-            raise InvalidParameter("questions that are paid for as one stand alone, and are at least one.")
+            raise InvalidParameter("queries that are paid for as one stand alone, and are at least one.")
         guarantees = [inside(steps, unit) for steps in self.questions]
         losses = tuple(part.loss for part in guarantees if part.loss is not None)
         if len(losses) < len(guarantees):
-            raise InvalidParameter("some question answers nothing.")
+            raise InvalidParameter("some query answers nothing.")
         reasons = dict.fromkeys(theorem for part in guarantees for theorem in part.because)
         return StepGuarantee(
             losses[0] if len(losses) == 1 else Sequence(losses),

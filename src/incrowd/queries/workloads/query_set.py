@@ -24,8 +24,8 @@ from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.measuring.columns import Expected, Noisy, expected_of, key_columns, present_answer
 from incrowd.queries.measuring.groups import collect_groups
 from incrowd.queries.measuring.intervals import MISS, Interval
-from incrowd.queries.question import Query, QueryTerms
-from incrowd.queries.steps.question import GiveAnswer, GroupRows, OneGroup, Understand
+from incrowd.queries.query import Query, QueryTerms
+from incrowd.queries.steps.query import GiveAnswer, GroupRows, OneGroup, Understand
 from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups
 from incrowd.queries.workloads.atoms import Blocks, Floats, Solution
 from incrowd.queries.workloads.domain import CountQuery, Domain
@@ -34,7 +34,7 @@ from incrowd.queries.workloads.marginals import KeyTables, axes_of
 if TYPE_CHECKING:
     from incrowd.engines.sql.engine import QueryTables as Rows
 
-NOTE = "a least squares solution: numbers of this set of questions agree with each other, and can be below 0"
+NOTE = "a least squares solution: numbers of this set of queries agree with each other, and can be below 0"
 LAPLACE = 2.17
 """So many standard deviations, at least, hold 95 % of every sum of independent Laplace noises, whatever their factors.
 
@@ -199,7 +199,7 @@ class CountWorkload:
     @property
     def words(self) -> str:
         """How the queries are answered, and what is gained by it."""
-        questions = counted(len(self.questions), "counting question")
+        questions = counted(len(self.questions), "counting query")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
         sentence = f"{questions} are answered together, by least squares, from {tables} of counts: {self._tables}."
         if self.gain is None or self.gain <= 1.0:
@@ -214,7 +214,7 @@ class CountWorkload:
         parts = [
             _sized(part.blocks, self.over.atoms.count(part.blocks)) for part in self.parts if part.blocks is not None
         ]
-        apart = f"{self.over.atoms.number:,} parts of the domain that the questions tell apart"
+        apart = f"{self.over.atoms.number:,} parts of the domain that the queries tell apart"
         return f"{'; '.join(parts)}; atoms are the {apart}"
 
     def _answer(self, counting: CountQuery, values: Floats, widths: Floats) -> Answer:
@@ -234,7 +234,7 @@ class CountWorkload:
 def _sized(blocks: Blocks, number: int) -> str:
     """Return what the blocks of a table are, in words."""
     if blocks.size is None:
-        return f"{counted(number, 'group')} of {counted(len(blocks.questions), 'question')} of the set"
+        return f"{counted(number, 'group')} of {counted(len(blocks.questions), 'query')} of the set"
     return f"{number:,} atoms" if blocks.size == 1 else f"{number:,} blocks of {blocks.size:,} atoms"
 
 
