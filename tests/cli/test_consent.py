@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pcsv
 import pytest
 
@@ -32,7 +33,10 @@ def test_decisions_are_imported_counted_released_previewed_and_checked(
 ) -> None:
     told = f"--policy {policy} --json"
     imported = run(f"consent import {tmp_path}/decisions.csv {told}")
-    assert (imported.code, imported.json) == (0, {"recorded": 600, "unmatched": [], "alike": []})
+    assert (imported.code, imported.json) == (
+        0,
+        {"recorded": 600, "unmatched": [], "alike": [], "skipped": []},
+    )
     assert run(f"consent status {told}").json["consenting"] == 600
     assert "was not in force at the run" in run(f"plan {told}").json["consent"]
     assert "secret sample" in run(f"plan --policy {policy}").out
@@ -73,7 +77,12 @@ def test_somebody_gets_a_receipt_an_account_and_a_token(run: Runner, policy: Pat
     run(f"consent give p7 --valid-to 2999-01-01 {told}")
     receipt = run(f"consent receipt p7 --out {tmp_path}/receipt.html {told} --json").json
     assert [each["events"][0]["event_state"] for each in receipt["consent_records"]] == ["given"]
-    assert "<h1>Receipt of consent</h1>" in (tmp_path / "receipt.html").read_text()
+    page = (tmp_path / "receipt.html").read_text(encoding="utf-8")
+    assert "<h1>Receipt of your decisions</h1>" in page
+    assert "You agreed that your data may be used for “research/newborns”" in page
+    assert run(f"consent receipt p7 --out {tmp_path}/beleg.html --language de {told}").code == 0
+    assert "Sie können jederzeit" in (tmp_path / "beleg.html").read_text(encoding="utf-8")
+    assert run(f"consent receipt p7 --language pt {told}").code == 2
     assert run(f"consent receipt p7 --out {tmp_path}/receipt.html {told}").code == 2
     assert run(f"consent subject p7 {told} --json").json["consents"]
     assert run(f"consent subject p7 --token {told} --json").json["token"].startswith("ic_")
@@ -120,6 +129,8 @@ def ward(run: Runner, policy: Path, tmp_path: Path) -> Path:
         f"subject,event,purpose,at\nB000001,give,{PURPOSE},2026-05-01\nZoë Ölçer,give,{PURPOSE},2026-05-01\n",
         encoding="utf-8",
     )
+    more = ROWS.slice(0, 2).set_column(ROWS.column_names.index("id"), "id", pa.array(["B000001", "Zoë Ölçer"]))
+    pcsv.write_csv(pa.concat_tables([ROWS, more]), tmp_path / "rows" / "people.csv")
     assert run(f"consent import {tmp_path}/ward.csv --policy {policy}").code == 0
     return policy
 
@@ -186,3 +197,79 @@ def test_an_import_lists_the_lines_that_reach_nobody(run: Runner, ward: Path, tm
     assert [each["place"] for each in imported.json["unmatched"]] == ["line 2", "line 3"]
     assert "line 3" in run(f"consent import {tmp_path}/more.csv --policy {ward}").out
     assert consenting(run, ward) == 1
+
+
+HOSPITAL = "\ufeffSubject;event;purpose;at\r\n{}\r\n;;;\r\n"
+
+
+def test_a_hospitals_spreadsheet_of_withdrawals_counts_line_by_line(run: Runner, ward: Path, tmp_path: Path) -> None:
+    lines = ["B1", "Zoe\u0308 O\u0308lc\u0327er", "B000009"]
+    rows = "\r\n".join(f"{one};withdraw;{PURPOSE};2026-06-01" for one in lines)
+    (tmp_path / "Widerrufe.csv").write_text(HOSPITAL.format(rows), encoding="utf-8")
+    imported = run(f"consent import {tmp_path}/Widerrufe.csv --policy {ward} --json")
+    assert (imported.code, imported.json["recorded"]) == (1, 3)
+    assert [one["place"] for one in imported.json["unmatched"]] == ["line 2", "line 4"]
+    assert consenting(run, ward) == 0
+
+
+def test_consents_whose_zeros_a_spreadsheet_dropped_are_listed(run: Runner, ward: Path, tmp_path: Path) -> None:
+    (tmp_path / "given.csv").write_text(
+        f"subject,event,purpose,at\nB1,give,{PURPOSE},2026-05-02\nC7,give,{PURPOSE},2026-05-02\n", encoding="utf-8"
+    )
+    imported = run(f"consent import {tmp_path}/given.csv --policy {ward} --json")
+    assert imported.code == 1
+    (listed,) = imported.json["unmatched"]
+    assert listed["place"] == "line 2"
+    assert "A consent counts for the exact id" in listed["note"]
+    assert "not in the table yet" in run(f"consent import {tmp_path}/given.csv --policy {ward}").out
+
+
+def test_the_nearest_ids_are_shown_on_a_terminal_and_nowhere_else(
+    run: Runner, ward: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = run(f"consent withdraw B000010 --policy {ward}")
+    assert (piped.code, "B000001" in piped.out + piped.err) == (1, False)
+    assert "B000001" not in run(f"consent withdraw B000010 --policy {ward} --json").out
+    monkeypatch.setattr("incrowd.cli.consent._on_terminal", lambda: True)
+    shown = run(f"consent withdraw B000010 --policy {ward}")
+    assert "Nearest IDs in the table: B000001" in " ".join(shown.out.split())
+
+
+def test_somebody_who_consented_and_has_no_row_is_told_apart(run: Runner, ward: Path) -> None:
+    assert run(f"consent give D000004 --policy {ward}").code == 0
+    left = run(f"consent withdraw D000004 --policy {ward} --json")
+    assert (left.code, left.json["note"]) == (1, "No row of the table has exactly this id.")
+
+
+def test_a_purpose_that_nobody_ever_used_is_asked_about(run: Runner, ward: Path, tmp_path: Path) -> None:
+    words = f"consent give B000001 --purpose reserch/newborns --policy {ward} --json"
+    refused = run(words)
+    assert refused.code == 1
+    assert "Nothing was recorded" in refused.err
+    (tmp_path / "typo.csv").write_text("subject,event,purpose,at\nB000001,give,reserch,2026-05-02\n", encoding="utf-8")
+    assert run(f"consent import {tmp_path}/typo.csv --policy {ward}").code == 1
+    assert run(f"consent status --policy {ward} --json").json["events"] == {"give": 2}
+    assert run(f"{words} --new-purpose").code == 0
+    assert run(words).code == 0, "somebody used it by now"
+    assert run(f"consent give B000001 --purpose research --policy {ward}").code == 0, "wider than the policy's"
+
+
+def test_a_decision_is_recorded_late_and_corrected(run: Runner, ward: Path) -> None:
+    told = f"--policy {ward} --json"
+    left = run(f"consent withdraw B000001 --at 2026-06-01 {told}").json
+    assert left["at"].startswith("2026-06-01")
+    assert consenting(run, ward) == 1
+    missed = run(f"consent correct B000001 --of 2026-06-02 {told}")
+    assert (missed.code, "nothing to correct" in missed.err) == (1, True)
+    assert run(f"consent correct B000001 --of {left['at']} {told}").code == 0
+    assert consenting(run, ward) == 2
+    assert run(f"consent correct B000001 --of {left['at']} --decision maybe {told}").code == 2
+    assert run(f"consent give B000001 --at 2999-01-01 {told}").code == 2
+
+
+def test_a_guardian_decides_until_the_person_comes_of_age(run: Runner, ward: Path) -> None:
+    told = f"--policy {ward} --json"
+    given = run(f"consent give B000001 --at 2026-06-01 --guardian mother --of-age 2026-07-01 {told}")
+    assert given.code == 0
+    assert consenting(run, ward) == 1, "that day has passed"
+    assert run(f"consent give B000001 --of-age 2031-07-01 {told}").code == 2

@@ -22,7 +22,7 @@ from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.engines.sql import postgres as pushdown
 from incrowd.errors import Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preview import preview
 from incrowd.workflows.consent.snapshot import admit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from fractions import Fraction
 from itertools import chain, combinations
 from pathlib import Path
@@ -23,6 +24,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
 from incrowd.workflows.consent.changes import ConsentChanges
+from incrowd.workflows.consent.subject import guesses
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
@@ -163,3 +165,16 @@ def test_two_tables_without_an_epsilon_around_a_withdrawal_would_name_the_cell(t
     made.decide(Decided.WITHDRAW, ["p0"])
     with pytest.raises(Refused, match=r"sex F, .*: 1 left"):
         release_to(rows, made.policy, Destination(tmp_path / "out" / "b"))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "failure"), [("0", "0"), ("0.1", "0"), ("0.5", "0.001"), ("1", "0"), ("3", "0.01")]
+)
+def test_no_guess_is_right_more_often_than_kairouz_oh_and_viswanath_2015_allow(epsilon: str, failure: str) -> None:
+    """The worst pair of laws with (ε, δ): one outcome each that tells, and a fair response with odds e^ε."""
+    odds, open_ = math.exp(float(epsilon)), float(failure)
+    one = [open_, (1 - open_) * odds / (1 + odds), (1 - open_) / (1 + odds), 0.0]
+    best = sum(max(p, q) for p, q in zip(one, reversed(one), strict=True)) / 2
+    bound = guesses(Decimal(epsilon), Decimal(failure))
+    assert best <= bound / 100 + 1e-12
+    assert bound / 100 < best + 0.01 + 1e-12, "and not higher than rounding up"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 
 if TYPE_CHECKING:
     from incrowd.governance.consent.event import Decided
+    from incrowd.workflows.consent.decisions import ConsentDecision
     from incrowd.workflows.policy.policy import Policy
 
 PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy, with purpose: and consent:.")]
@@ -23,6 +25,20 @@ Purpose = Annotated[
 ]
 Basis = Annotated[str | None, typer.Option("--basis", metavar="TEXT", help="The legal basis; consent by default.")]
 Notice = Annotated[str | None, typer.Option("--notice", metavar="TEXT", help="Version of the consent notice.")]
+From = Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="Start; default: its time.")]
+Until = Annotated[
+    str | None, typer.Option("--valid-to", metavar="TIME", help="End: the consent is in force before this time.")
+]
+At = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="Time of the decision; default: now. Later decisions count.")
+]
+Guardian = Annotated[
+    str | None, typer.Option("--guardian", metavar="TEXT", help="The guardian who decides, as a role such as mother.")
+]
+OfAge = Annotated[
+    str | None, typer.Option("--of-age", metavar="DAY", help="Day from which the person decides; ends the consent.")
+]
+NewPurpose = Annotated[bool, typer.Option("--new-purpose", help="Accept a purpose that no decision was ever about.")]
 _FAILED = 1
 _LISTED = 50
 consent = typer.Typer(help="Record consent, and show its consequences for releases.", no_args_is_help=True)
@@ -43,28 +59,35 @@ class ImportOptions:
     form: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="csv, fhir or 27560; default: detected.")
     ] = None
+    new_purpose: NewPurpose = False
+    provisions_permit: Annotated[
+        bool, typer.Option("--provisions-permit", help="FHIR R5: the purposes in a permit are those permitted.")
+    ] = False
     as_json: Json = False
 
 
 @takes(ImportOptions)
 def import_(options: ImportOptions) -> None:
-    """Record the decisions of a file: CSV, FHIR R4 Consent resources, or records after ISO/IEC TS 27560.
+    """Record the decisions of a file: CSV, FHIR Consent resources (R4, R4B, R5), or records after ISO/IEC TS 27560.
 
-    A missing registry is created. IDs are stored as pseudonyms under the key. A file with a mistake changes nothing.
-    Exit 1 if a withdrawal matches nobody who consented: it is recorded, and listed by its place in the file.
+    A missing registry is created. IDs are stored as pseudonyms under the key. A CSV file with a mistake changes
+    nothing; a FHIR resource that cannot be read is skipped and listed. Exit 1 if a decision was skipped, or if a
+    withdrawal matches nobody who consented: it is recorded, and listed by its place in the file.
     """
-    from incrowd.workflows.consent.decisions import FORMATS, import_records
+    from incrowd.workflows.consent.decisions import FORMATS, ImportRules, import_records
 
     if options.form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
-    imported = import_records(_policy(options.policy), options.file, options.form)
+    rules = ImportRules(options.form, options.new_purpose, options.provisions_permit)
+    imported = import_records(_policy(options.policy), options.file, rules)
     if options.as_json:
         print_json(imported.to_json())
     else:
-        lines = [(place, decision.note or "") for place, decision in imported.notes[:_LISTED]]
-        if len(imported.notes) > _LISTED:
-            lines.append(("and", f"{len(imported.notes) - _LISTED:,} more; --json lists all"))
-        print_table("Recorded", [("decisions", f"{imported.count:,}"), *lines])
+        lines = [(place, _note(decision)) for place, decision in imported.notes]
+        lines += [(one.place, f"skipped: {one.reason}.") for one in imported.skipped]
+        more = [("and", f"{len(lines) - _LISTED:,} more; --json lists all")] if len(lines) > _LISTED else []
+        absent = [("not in the table yet", f"{imported.absent:,}")] if imported.absent else []
+        print_table("Recorded", [("decisions", f"{imported.count:,}"), *absent, *lines[:_LISTED], *more])
     if not imported.ok:
         raise typer.Exit(_FAILED)
 
@@ -99,21 +122,24 @@ class GiveOptions:
     policy: PolicyFile
     id: Person
     purpose: Purpose = None
-    valid_from: Annotated[str | None, typer.Option("--valid-from", metavar="TIME", help="Start; default: now.")] = None
-    valid_to: Annotated[
-        str | None, typer.Option("--valid-to", metavar="TIME", help="End: the consent is in force before this time.")
-    ] = None
+    at: At = None
+    valid_from: From = None
+    valid_to: Until = None
     basis: Basis = None
     notice: Notice = None
+    guardian: Guardian = None
+    of_age: OfAge = None
+    new_purpose: NewPurpose = False
     as_json: Json = False
 
 
 @takes(GiveOptions)
 def give(options: GiveOptions) -> None:
-    """Record that a person consents."""
+    """Record that a person consents. Exit 1 if the table has other IDs that are written almost like this one."""
     from incrowd.governance.consent.event import Decided
 
-    more = {name: getattr(options, name) for name in ("purpose", "valid_from", "valid_to", "basis", "notice")}
+    names = ("purpose", "at", "valid_from", "valid_to", "basis", "notice", "guardian", "of_age")
+    more = {name: getattr(options, name) for name in names} | {"new_purpose": "yes" if options.new_purpose else None}
     _decide(options.policy, options.id, Decided.GIVE, more, options.as_json)
 
 
@@ -124,8 +150,10 @@ class WithdrawOptions:
     policy: PolicyFile
     id: Person
     purpose: Purpose = None
+    at: At = None
     basis: Basis = None
     notice: Notice = None
+    guardian: Guardian = None
     as_json: Json = False
 
 
@@ -134,12 +162,50 @@ def withdraw(options: WithdrawOptions) -> None:
     """Record that a person withdraws. Releases that check this consent no longer use the person's rows.
 
     Published releases cannot be recalled, and their cost is not refunded. Exit 1 if nobody with this ID consented to
-    the purpose; the withdrawal is still recorded. IDs match without regard to case and leading zeros.
+    the purpose, or no row of the table has it; the withdrawal is still recorded. IDs match without regard to case and
+    leading zeros. A terminal shows the nearest IDs of the table.
     """
     from incrowd.governance.consent.event import Decided
 
-    more = {name: getattr(options, name) for name in ("purpose", "basis", "notice")}
+    more = {name: getattr(options, name) for name in ("purpose", "at", "basis", "notice", "guardian")}
     _decide(options.policy, options.id, Decided.WITHDRAW, more, options.as_json)
+
+
+@dataclass(frozen=True)
+class CorrectOptions:
+    """The options of `incrowd consent correct`."""
+
+    policy: PolicyFile
+    id: Person
+    of: Annotated[
+        str, typer.Option("--of", metavar="TIME", help="Time of the wrong decision, as the receipt shows it.")
+    ]
+    decision: Annotated[
+        str, typer.Option("--decision", metavar="DECISION", help="give, refuse, withdraw, expire, restrict or void.")
+    ] = "void"
+    purpose: Purpose = None
+    at: At = None
+    valid_from: From = None
+    valid_to: Until = None
+    basis: Basis = None
+    notice: Notice = None
+    as_json: Json = False
+
+
+@takes(CorrectOptions)
+def correct(options: CorrectOptions) -> None:
+    """Replace a decision that was recorded wrongly; void says that it was never taken.
+
+    The wrong decision stays in the registry, and past releases are still explained by it. From now on it does not
+    count. Exit 1 if no decision of this ID has this time and purpose: then nothing is recorded.
+    """
+    from incrowd.governance.consent.event import Decided
+
+    if options.decision not in list(Decided):
+        raise InvalidParameter(f"a decision is one of {', '.join(Decided)}.")
+    names = ("purpose", "at", "valid_from", "valid_to", "basis", "notice")
+    more = {name: getattr(options, name) for name in names} | {"corrects": options.of, "new_purpose": "yes"}
+    _decide(options.policy, options.id, Decided(options.decision), more, options.as_json)
 
 
 def _decide(path: Path, person: str, decided: Decided, more: dict[str, str | None], as_json: bool) -> None:
@@ -151,9 +217,21 @@ def _decide(path: Path, person: str, decided: Decided, more: dict[str, str | Non
     if as_json:
         print_json(summary | {"valid_to": event.valid_to, "matched": decision.ok, "note": decision.note})
     else:
-        print_table("Recorded" if decision.ok else "Recorded, not matched", list(summary.items()), decision.note or "")
+        print_table("Recorded" if decision.ok else "Recorded, not matched", list(summary.items()), _note(decision))
     if not decision.ok:
         raise typer.Exit(_FAILED)
+
+
+def _on_terminal() -> bool:
+    """Whether values of the rows reach a person and no log."""
+    return sys.stdout.isatty()
+
+
+def _note(decision: ConsentDecision) -> str:
+    """Return what the holder should know, with the nearest ids of the table on a terminal, and nowhere else."""
+    nearest = decision.table.nearest if decision.table is not None and not decision.ok else ()
+    ids = f"Nearest IDs in the table: {', '.join(nearest)}." if nearest and _on_terminal() else ""
+    return " ".join(filter(None, (decision.note, ids)))
 
 
 @dataclass(frozen=True)
@@ -200,19 +278,25 @@ class ReceiptOptions:
     policy: PolicyFile
     id: Person
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page to this file.")] = None
+    language: Annotated[
+        str, typer.Option("--language", metavar="LANGUAGE", help="Language of the page: en, de, fr, es or nl.")
+    ] = "en"
     as_json: Json = False
 
 
 @takes(ReceiptOptions)
 def receipt(options: ReceiptOptions) -> None:
     """Write a person's consent receipt: as JSON after ISO/IEC TS 27560, or as a page."""
+    from incrowd.governance.consent.phrases import LANGUAGES
     from incrowd.workflows.consent.decisions import receipt
 
+    if options.language not in LANGUAGES:
+        raise InvalidParameter(f"a language is one of {', '.join(LANGUAGES)}.")
     decisions = receipt(_policy(options.policy), options.id)
     if options.out is not None:
         if options.out.exists():
             raise OutputUnavailable(f"{options.out} already exists. Choose another name.")
-        options.out.write_text(decisions.to_html(), encoding="utf-8")
+        options.out.write_text(decisions.to_html(options.language), encoding="utf-8")
     if options.as_json:
         return print_json(decisions.to_json())
     rows = [(str(e.event.decided), e.event.purpose, e.event.at, e.event.valid_to or "") for _, e in decisions.decisions]
@@ -246,6 +330,7 @@ def subject(options: SubjectOptions) -> None:
         ("purpose", report.purpose),
         ("consents now", "yes" if report.consents else "no"),
         ("total privacy loss", report.total),
+        ("what it can tell", report.sentence()),
         *((release.at, f"{release.release}: {release.cost}, {release.guarantee}") for release in report.releases),
     ]
     print_table("Releases", lines, report.basis)
@@ -295,6 +380,7 @@ consent.command("import")(import_)
 consent.command("status")(status)
 consent.command("give")(give)
 consent.command("withdraw")(withdraw)
+consent.command("correct")(correct)
 consent.command("preview")(preview)
 consent.command("receipt")(receipt)
 consent.command("subject")(subject)

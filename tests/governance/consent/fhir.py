@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from incrowd.governance.consent.event import Decided
-from incrowd.governance.consent.record import EVENT, ConsentRecord
+from incrowd.governance.consent.fhir import EVENT
+from incrowd.governance.consent.record import ConsentRecord
 
 PURPOSES = "urn:incrowd:purpose"
 _SCOPE = "http://terminology.hl7.org/CodeSystem/consentscope"

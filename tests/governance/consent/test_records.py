@@ -18,15 +18,12 @@ from incrowd.governance.consent.record import (
     ConsentRecord,
     read_27560,
     read_csv,
-    read_fhir,
     write_27560,
     write_csv,
 )
-from tests.governance.consent.fhir import write_fhir
 from tests.policies import changed
 
 FIXTURES = Path(__file__).parent / "fixtures"
-FHIR: dict[str, Any] = json.loads((FIXTURES / "consent.fhir.json").read_text(encoding="utf-8"))
 RECORDS: list[Any] = json.loads((FIXTURES / "consent.27560.json").read_text(encoding="utf-8"))
 
 texts = st.text(st.sampled_from("aé\"',; <\t漢"), max_size=6)
@@ -36,6 +33,8 @@ days = st.sampled_from(["2026-01-01", "2026-02-01", "2026-03-01"]).map(moment)
 @st.composite
 def records(draw: st.DrawFn) -> ConsentRecord:
     decided = draw(st.sampled_from(list(Decided)))
+    corrects = draw(days) if decided is Decided.VOID or draw(st.booleans()) else ""
+    guardian = draw(st.sampled_from(["", "mother"]))
     ends = decided in (Decided.GIVE, Decided.RESTRICT) and draw(st.booleans())
     return ConsentRecord.of(
         draw(texts.filter(str.strip)),
@@ -46,22 +45,16 @@ def records(draw: st.DrawFn) -> ConsentRecord:
         valid_to=moment("2026-12-31") if ends else "",
         basis=draw(texts),
         notice=draw(texts),
+        corrects=corrects,
+        guardian=guardian,
+        of_age=moment("2026-12-01") if guardian else "",
     )
 
 
 @given(st.lists(records(), max_size=3))
 def test_what_is_written_is_read_as_it_was_in_every_format(made: list[ConsentRecord]) -> None:
     assert list(read_csv(StringIO(write_csv(made)))) == made
-    assert list(read_fhir(json.loads(json.dumps(write_fhir(made))))) == made
     assert list(read_27560(json.loads(json.dumps(write_27560(made))))) == made
-
-
-def test_resources_of_fhir_are_read_and_written_again_as_they_are() -> None:
-    found = list(read_fhir(FHIR))
-    assert [str(each.event.decided) for each in found] == ["give", "refuse", "withdraw", "expire"]
-    assert found[0].subject == "p17"
-    assert (found[0].event.purpose, found[0].event.notice) == ("research/newborns", "urn:notice:2026-1")
-    assert write_fhir(found) == FHIR
 
 
 def test_records_of_27560_are_read_and_written_again_as_they_are() -> None:
@@ -82,59 +75,6 @@ def test_a_record_with_several_purposes_and_events_holds_a_decision_for_each() -
         ("withdraw", "teaching"),
     ]
     assert found[0].event.valid_to == moment("2026-01-15")
-
-
-def test_the_last_day_of_a_period_of_fhir_is_part_of_it() -> None:
-    (found,) = read_fhir(
-        changed(FHIR["entry"][0]["resource"], provision__period={"start": "2026-01-01", "end": "2026-01-31"})
-    )
-    assert found.event.valid_to == moment("2026-02-01")
-
-
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "Patient/p9",
-        "https://fhir.example/r4/Patient/p9",
-        "https://fhir.example/r4/Patient/p9/_history/2",
-        " Patient/p9/_history/2 ",
-        "p9",
-    ],
-)
-def test_a_patient_is_known_by_a_reference_too(reference: str) -> None:
-    (found,) = read_fhir([changed(FHIR["entry"][0]["resource"], patient={"reference": reference})])
-    assert found.subject == "p9"
-
-
-@pytest.mark.parametrize("reference", ["#p9", "urn:uuid:p9", "Practitioner/p9", "Patient?identifier=p9", "Patient/"])
-def test_a_reference_that_names_no_patient_is_refused_and_not_taken_for_an_id(reference: str) -> None:
-    with pytest.raises(InvalidParameter, match="resource 1: its patient is named by a reference") as refused:
-        list(read_fhir([changed(FHIR["entry"][0]["resource"], patient={"reference": reference})]))
-    assert "p9" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"provision__actor": [{"role": {}, "reference": {}}]},
-        {"provision__provision": [{"type": "deny"}]},
-        {"provision__data": [{}]},
-        {"modifierExtension": [{}]},
-        {"provision__purpose": []},
-        {"provision__purpose": [{"code": "a"}, {"code": "b"}]},
-        {"provision": None},
-        {"status": "entered-in-error"},
-        {"status": "draft"},
-        {"provision__type": None},
-        {"dateTime": "2026"},
-        {"dateTime": None},
-        {"patient": {}},
-        {"resourceType": "Patient"},
-    ],
-)
-def test_a_consent_that_cannot_be_taken_whole_is_refused_by_its_place(change: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameter, match=r"^resource 1: "):
-        list(read_fhir(changed(FHIR["entry"][0]["resource"], **change)))
 
 
 @pytest.mark.parametrize(
@@ -169,6 +109,19 @@ def test_a_wrong_line_of_a_file_is_named_without_its_values(text: str, says: str
     with pytest.raises(InvalidParameter, match=says) as caught:
         list(read_csv(StringIO(text)))
     assert "p1" not in str(caught.value)
+
+
+HOSPITAL = (
+    "\ufeffSubject ;event;purpose;at\r\n0017;withdraw;research;2026-01-01\r\n;;;\r\n"
+    "Zoe\u0308;withdraw;research;2026-01-01\r\n"
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_spreadsheet_of_withdrawals_is_read_as_it_is_saved(tmp_path: Path, encoding: str) -> None:
+    text = HOSPITAL if encoding == "utf-8" else HOSPITAL.removeprefix("\ufeff")
+    records = list(read_csv(StringIO(text.encode(encoding).decode("utf-8-sig" if encoding == "utf-8" else "utf-16"))))
+    assert [(one.subject, one.place) for one in records] == [("0017", "line 2"), ("Zoe\u0308", "line 4")]
 
 
 def test_a_receipt_is_a_record_and_a_page_that_escapes_what_people_wrote() -> None:

@@ -1,10 +1,16 @@
-"""The fold of events as of two times is what a slow reading of them one by one gives."""
+"""The fold of events as of two times is what a slow reading of them one by one gives.
+
+`python -m tests.governance.consent.test_state --moments 100000` compares that many random people and moments.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +18,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidParameter, LedgerCorrupted
 from incrowd.governance.consent import state
+from incrowd.governance.consent.columns import EventColumns
 from incrowd.governance.consent.event import ConsentEvent, Decided, covers, depth_of, moment
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows
 from incrowd.governance.consent.state import consenting as consenting_rows
@@ -33,17 +40,42 @@ def events(draw: st.DrawFn) -> Recorded:
     first, last = sorted(draw(st.lists(days, min_size=2, max_size=2, unique=True)))
     ends = last if decided in (Decided.GIVE, Decided.RESTRICT) and draw(st.booleans()) else None
     subject, purpose = draw(st.sampled_from((ANN, BOB))), draw(st.sampled_from(PURPOSES))
-    return draw(days), ConsentEvent(subject, decided, purpose, draw(days), first, ends)
+    at, corrects = draw(days), draw(days) if decided is Decided.VOID or draw(st.booleans()) else None
+    age = draw(days)
+    guardian = {"guardian": "mother", "of_age": age} if age > max(at, first) and draw(st.booleans()) else {}
+    return draw(days), ConsentEvent(subject, decided, purpose, at, first, ends, corrects=corrects, **guardian)
+
+
+def uncorrected(found: list[Recorded], as_of: AsOf) -> list[ConsentEvent]:
+    """Return the events that count by what was recorded: none that a later correction names, none that voids."""
+    events = [(recorded, event) for recorded, event in found if recorded <= as_of.recorded]
+    corrections = [(recorded, event) for recorded, event in events if event.corrects is not None]
+
+    def corrected(recorded: str, event: ConsentEvent) -> bool:
+        return any(
+            (other.subject, other.purpose, other.corrects) == (event.subject, event.purpose, event.at)
+            and (later > recorded or (later == recorded and event.corrects is None))
+            for later, other in corrections
+        )
+
+    return [event for at, event in events if event.decided is not Decided.VOID and not corrected(at, event)]
+
+
+def end_of(event: ConsentEvent) -> str | None:
+    """Return when an event ends: a guardian's consent no later than the day on which the person comes of age."""
+    if event.decided is Decided.GIVE and event.of_age is not None:
+        return event.of_age if event.valid_to is None or event.of_age < event.valid_to else event.valid_to
+    return event.valid_to
 
 
 def oracle(found: list[Recorded], purpose: str, as_of: AsOf, subject: str) -> bool:
     """Read the definition literally, decision by decision, as of the two times."""
     begun = [
         event
-        for recorded, event in found
-        if covers(event.purpose, purpose) and recorded <= as_of.recorded and event.valid_from <= as_of.valid
+        for event in uncorrected(found, as_of)
+        if covers(event.purpose, purpose) and event.valid_from <= as_of.valid
     ]
-    over = [event for event in begun if event.valid_to is not None and event.valid_to <= as_of.valid]
+    over = [event for event in begun if (end := end_of(event)) is not None and end <= as_of.valid]
     own = {event.alike for event in begun if event.subject == subject and event.alike}
     against = [
         event
@@ -68,18 +100,29 @@ def oracle(found: list[Recorded], purpose: str, as_of: AsOf, subject: str) -> bo
 def newest_decides(found: list[Recorded], as_of: AsOf, subject: str) -> bool:
     """Read a person's decisions about one purpose from the newest back: the first that has something to say decides."""
     begun = [
-        event
-        for recorded, event in found
-        if event.subject == subject and recorded <= as_of.recorded and event.valid_from <= as_of.valid
+        event for event in uncorrected(found, as_of) if event.subject == subject and event.valid_from <= as_of.valid
     ]
-    for event in sorted(begun, key=lambda each: (each.at, not each.gives, each.valid_to is not None), reverse=True):
-        over = event.valid_to is not None and event.valid_to <= as_of.valid
+    for event in sorted(begun, key=lambda one: (one.at, not one.gives, end_of(one) is not None), reverse=True):
+        end = end_of(event)
+        over = end is not None and end <= as_of.valid
         if event.gives:
-            same = [each for each in begun if each.gives and each.at == event.at]
-            return not any(each.valid_to is not None and each.valid_to <= as_of.valid for each in same)
+            same = [end_of(one) for one in begun if one.gives and one.at == event.at]
+            return not any(end is not None and end <= as_of.valid for end in same)
         if not over:
             return False
     return False
+
+
+def random_event(chance: random.Random, subject: str, purposes: tuple[str, ...]) -> ConsentEvent:
+    """Return a decision: one in eight corrects another moment, and one in six consents is a guardian's."""
+    decided = chance.choice([Decided.GIVE, Decided.GIVE, Decided.GIVE, *Decided])
+    first, last = sorted(chance.sample(DAYS, 2))
+    ends = last if decided in (Decided.GIVE, Decided.RESTRICT) and chance.random() < 0.5 else None
+    begins = first if chance.random() < 0.5 else DAYS[0]
+    at, age = chance.choice(DAYS), chance.choice(DAYS)
+    guardian = {"guardian": "aunt", "of_age": age} if age > max(at, begins) and chance.random() < 0.4 else {}
+    corrects = chance.choice(DAYS) if decided is Decided.VOID or chance.random() < 0.08 else None
+    return ConsentEvent(subject, decided, chance.choice(purposes), at, begins, ends, corrects=corrects, **guardian)
 
 
 def stream(chance: random.Random, people: list[str], purposes: tuple[str, ...], most: int = 5) -> list[Recorded]:
@@ -87,34 +130,42 @@ def stream(chance: random.Random, people: list[str], purposes: tuple[str, ...], 
     found = []
     for number, subject in enumerate(people):
         alike = f"{1 + number // 2:032x}"[::-1] if number % 5 else ""  # some have the same, and some are of old events
-        for _ in range(chance.randint(0, most)):
-            decided = chance.choice([Decided.GIVE, Decided.GIVE, *Decided])
-            first, last = sorted(chance.sample(DAYS, 2))
-            ends = last if decided in (Decided.GIVE, Decided.RESTRICT) and chance.random() < 0.5 else None
-            begins = first if chance.random() < 0.5 else DAYS[0]
-            event = ConsentEvent(subject, decided, chance.choice(purposes), chance.choice(DAYS), begins, ends)
-            found.append((chance.choice(DAYS), replace(event, alike=alike)))
+        found += [
+            (chance.choice(DAYS), replace(random_event(chance, subject, purposes), alike=alike))
+            for _ in range(chance.randint(0, most))
+        ]
     chance.shuffle(found)
     return found
 
 
-@pytest.mark.parametrize("purpose", ["a", "a/b", "a/b/c"])
-def test_thousands_of_streams_are_folded_as_the_definition_says(purpose: str) -> None:
-    chance = random.Random(28)
-    people = [f"{number:032x}" for number in range(1, 1201)]
+MOMENTS = ((DAYS[2], DAYS[7]), (DAYS[5], DAYS[4]), (DAYS[7], DAYS[7]))
+
+
+def compare(chance: random.Random, number: int, purpose: str) -> int:
+    """Compare the fold with the definition for that many people at three moments; return how many consented."""
+    people = [f"{number:032x}" for number in range(1, number + 1)]
     found = stream(chance, people, PURPOSES)
     by_pair: dict[int, list[Recorded]] = {}
-    for each in found:
-        by_pair.setdefault((int(each[1].subject, 16) - 1) // 2, []).append(each)
-    for valid, recorded in ((DAYS[2], DAYS[7]), (DAYS[5], DAYS[4]), (DAYS[7], DAYS[7])):
+    for decision in found:
+        by_pair.setdefault((int(decision[1].subject, 16) - 1) // 2, []).append(decision)
+    days = {at: [event.to_row() for on, event in found if on == at] for at in DAYS}
+    stored = [(at, EventColumns.of_rows(rows)) for at, rows in days.items()]
+    consents = 0
+    for valid, recorded in MOMENTS:
         as_of = AsOf(valid, recorded)
         expected = {
             subject
-            for number, subject in enumerate(people)
-            if oracle(by_pair.get(number // 2, []), purpose, as_of, subject)
+            for place, subject in enumerate(people)
+            if oracle(by_pair.get(place // 2, []), purpose, as_of, subject)
         }
-        assert 0 < len(expected) < len(people)
-        assert consenting(found, purpose, as_of) == expected
+        assert consenting(found, purpose, as_of) == consenting_rows(stored, purpose, as_of) == expected
+        consents += len(expected)
+    return consents
+
+
+@pytest.mark.parametrize("purpose", ["a", "a/b", "a/b/c"])
+def test_thousands_of_streams_are_folded_as_the_definition_says(purpose: str) -> None:
+    assert 100 < compare(random.Random(28), 600, purpose) < 3 * 600
 
 
 def test_about_one_purpose_the_newest_decision_replaces_all_before_it() -> None:
@@ -245,6 +296,33 @@ def test_a_correction_is_a_later_decision() -> None:
     )
 
 
+def test_a_correction_names_the_wrong_decision_and_takes_its_place() -> None:
+    left = ConsentEvent(ANN, Decided.WITHDRAW, "a", DAYS[3])
+    void = ConsentEvent(ANN, Decided.VOID, "a", DAYS[5], corrects=DAYS[3])
+    found = [(DAYS[0], give(0)), (DAYS[3], left), (DAYS[5], void)]
+    known = {day: [ANN in consenting(found, "a", AsOf(valid, day)) for valid in DAYS] for day in DAYS}
+    assert known[DAYS[4]] == days_in_force(0, 3), "until it was recorded, the wrong one counts"
+    assert known[DAYS[5]] == days_in_force(0, 8)
+    moved = replace(left, at=DAYS[6], valid_from=DAYS[6], corrects=DAYS[3])
+    assert in_force(give(0), left, moved) == days_in_force(0, 6)
+    assert in_force(give(0), left, replace(void, subject=BOB)) == days_in_force(0, 3), "of another person: nothing"
+    with pytest.raises(InvalidParameter, match="name its time"):
+        ConsentEvent(ANN, Decided.VOID, "a", DAYS[0])
+
+
+def test_a_guardians_consent_ends_when_the_person_comes_of_age() -> None:
+    mother = replace(give(1), guardian="mother", of_age=DAYS[4])
+    assert in_force(mother) == days_in_force(1, 4)
+    assert in_force(give(0), mother) == days_in_force(0, 4), "it replaced what was before it"
+    assert in_force(mother, give(5)) == [*days_in_force(1, 4)[:5], True, True, True]
+    left = replace(mother, decided=Decided.WITHDRAW, at=DAYS[2], valid_from=DAYS[2])
+    assert in_force(give(0), left) == days_in_force(0, 2), "a guardian's withdrawal has no end"
+    with pytest.raises(InvalidParameter, match="only before the day"):
+        replace(mother, at=DAYS[4], valid_from=DAYS[4])
+    with pytest.raises(InvalidParameter, match="name the guardian"):
+        replace(mother, guardian="")
+
+
 def test_a_withdrawal_counts_for_ids_written_alike_and_a_consent_for_one() -> None:
     alike = "c" * 32
     ann, bob = (replace(give(0), subject=each, alike=alike) for each in (ANN, BOB))
@@ -258,17 +336,10 @@ def test_a_withdrawal_counts_for_ids_written_alike_and_a_consent_for_one() -> No
 
 def test_many_people_and_pieces_are_folded_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "_AT_ONCE", 7)
+    monkeypatch.setattr(state, "_ROWS", 5)
     chance = random.Random(19)
     people = [f"{number:032x}" for number in range(150)]
-    found = [
-        (
-            chance.choice(DAYS),
-            ConsentEvent(
-                chance.choice(people), chance.choice(list(Decided)), chance.choice(PURPOSES), chance.choice(DAYS)
-            ),
-        )
-        for _ in range(900)
-    ]
+    found = [(chance.choice(DAYS), random_event(chance, chance.choice(people), PURPOSES)) for _ in range(900)]
     as_of = AsOf(DAYS[5], DAYS[6])
     expected = {subject for subject in people if oracle(found, "a/b", as_of, subject)}
     assert 0 < len(expected) < len(people)
@@ -285,3 +356,42 @@ def test_a_decision_of_an_unknown_kind_counts_against() -> None:
     row = [ANN, "ponder", "a", DAYS[1], DAYS[1], None, "", ""]
     given = ConsentEvent(ANN, Decided.GIVE, "a", DAYS[0]).to_row()
     assert consenting_rows([(DAYS[1], [given, row])], "a", AsOf(DAYS[2], DAYS[2])) == frozenset()
+
+
+@given(st.lists(events(), min_size=1, max_size=6))
+def test_columns_hold_what_rows_hold(found: list[Recorded]) -> None:
+    told = [event for _, event in found]
+    columns = EventColumns.of_rows([event.to_row() for event in told])
+    assert list(EventColumns.read(json.loads(json.dumps(columns.to_json()))).events()) == told
+    assert [ConsentEvent.from_row(event.to_row()) for event in told] == told
+
+
+@pytest.mark.parametrize(
+    "change", [{"subject": "xy"}, {"at": "AAAA"}, {"decided": [["give"], "Bw==", "u1"]}, {"purpose": None}]
+)
+def test_a_batch_that_is_damaged_lets_nobody_in(change: dict[str, Any]) -> None:
+    plain = EventColumns.of_rows([give(0).to_row()]).to_json()
+    with pytest.raises(LedgerCorrupted):
+        EventColumns.read(plain | change)
+
+
+def test_people_whose_pseudonyms_begin_alike_are_different_people() -> None:
+    twins = [f"{7:016x}{number:016x}" for number in range(6)]
+    found = [(DAYS[0], replace(give(0), subject=one)) for one in [*twins[3:], *twins[:3], *twins]]
+    left = (DAYS[1], ConsentEvent(twins[4], Decided.WITHDRAW, "a", DAYS[1]))
+    assert consenting([*found, left], "a", AsOf(DAYS[2], DAYS[2])) == set(twins) - {twins[4]}
+
+
+def main() -> None:
+    """Compare as many random people and moments as asked."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--moments", type=int, default=100_000)
+    moments, chance, compared, consents = options.parse_args().moments, random.Random(), 0, 0
+    while compared < moments:
+        consents += compare(chance, 1000, chance.choice(PURPOSES[:3]))
+        compared += 1000 * len(MOMENTS)
+    print(f"{compared:,} people and moments, of which {consents:,} consent: no difference")
+
+
+if __name__ == "__main__":
+    main()

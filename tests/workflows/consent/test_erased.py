@@ -107,6 +107,16 @@ def test_k_people_who_left_one_cell_may_be_erased(made: Consented) -> None:
         out(made, "third", without(ROWS, *leavers, "ÖM020"))
 
 
+def test_k_people_of_each_of_several_cells_may_be_erased(made: Consented) -> None:
+    out(made, "first", ROWS)
+    leavers = ["ÖM940", "ÖM941", "ÖM942", "ÖF020", "ÖF021", "ÖF022"]
+    made.decide(Decided.WITHDRAW, [*leavers[:5], LATER[0]])
+    refused(made, without(ROWS, *leavers[:5]), "2 left and 0 joined")
+    made.decide(Decided.WITHDRAW, leavers[5:])
+    refused(made, without(ROWS, *leavers, "ÖM020"), UNKNOWN)
+    out(made, "second", without(ROWS, *leavers))
+
+
 def test_a_whole_cell_of_k_people_may_be_erased(made: Consented) -> None:
     leavers = ["ÖF940", "ÖF941", "ÖF942"]
     out(made, "first", ROWS)

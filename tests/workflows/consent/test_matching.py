@@ -68,12 +68,17 @@ def test_a_withdrawal_that_arrives_before_the_consent_keeps_rows_out(made: Conse
     assert taking_part(made, "B0007") == ["B0007"]
 
 
-def test_events_of_an_earlier_version_are_met_by_the_exact_id(made: Consented) -> None:
-    (person,) = subjects_of(made.policy, ["C0001"])
-    made.registry.record([ConsentEvent(person.pseudonym, Decided.GIVE, PURPOSE, MAY)])
+def test_a_withdrawal_reaches_events_that_were_written_before_ids_were_linked(made: Consented) -> None:
+    (person, other) = subjects_of(made.policy, ["C0001", "C0002"])
+    made.registry.record(ConsentEvent(who.pseudonym, Decided.GIVE, PURPOSE, MAY) for who in (person, other))
+    assert taking_part(made, "C0001", "C0002") == ["C0001", "C0002"]
     missed = decide(made.policy, "c1", Decided.WITHDRAW)
-    assert (missed.ok, taking_part(made, "C0001")) == (False, ["C0001"])
-    assert "nothing was withdrawn for a known person" in (missed.note or ""), "it is said"
+    assert not missed.ok
+    assert "nothing was withdrawn for a known person" in (missed.note or ""), "the registry cannot tell"
+    assert taking_part(made, "C0001", "C0002") == ["C0002"], "where rows are read, their ids tell"
+    assert not subject_report(made.policy, "C0001").consents
+    made.registry.record([ConsentEvent(person.pseudonym, Decided.GIVE, PURPOSE, made.registry.now())])
+    assert taking_part(made, "C0001", "c1") == ["C0001"], "a later consent counts"
     assert decide(made.policy, "C0001", Decided.WITHDRAW).ok
     assert taking_part(made, "C0001") == []
 

@@ -17,7 +17,7 @@ from incrowd.core.steps.around import gate_of
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.queries.answer import Answer
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.verifier.check import Verdict
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import BatchRequest, QueryRequest

@@ -259,6 +259,8 @@ def test_a_restored_registry_is_found_against_the_last_certificate_before_a_char
     charged = Ledger.open(made.policy.ledger_address).standing("people").totals.charges
     with pytest.raises(Refused, match="an old copy was restored"):
         release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"))
+    with pytest.raises(Refused, match="an old copy was restored"):
+        release(ROWS, restored)
     assert Ledger.open(made.policy.ledger_address).standing("people").totals.charges == charged == 2
     release_to(ROWS, restored, Destination(tmp_path / "out" / "third", "csv"), None, ReleaseTerms(anyway=True))
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from incrowd.errors import AccessDenied
-from incrowd.governance.consent.event import Decided
+from incrowd.governance.consent import phrases
+from incrowd.governance.consent.event import Decided, moment
+from incrowd.governance.consent.phrases import LANGUAGES, phrase
+from incrowd.governance.consent.registry import Registry
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.workflows.consent.subject import DataSubjectService, issue_token, subject_report
-from incrowd.workflows.release.tables import release
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
 from tests.consents import FORM, GATED, consented, known_people
 from tests.web.serving import Browser, FakeQueries, server
 
@@ -112,3 +117,59 @@ def test_a_token_of_another_dataset_or_past_its_end_is_refused(made: Any) -> Non
         DataSubjectService((made.policy,)).view(late)
     with pytest.raises(AccessDenied, match="ask the data holder"):
         DataSubjectService(()).view(issue_token(made.policy, "p7"))
+
+
+@pytest.mark.parametrize("language", list(LANGUAGES))
+def test_the_page_speaks_the_language_of_the_browser_or_the_one_that_was_chosen(
+    made: Any, tmp_path: Path, language: str
+) -> None:
+    client = client_of(made, tmp_path)
+    start = client.get("/consent", headers={"accept-language": f"pt, {language}-XX;q=0.8"})
+    assert f'<html lang="{language}">' in start.text
+    assert f'<html lang="{language}">' in client.get(f"/consent?lang={language}").text
+    sent = {"token": issue_token(made.policy, "p7"), "lang": language}
+    page = client.post("/consent", data=sent).text
+    assert phrase(language, "tells", number=50) in unescape(page)
+    assert f'name="lang" type="hidden" value="{language}"' in page
+    refused = client.post("/consent", data=sent)
+    assert phrase(language, "refused") in unescape(refused.text)
+
+
+def test_every_phrase_is_there_in_every_language_with_the_same_places() -> None:
+    for name, texts in phrases._TEXTS.items():
+        assert len(texts) == len(LANGUAGES)
+        assert len({tuple(sorted(set(re.findall(r"{(\w+)}", text)))) for text in texts}) == 1, name
+        assert all(texts) or name == "unreviewed"
+
+
+def test_a_release_without_an_epsilon_is_told_as_no_bound(tmp_path: Path) -> None:
+    form = consented(FORM, tmp_path, EVERYBODY)
+    release(ROWS, form.policy)
+    page = client_of(form, tmp_path).post("/consent", data={"token": issue_token(form.policy, "p1")}).text
+    assert "no bound" in page
+    assert "Infinity" not in page
+    assert subject_report(form.policy, "p1").number is None
+
+
+def test_the_end_of_a_consent_is_told(made: Any) -> None:
+    made.decide(Decided.GIVE, ["p7"], valid_to=moment("2999-01-01"))
+    report = subject_report(made.policy, "p7")
+    assert (report.until, subject_report(made.policy, "p8").until) == (moment("2999-01-01"), None)
+
+
+def test_somebody_who_withdraws_while_a_release_runs_is_told_that_they_were_eligible(
+    made: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clock = Registry.clock
+
+    def interrupted(registry: Registry) -> str:
+        made.decide(Decided.WITHDRAW, ["p7"])  # after the end of the registry was read, and before the time of the run
+        return clock(registry)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Registry, "clock", interrupted)
+        release_to(ROWS, made.policy, Destination(tmp_path / "first", "csv"))
+    release_to(ROWS, made.policy, Destination(tmp_path / "second", "csv"))
+    left, stayed = (subject_report(made.policy, name) for name in ("p7", "p8"))
+    assert [len(report.releases) for report in (left, stayed)] == [1, 2]
+    assert not left.consents

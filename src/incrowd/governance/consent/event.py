@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,9 +25,13 @@ class Decided(StrEnum):
     WITHDRAW = "withdraw"
     EXPIRE = "expire"
     RESTRICT = "restrict"
+    VOID = "void"
+    """The decision that it corrects was never taken."""
 
 
 _ENDING = (Decided.GIVE, Decided.RESTRICT)
+RARE = ("guardian", "of_age", "corrects")
+"""Fields that few events have; a row names them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,10 @@ class ConsentEvent:
     `at` orders decisions: the later one counts, and of two at one moment the one that does not give.  The
     registry stores when it was recorded.  `valid_to` is the first moment at which it is no longer valid; only a consent
     and a restriction have one, since the end of a withdrawal would be a consent that nobody gave.  `alike` is one
-    pseudonym for all ids that are written alike; events of earlier versions have none.
+    pseudonym for all ids that are written alike; events of earlier versions have none.  `guardian` says who decided in
+    the person's place, and `of_age` the day from which the person decides alone: a guardian's consent ends then.
+    `corrects` is the moment of an earlier decision of the same person and purpose that was recorded wrongly: it no
+    longer counts, and this one does.
 
     >>> ConsentEvent("0" * 32, Decided.GIVE, "research/births", moment("2026-01-01")).valid_from
     '2026-01-01T00:00:00.000000Z'
@@ -52,6 +59,9 @@ class ConsentEvent:
     basis: str = "consent"
     notice: str = ""
     alike: str = ""
+    guardian: str = ""
+    of_age: str | None = None
+    corrects: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "valid_from", self.valid_from or self.at)
@@ -64,32 +74,44 @@ class ConsentEvent:
             )
         if self.valid_to is not None and self.valid_to <= self.valid_from:
             raise InvalidParameter("a decision holds for some time: valid_to comes after valid_from.")
-        if max(len(self.basis), len(self.notice)) > _TEXT:
-            raise InvalidParameter(f"basis and notice have at most {_TEXT} characters.")
+        if max(len(self.basis), len(self.notice), len(self.guardian)) > _TEXT:
+            raise InvalidParameter(f"basis, notice and guardian have at most {_TEXT} characters.")
+        if self.decided is Decided.VOID and self.corrects is None:
+            raise InvalidParameter("void corrects an earlier decision: name its time.")
+        self._check_age()
+
+    def _check_age(self) -> None:
+        if self.of_age is None:
+            return
+        if not self.guardian:
+            raise InvalidParameter("the day of coming of age belongs to a guardian's decision: name the guardian.")
+        if self.of_age <= max(self.at, self.valid_from):
+            raise InvalidParameter("a guardian decides only before the day on which the person comes of age.")
 
     @property
     def gives(self) -> bool:
-        """Whether it is a consent; every other decision excludes the person."""
+        """Whether it is a consent; every other decision excludes the person, but for one that voids another."""
         return self.decided is Decided.GIVE
+
+    @property
+    def ends(self) -> str | None:
+        """The first moment at which it no longer holds: its own end, or for a guardian's consent the coming of age."""
+        age = self.of_age if self.gives else None
+        return min(filter(None, (self.valid_to, age)), default=None)
 
     def to_row(self) -> list[Any]:
         """Return the plain form that the registry stores."""
-        times = [self.at, self.valid_from, self.valid_to]
-        return [
-            self.subject,
-            str(self.decided),
-            self.purpose,
-            *times,
-            self.basis,
-            self.notice,
-            *filter(None, [self.alike]),
-        ]
+        more = {name: getattr(self, name) for name in RARE if getattr(self, name)}
+        row = [self.subject, str(self.decided), self.purpose, self.at, self.valid_from, self.valid_to]
+        row += [self.basis, self.notice]
+        return [*row, self.alike, more] if more else [*row, *filter(None, [self.alike])]
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> ConsentEvent:
         """Read what `to_row` wrote."""
         subject, decided, *rest = row
-        return cls(subject, Decided(decided), *rest)
+        more = rest.pop() if isinstance(rest[-1], Mapping) else {}
+        return cls(subject, Decided(decided), *rest, **more)
 
 
 def check_purpose(purpose: str) -> str:

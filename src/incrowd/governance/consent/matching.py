@@ -5,13 +5,15 @@ All of this is for the holder alone.  The door of a data subject answers alike f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+
+import numpy as np
 
 from incrowd.core.subjects import Subject
 from incrowd.governance.consent.event import Decided, covers
-from incrowd.governance.consent.state import ALIKE, RecordedRows
+from incrowd.governance.consent.registry import columns_of
+from incrowd.governance.consent.state import RecordedRows, Rows
 
 _GIVES = str(Decided.GIVE)
 _SHOWN = 8
@@ -73,11 +75,11 @@ class IdMatch:
 class Consents:
     """Who of some people, and of those with ids written alike, ever consented to what.
 
-    >>> from incrowd.governance.consent.event import ConsentEvent
+    >>> from incrowd.governance.consent.event import ConsentEvent, moment
     >>> ann = Subject("a" * 32, "c" * 32)
-    >>> found = Consents.among([ann])
-    >>> found.add([ConsentEvent("b" * 32, Decided.GIVE, "research", "2026", alike="c" * 32).to_row()])
-    >>> found.match(ann, "research/births")
+    >>> consents = Consents.among([ann])
+    >>> consents.add([ConsentEvent("b" * 32, Decided.GIVE, "research", moment("2026-01-01"), alike="c" * 32).to_row()])
+    >>> consents.match(ann, "research/births")
     IdMatch(exact=False, others=1, purpose=True, in_use=('research',))
     """
 
@@ -92,17 +94,17 @@ class Consents:
         """Return what is known of some people before anything is read."""
         return cls(frozenset(person.pseudonym for person in people), frozenset(person.alike for person in people))
 
-    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+    def add(self, rows: Rows) -> None:
         """Learn from events in the form in which they are stored."""
-        for row in rows:
-            if row[1] != _GIVES:
-                continue
-            subject, purpose, alike = row[0], row[2], row[ALIKE] if len(row) > ALIKE else ""
-            self.in_use.add(purpose)
-            if alike in self.alikes:
-                self.alike.setdefault(alike, set()).add(subject)
-            if alike in self.alikes or subject in self.subjects:
-                self.consented.setdefault(subject, set()).add(purpose)
+        columns = columns_of(rows)
+        gives = columns.of("decided", _GIVES)
+        names = columns.names["purpose"]
+        self.in_use.update(names[code] for code in np.unique(columns.codes["purpose"][gives]).tolist())
+        for event in columns.taken(gives).named(self.subjects | self.alikes).events():
+            if event.alike in self.alikes:
+                self.alike.setdefault(event.alike, set()).add(event.subject)
+            if event.alike in self.alikes or event.subject in self.subjects:
+                self.consented.setdefault(event.subject, set()).add(event.purpose)
 
     def read(self, events: Iterable[RecordedRows]) -> Consents:
         """Learn from all that a registry holds."""
@@ -121,10 +123,11 @@ class Consents:
 
     def _met(self, subject: str, purpose: str) -> bool:
         """Whether somebody ever consented to a purpose, a wider or a narrower one."""
-        return any(_related(purpose, other) for other in self.consented.get(subject, ()))
+        return any(related(purpose, other) for other in self.consented.get(subject, ()))
 
 
-def _related(one: str, other: str) -> bool:
+def related(one: str, other: str) -> bool:
+    """Whether one of two purposes is the other, or wider or narrower."""
     return covers(one, other) or covers(other, one)
 
 

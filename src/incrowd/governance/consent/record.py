@@ -1,4 +1,4 @@
-"""Consent records: decisions as CSV, as ISO/IEC TS 27560:2023 records and receipts, and as FHIR R4 Consent resources.
+"""Consent records: decisions as CSV, and as ISO/IEC TS 27560:2023 records and receipts.
 
 ISO/IEC TS 27560 names the fields and leaves their notation open; here names are in snake case.  A record has one
 person, and holds for each of its purposes and each of its events one decision.
@@ -13,16 +13,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from html import escape
 from io import StringIO
+from itertools import chain
 from typing import Any, TextIO
 
 from incrowd.core.codec import digest
-from incrowd.core.subjects import Subject, patient_of
+from incrowd.core.subjects import Subject
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import ConsentEvent, Decided, moment, written_moment
+from incrowd.governance.consent.phrases import known_language, phrase
 
 COLUMNS = ("subject", "event", "purpose", "at", "valid_from", "valid_to", "basis", "notice")
+MORE = ("guardian", "of_age", "corrects")
 _NEEDED = COLUMNS[:4]
 _NOBODY = "0" * 32
+_TIMES = ("valid_from", "valid_to", "of_age", "corrects")
 
 
 @dataclass(frozen=True)
@@ -45,18 +49,10 @@ class ConsentRecord:
             raise InvalidParameter("a record has no data subject: write the ID in the column subject.")
         if decided not in list(Decided):
             raise InvalidParameter(f"an event is one of {', '.join(Decided)}.")
-        ends = more.get("valid_to") or ""
-        event = ConsentEvent(
-            _NOBODY,
-            Decided(decided),
-            purpose,
-            moment(at),
-            moment(more["valid_from"]) if more.get("valid_from") else "",
-            moment(ends) if ends else None,
-            more.get("basis") or "consent",
-            more.get("notice") or "",
-        )
-        return cls(subject, event)
+        times = {name: moment(more[name]) for name in _TIMES if more.get(name)}
+        texts = {"basis": more.get("basis") or "consent", "notice": more.get("notice") or ""}
+        texts["guardian"] = more.get("guardian") or ""
+        return cls(subject, ConsentEvent(_NOBODY, Decided(decided), purpose, moment(at), **texts, **times))
 
     def at_place(self, place: str) -> ConsentRecord:
         """Return the same record with its place in a file."""
@@ -74,33 +70,44 @@ def read_csv(text: TextIO) -> Iterator[ConsentRecord]:
     Traceback (most recent call last):
     incrowd.errors.InvalidParameter: line 2: a moment is a day such as 2026-05-01, or a time with its zone such as ...
     """
-    rows = csv.DictReader(text, strict=True)
+    line = 0
     try:
-        names = rows.fieldnames or []
-        if not set(_NEEDED) <= set(names) or not set(names) <= set(COLUMNS):
-            raise InvalidParameter(f"a file of decisions has the columns {','.join(COLUMNS)}, the first four at least.")
-        for row in rows:
-            yield _named(rows.line_num, row)
-    except (csv.Error, UnicodeDecodeError):
-        raise InvalidParameter(f"line {rows.line_num + 1}: this cannot be read as CSV in UTF-8.") from None
+        first = text.readline()
+        rows = csv.reader(chain([first], text), strict=True, delimiter=max(",;\t", key=first.count))
+        names = [name.strip().casefold() for name in next(rows, [])]
+        if not set(_NEEDED) <= set(names) or not set(names) <= {*COLUMNS, *MORE} or len(set(names)) < len(names):
+            raise InvalidParameter(
+                f"a file of decisions has the columns {','.join(COLUMNS)}, the first four at least; it may have "
+                f"{', '.join(MORE)}."
+            )
+        for cells in rows:
+            line = rows.line_num
+            if any(cell.strip() for cell in cells):  # spreadsheets write empty lines
+                yield _named(line, names, cells)
+    except csv.Error:
+        raise InvalidParameter(f"line {line + 1}: this cannot be read as CSV.") from None
+    except UnicodeError:
+        raise InvalidParameter(
+            f"line {line + 1} or after it: this is not text in UTF-8 or UTF-16. Save the file as CSV UTF-8."
+        ) from None
 
 
 def write_csv(records: Iterable[ConsentRecord]) -> str:
     """Return records as CSV, such that they are read again as they are."""
     written = StringIO()
     rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    rows.writerow((*COLUMNS, *MORE))
     for record in records:
         event = record.event
-        times = (event.at, event.valid_from, event.valid_to or "")
-        rows.writerow((record.subject, str(event.decided), event.purpose, *times, event.basis, event.notice))
+        decision = (record.subject, str(event.decided), *(getattr(event, name) or "" for name in COLUMNS[2:]))
+        rows.writerow((*decision, *(getattr(event, name) or "" for name in MORE)))
     return written.getvalue()
 
 
-def _named(line: int, row: dict[str, str]) -> ConsentRecord:
-    whole = dict(row)
-    if None in whole or None in whole.values():
+def _named(line: int, names: Sequence[str], cells: Sequence[str]) -> ConsentRecord:
+    if len(cells) != len(names):
         raise InvalidParameter(f"line {line}: there are more or fewer cells than columns.")
+    whole = dict(zip(names, cells, strict=True))
     try:
         decided = whole.pop("event").strip()
         record = ConsentRecord.of(whole.pop("subject"), decided, whole.pop("purpose"), whole.pop("at"), **whole)
@@ -116,6 +123,7 @@ _STATES = {
     Decided.WITHDRAW: "withdrawn",
     Decided.EXPIRE: "expired",
     Decided.RESTRICT: "restricted",
+    Decided.VOID: "void",
 }
 _DECIDED = {state: decided for decided, state in _STATES.items()}
 _DURATION = re.compile(r"P(\d{1,5})([DW])")
@@ -156,6 +164,7 @@ def _read(record: Mapping[str, Any]) -> Iterator[ConsentRecord]:
                 valid_to=end,
                 basis=purpose.get("lawful_basis", ""),
                 notice=processing.get("privacy_notice", ""),
+                **{name: str(event.get(name) or "") for name in MORE},
             )
 
 
@@ -182,6 +191,7 @@ def _written(record: ConsentRecord) -> dict[str, Any]:
         "event_type": "explicit",
         "event_state": _STATES[event.decided],
         "entity_id": record.subject,
+        **{name: getattr(event, name) for name in MORE if getattr(event, name)},
     }
     purpose = {"purpose": event.purpose, "lawful_basis": event.basis}
     return {
@@ -195,10 +205,24 @@ def _written(record: ConsentRecord) -> dict[str, Any]:
     }
 
 
-_STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}td,th{padding:.3rem;text-align:left}"
-)
-_HEADER = ("decision", "purpose", "taken", "holds from", "until", "basis", "notice", "recorded")
+STYLE = """
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 1.5rem auto; padding: 0 1rem; color: #1a1a1a;
+  background: #fff; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.2rem; }
+section { border-top: 1px solid #bbb; padding: 0.5rem 0; break-inside: avoid; }
+dl { display: grid; grid-template-columns: minmax(7rem, auto) 1fr; gap: 0.1rem 1rem; margin: 0.3rem 0; }
+dt { color: #555; } dd { margin: 0; }
+ul { padding-left: 0; list-style: none; }
+label, input, select, button { font: inherit; } button { padding: 0.4rem 1rem; } input { max-width: 100%; }
+nav { font-size: 0.9rem; } nav a { margin-right: 0.6rem; } small { color: #555; }
+@media (prefers-color-scheme: dark) {
+  body { color: #eee; background: #161616; } a { color: #9cf; }
+  dt, small { color: #aaa; } section { border-color: #555; }
+}
+@media print { nav, form { display: none; } body { margin: 0; color: #000; background: #fff; } }
+"""
+"""The style of pages for data subjects: on a phone, in the dark and on paper."""
+_DAY = 10
 
 
 @dataclass(frozen=True)
@@ -216,100 +240,39 @@ class ConsentReceipt:
         header = {"schema_version": SCHEMA, "pii_principal_id": self.subject, "receipt_time": self.made}
         return {"receipt_metadata": header, "consent_records": records, "recorded": recorded}
 
-    def to_html(self) -> str:
-        """Return the receipt as a page that loads nothing."""
-        head = "".join(f'<th scope="col">{name}</th>' for name in _HEADER)
-        body = "".join(_row(at, record) for at, record in self.decisions)
+    def to_html(self, language: str = "en") -> str:
+        """Return the receipt as a page in plain words that loads nothing."""
+        own = known_language(language)
+        title = escape(phrase(own, "receipt"))
+        intro = phrase(own, "for", person=self.subject, day=self.made[:_DAY])
+        body = "".join(_section(own, at, record) for at, record in reversed(self.decisions))
+        notes = "".join(f"<p>{escape(text)}</p>" for text in (phrase(own, "how"), phrase(own, "unreviewed")) if text)
         return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Receipt of consent</title>'
-            f"<style>{_STYLE}</style></head><body><main><h1>Receipt of consent</h1>"
-            f"<p>Of {escape(self.subject)}, made {escape(self.made)}.</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></main></body></html>"
+            f'<!doctype html><html lang="{own}"><head><meta charset="utf-8"><title>{title}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><main>'
+            f"<h1>{title}</h1><p>{escape(intro)}</p>{body or escape(phrase(own, 'none'))}<section>{notes}</section>"
+            "</main></body></html>"
         )
 
 
-def _row(at: str, record: ConsentRecord) -> str:
+def _section(language: str, at: str, record: ConsentRecord) -> str:
+    """Return one decision in plain words, with its times."""
     event = record.event
-    cells = (str(event.decided), event.purpose, event.at, event.valid_from, event.valid_to or "")
-    values = (*cells, event.basis, event.notice, at)
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in values) + "</tr>"
+    corrects = (event.corrects or "")[:_DAY]
+    sentence = phrase(language, str(event.decided), purpose=event.purpose, corrects=corrects)
+    if corrects and event.decided is not Decided.VOID:
+        sentence = f"{sentence} {phrase(language, 'corrects', corrects=corrects)}"
+    end = event.ends or (phrase(language, "open") if event.gives else "")
+    facts = {"decided": _readable(event.at), "from": _readable(event.valid_from), "until": _readable(end)}
+    facts |= {"notice": event.notice, "guardian": event.guardian, "of_age": _readable(event.of_age or "")}
+    facts |= {"recorded": _readable(at)}
+    rows = ((phrase(language, name), value) for name, value in facts.items() if value)
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    return f"<section><p>{escape(sentence)}</p><dl>{listed}</dl></section>"
 
 
-EVENT = "urn:incrowd:consent-event"
-_PROVISION = frozenset({"type", "period", "purpose"})
-_DAY = 10
-_ADDRESS = "/:#?"
-"""What stands in references and in no id of FHIR."""
-
-
-def read_fhir(plain: Any) -> Iterator[ConsentRecord]:
-    """Yield the decision of each Consent resource; one that cannot be taken whole is named by its place."""
-    for number, resource in enumerate(_resources(plain), 1):
-        try:
-            yield _read_resource(resource).at_place(f"resource {number}")
-        except InvalidParameter as error:
-            raise InvalidParameter(f"resource {number}: {error}") from None
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError):
-            raise InvalidParameter(f"resource {number}: this is not a Consent resource of FHIR R4.") from None
-
-
-def _resources(plain: Any) -> list[Mapping[str, Any]]:
-    if isinstance(plain, list):
-        return plain
-    if isinstance(plain, Mapping) and plain.get("resourceType") == "Bundle":
-        return [entry["resource"] for entry in plain.get("entry", ())]
-    return [plain]
-
-
-def _read_resource(resource: Mapping[str, Any]) -> ConsentRecord:
-    if resource["resourceType"] != "Consent":
-        raise InvalidParameter("this is not a Consent resource.")
-    provision = resource.get("provision", {})
-    if "modifierExtension" in resource or not set(provision) <= _PROVISION:
-        raise InvalidParameter(
-            "it is limited in ways that a purpose and a period do not tell, and would give too much without them."
-        )
-    (purpose,) = provision["purpose"]
-    period = provision.get("period", {})
-    policies = resource.get("policy", ())
-    return ConsentRecord.of(
-        _subject(resource["patient"]),
-        str(_decided(resource, provision.get("type"))),
-        purpose["code"],
-        resource["dateTime"],
-        valid_from=period.get("start", ""),
-        valid_to=_end(period["end"]) if "end" in period else "",
-        basis=resource.get("policyRule", {}).get("text", ""),
-        notice=policies[0]["uri"] if policies else "",
-    )
-
-
-def _subject(patient: Mapping[str, Any]) -> str:
-    if "identifier" in patient:
-        return str(patient["identifier"]["value"])
-    reference = str(patient["reference"]).strip()
-    named = patient_of(reference)
-    if named is None and any(mark in reference for mark in _ADDRESS):
-        raise InvalidParameter(
-            "its patient is named by a reference that is not one to a Patient with an id: write Patient/ID, or an "
-            "identifier."
-        )
-    return named or reference
-
-
-def _decided(resource: Mapping[str, Any], rule: str | None) -> Decided:
-    own = [extension["valueCode"] for extension in resource.get("extension", ()) if extension.get("url") == EVENT]
-    match resource["status"], rule:
-        case "active", "permit":
-            return Decided.GIVE
-        case ("active", "deny") | ("rejected", _):
-            return Decided.REFUSE
-        case "inactive", _:
-            return Decided(own[0]) if own else Decided.WITHDRAW
-    raise InvalidParameter("only consents that are active, inactive or rejected, and permit or deny, are decisions.")
-
-
-def _end(text: str) -> str:
-    """Return the first moment after a period: FHIR's last day is part of it; at a time, it ends there."""
-    ends = datetime.fromisoformat(moment(text))
-    return written_moment(ends + timedelta(days=1) if len(text) == _DAY else ends)
+def _readable(time: str) -> str:
+    """Return a moment as people read it: a day where it begins one, else with its time in UTC."""
+    if not time.endswith("Z"):
+        return time
+    return time[:_DAY] if time[_DAY:] == "T00:00:00.000000Z" else f"{time[:_DAY]} {time[11:16]} UTC"

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
+from incrowd.core.codec import canonical
 from incrowd.core.subjects import Subject
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerCorrupted, LedgerUnavailable
+from incrowd.governance.consent.columns import EventColumns
 from incrowd.governance.consent.event import ConsentEvent, written_moment
-from incrowd.governance.consent.state import Recorded, RecordedRows
+from incrowd.governance.consent.state import Recorded, RecordedRows, Rows
 from incrowd.governance.grant import fingerprint, new_token
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
@@ -24,7 +26,9 @@ from incrowd.store.verify import ChainReport, Values, verify
 
 _NAME = "consent"
 _EVENTS, _ISSUED, _USED = "events", "issued", "used"
-_BATCH, _AT_ONCE = 200, 20_000
+_BATCH, _AT_ONCE, _FEW = 2_000, 20_000, 32
+_MOST = 100_000
+"""More entries than a person is named in."""
 _NONCE = 16
 _PATIENCE = timedelta(seconds=5)
 
@@ -35,6 +39,19 @@ class RegistrySnapshot:
 
     nonce: str
     mark: str
+
+
+@dataclass(frozen=True)
+class RegistryRows:
+    """The events of a registry up to a place, batch by batch, read anew each time."""
+
+    registry: Registry
+    until: Anchor
+
+    def __iter__(self) -> Iterator[RecordedRows]:
+        for link in self.registry.links(self.until):
+            if link.kind == _EVENTS:
+                yield link.at, _rows_of(link)
 
 
 @dataclass(frozen=True)
@@ -109,11 +126,18 @@ class Registry:
             for event in _events_of(link):
                 yield link.at, event
 
-    def rows(self, until: Anchor | None = None) -> Iterator[RecordedRows]:
-        """Yield all events in the form in which they are stored, which is enough to fold them."""
-        for link in self.links(until):
-            if link.kind == _EVENTS:
-                yield link.at, link.body["events"]
+    def rows(self, until: Anchor | None = None) -> RegistryRows:
+        """Return all events in the form in which they are stored, to be read as often as needed."""
+        return RegistryRows(self, until or self.chain.head())
+
+    def naming(self, *texts: str) -> list[RecordedRows]:
+        """Return the batches of events in which one of some texts stands; only these entries are read."""
+        links = self.chain.read(lambda reader: reader.naming(texts, _MOST))
+        return [(link.at, _rows_of(link)) for link in links if link.kind == _EVENTS]
+
+    def uses(self, purpose: str) -> bool:
+        """Whether any event is about exactly this purpose."""
+        return any(columns_of(rows).of("purpose", purpose).any() for _, rows in self.naming(canonical(purpose)))
 
     def links(self, until: Anchor | None = None) -> Iterator[ChainEntry]:
         """Yield the entries up to a place, each bound to the one before it."""
@@ -132,10 +156,12 @@ class Registry:
 
     def decisions_of(self, person: Subject) -> list[Recorded]:
         """Return the decisions of a person, and those against that were recorded for an id written alike."""
+        texts = tuple(filter(None, (person.pseudonym, person.alike)))
         return [
-            recorded
-            for recorded in self.events()
-            if recorded[1].subject == person.pseudonym or _alike(recorded[1], person)
+            (at, event)
+            for at, rows in self.naming(*texts)
+            for event in columns_of(rows).named(texts).events()
+            if event.subject == person.pseudonym or _alike(event, person)
         ]
 
     def snapshot(self, at: Anchor | None = None) -> RegistrySnapshot:
@@ -152,6 +178,24 @@ class Registry:
         key = self._key(snapshot.nonce)
         ends = (link.anchor for link in self.links())
         return next((end for end in ends if hmac.compare_digest(_mark(key, end), snapshot.mark)), None)
+
+    def missed(self, snapshot: RegistrySnapshot, person: Subject, run: str) -> list[ConsentEvent]:
+        """Return the decisions of a person that were recorded by the time of a run, and after the run had read.
+
+        Only entries of the seconds before the run are read: it reads the end of the registry just before its time.
+        """
+        since = written_moment(datetime.fromisoformat(run) - 2 * _PATIENCE)
+        texts = tuple(filter(None, (person.pseudonym, person.alike)))
+        links = self.chain.read(lambda reader: reader.naming(texts, _MOST))
+        late = [link for link in links if link.kind == _EVENTS and since < link.at <= run]
+        key = self._key(snapshot.nonce) if late else b""
+        unseen = [link for link in late if not self._saw(snapshot, key, link, run)]
+        return [event for link in unseen for event in _events_of(link)]
+
+    def _saw(self, snapshot: RegistrySnapshot, key: bytes, entry: ChainEntry, run: str) -> bool:
+        """Whether a snapshot is of a state that holds an entry of the seconds before it."""
+        following = takewhile(lambda link: link.at <= run, self.chain.links(entry.sequence - 1))
+        return any(hmac.compare_digest(_mark(key, link.anchor), snapshot.mark) for link in following)
 
     def issue(self, person: Subject, dataset: str, until: datetime) -> str:
         """Return a new token with which a person views and withdraws their consent, once; only its hash is stored."""
@@ -200,15 +244,29 @@ def _append(writer: Writer, events: list[ConsentEvent]) -> None:
             "events was recorded."
         )
     for start in range(0, len(events), _BATCH):
-        writer.append(_EVENTS, {"events": [event.to_row() for event in events[start : start + _BATCH]]}, {})
+        rows = [event.to_row() for event in events[start : start + _BATCH]]
+        body = {"events": rows} if len(rows) < _FEW else {"columns": EventColumns.of_rows(rows).to_json()}
+        writer.append(_EVENTS, body, {})
+
+
+def columns_of(rows: Rows) -> EventColumns:
+    """Return events as columns, in whichever form they are stored."""
+    return rows if isinstance(rows, EventColumns) else EventColumns.of_rows(rows)
+
+
+def _rows_of(link: ChainEntry) -> Rows:
+    """Return the events of an entry: few stand row by row, many in columns."""
+    rows: list[list[Any]] | None = link.body.get("events")
+    return EventColumns.read(link.body.get("columns", {})) if rows is None else rows
 
 
 def _events_of(link: ChainEntry) -> list[ConsentEvent]:
     if link.kind != _EVENTS:
         return []
     try:
-        return [ConsentEvent.from_row(row) for row in link.body["events"]]
-    except (KeyError, TypeError, ValueError, IncrowdError):
+        rows = _rows_of(link)
+        return list(rows.events()) if isinstance(rows, EventColumns) else list(map(ConsentEvent.from_row, rows))
+    except (KeyError, TypeError, ValueError, IndexError, IncrowdError):
         raise _broken(link.sequence) from None
 
 

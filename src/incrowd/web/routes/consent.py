@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
 from typing import Annotated
@@ -14,93 +15,120 @@ from fastapi.responses import HTMLResponse
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
+from incrowd.governance.consent.phrases import LANGUAGES, accepted_language, known_language, phrase
+from incrowd.governance.consent.record import STYLE
 from incrowd.web.caller import check_page, origin
 from incrowd.web.services import Here, Services
-from incrowd.workflows.consent.subject import DataSubjectService, SubjectView
+from incrowd.workflows.consent.subject import DataSubjectService, EligibleRelease, SubjectView
 
 router = APIRouter()
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
-th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
-label, input, button { font: inherit; }
-"""
+_STYLE = STYLE
 _HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-_COLUMNS = ("at", "dataset", "epsilon", "delta", "guarantee")
+_DAY = 10
 
 
 @router.get("/consent", include_in_schema=False)
-def start() -> HTMLResponse:
+def start(request: Request) -> HTMLResponse:
     """Ask for a token; nothing is looked up."""
-    return _page(_form("/consent", "Show what was released"))
+    language = _language(request)
+    return _page(language, _form(language, "/consent", "ask"))
 
 
-async def given_token(request: Request, services: Here) -> str:
-    """Return the token that a form sent; one address may send few of them in a minute."""
+def _language(request: Request, form: Mapping[str, list[str]] | None = None) -> str:
+    """Return the language that a person chose, or else the browser's."""
+    chosen = (form or {}).get("lang", [""])[0] or request.query_params.get("lang", "")
+    return known_language(chosen) if chosen else accepted_language(request.headers.get("accept-language", ""))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a form of a data subject sent: a token, and the language of the page."""
+
+    token: str
+    language: str
+
+
+async def visit_of(request: Request, services: Here) -> Visit:
+    """Return what a form sent; one address may send few forms in a minute."""
     check_page(request)
     services.logins.require(f"from {origin(request)}")
     body = (await request.body()).decode("utf-8", "replace")
     try:
-        return parse_qs(body, max_num_fields=4).get("token", [""])[0]
+        form = parse_qs(body, max_num_fields=4)
     except ValueError:  # too many fields
-        return ""
+        form = {}
+    return Visit(form.get("token", [""])[0], _language(request, form))
 
 
-Token = Annotated[str, Depends(given_token)]
+Sent = Annotated[Visit, Depends(visit_of)]
 
 
 @router.post("/consent", include_in_schema=False)
-def view(token: Token, services: Here) -> HTMLResponse:
+def view(visit: Sent, services: Here) -> HTMLResponse:
     """Show the releases for which a person was eligible; this uses up the token."""
-    return _replied(services, token, DataSubjectService.view)
+    return _replied(services, visit, DataSubjectService.view)
 
 
 @router.post("/consent/withdraw", include_in_schema=False)
-def withdraw(token: Token, services: Here) -> HTMLResponse:
+def withdraw(visit: Sent, services: Here) -> HTMLResponse:
     """Record a withdrawal; this uses up the token."""
-    return _replied(services, token, DataSubjectService.withdraw)
+    return _replied(services, visit, DataSubjectService.withdraw)
 
 
-def _replied(services: Services, token: str, work: Callable[[DataSubjectService, str], SubjectView]) -> HTMLResponse:
+def _replied(services: Services, visit: Visit, work: Callable[[DataSubjectService, str], SubjectView]) -> HTMLResponse:
     """Return a page; a visit is recorded in the registry alone, because the counts of the audit log are public."""
     try:
-        view = work(services.subjects or DataSubjectService(()), token)
-    except AccessDenied as denied:
+        view = work(services.subjects or DataSubjectService(()), visit.token)
+    except AccessDenied:
         services.stores.audit.write(Event("access", "unknown"))
-        return _page(f"<p>{escape(str(denied))}</p>", 403)
-    return _page(_report(view))
+        return _page(visit.language, f"<p>{escape(phrase(visit.language, 'refused'))}</p>", 403)
+    return _page(visit.language, _report(visit.language, view))
 
 
-def _report(view: SubjectView) -> str:
+def _report(language: str, view: SubjectView) -> str:
+    """Return what a person reads: whether they consent, until when, which releases there were, and what they tell."""
     report = view.report
-    state = "You consent" if report.consents else "You do not consent"
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(getattr(release, name))}</td>" for name in _COLUMNS) + "</tr>"
-        for release in report.releases
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else "<p>None so far.</p>"
-    ask = _form("/consent/withdraw", "Withdraw", view.token)  # whether or not anybody of this id consents
+    lines = [phrase(language, "yes" if report.consents else "no", purpose=report.purpose)]
+    lines += [phrase(language, "until_day", day=report.until[:_DAY])] if report.until else []
+    releases = "".join(_release(language, release) for release in report.releases)
+    listed = releases or f"<p>{escape(phrase(language, 'so_far'))}</p>"
+    closing = (report.sentence(language), phrase(language, "basis"), phrase(language, "how"))
+    ask = _form(language, "/consent/withdraw", "withdraw_button", view.token)  # whether or not anybody consents
     return (
-        f"<p>{state} to “{escape(report.purpose)}”.</p><h2>Releases for which you were eligible</h2>{table}"
-        f"<p>In total: epsilon at most {escape(report.epsilon)}, delta at most {escape(report.delta)}.</p>"
-        f"<p>{escape(report.basis)}</p>{ask}"
+        f"{_paragraphs(lines)}<h2>{escape(phrase(language, 'releases'))}</h2>{listed}<section>{_paragraphs(closing)}"
+        f"</section>{ask}"
     )
 
 
-def _form(action: str, verb: str, token: str | None = None) -> str:
+def _release(language: str, release: EligibleRelease) -> str:
+    loss = phrase(language, "no_bound") if release.unbounded else phrase(language, "bounded", epsilon=release.epsilon)
+    facts = {"on": release.at[:_DAY], "name": release.dataset, "loss": loss}
+    rows = "".join(f"<dt>{escape(phrase(language, name))}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    return f"<section><dl>{rows}</dl></section>"
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def _form(language: str, action: str, verb: str, token: str | None = None) -> str:
+    label = escape(phrase(language, "code"))
     field = (
-        '<label>Token <input name="token" type="password" autocomplete="off" required></label> '
+        f'<p><label>{label} <input name="token" type="password" autocomplete="off" required></label></p>'
         if token is None
         else f'<input name="token" type="hidden" value="{escape(token)}">'
     )
-    return f'<form method="post" action="{action}">{field}<button>{verb}</button></form>'
+    own = f'<input name="lang" type="hidden" value="{language}">'
+    return f'<form method="post" action="{action}">{field}{own}<button>{escape(phrase(language, verb))}</button></form>'
 
 
-def _page(body: str, status: int = 200) -> HTMLResponse:
+def _page(language: str, body: str, status: int = 200) -> HTMLResponse:
+    title, note = escape(phrase(language, "title")), escape(phrase(language, "unreviewed"))
+    links = "".join(f'<a href="/consent?lang={code}" lang="{code}">{name}</a>' for code, name in LANGUAGES.items())
     whole = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Your consent</title>'
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body><main><h1>Your consent</h1>{body}</main></body></html>"
+        f"<body><nav>{links}</nav><main><h1>{title}</h1>{body}</main><p><small>{note}</small></p></body></html>"
     )
-    return HTMLResponse(whole, status, headers={"content-security-policy": _POLICY})
+    return HTMLResponse(whole, status, headers={"content-security-policy": _POLICY, "vary": "accept-language"})

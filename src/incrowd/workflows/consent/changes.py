@@ -24,8 +24,8 @@ from incrowd.engines.people import CellLabels, CellPeople, PersonIds, people_in_
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.assess.released import levels_of, released_of
 from incrowd.workflows.consent.participants import NOBODY, Participants, difference, participants_of
-from incrowd.workflows.consent.place import open_registry, person_column
-from incrowd.workflows.consent.snapshot import ConsentSnapshot, eligible
+from incrowd.workflows.consent.place import person_column
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admitted_by
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import Earlier, is_form
 
@@ -98,9 +98,9 @@ class _Account:
     def by_counts(self, stored: Participants, *, comparable: bool) -> Moves | None:
         """Return the same with people whose rows are gone or new; None where it cannot be known how many they are.
 
-        It is known where cells were emptied, or where cells were filled that were empty, and where the only cell that
-        changed lacks exactly those people who decided to leave and have no row.  Where some cells were emptied and
-        others filled, people may have gone from one to the other.
+        It is known where cells were emptied, or where cells were filled that were empty, and where every cell that
+        changed lacks exactly some of those people who decided to leave and have no row.  Where some cells were emptied
+        and others filled, people may have gone from one to the other.
         """
         today = stored.again({cell: people & self.before for cell, people in self.here.items()})
         labels = {stored.name(cell): cell for cell in self.here}
@@ -113,10 +113,12 @@ class _Account:
             return None
         if emptied or filled:
             return moves + [(cells[name], stored.at(name).number, self._taking_part(cells[name])) for name in changed]
-        if len(changed) > 1 or difference(stored.at(changed[0]), today.at(changed[0])) != stored.sum_of(self._gone):
+        gone = stored.parts(self._gone, [difference(stored.at(name), today.at(name)) for name in changed])
+        if gone is None:
             return None
-        ((_, left, joined),) = [move for move in self.by_registry() if move[0] == cells[changed[0]]]
-        return [*moves, (cells[changed[0]], left + len(self._gone), joined)]
+        own = {cell: (left, joined) for cell, left, joined in self.by_registry()}
+        counted = zip((cells[name] for name in changed), gone, strict=True)
+        return moves + [(cell, own.get(cell, (0, 0))[0] + number, own.get(cell, (0, 0))[1]) for cell, number in counted]
 
     def _taking_part(self, cell: CellLabels) -> int:
         """Return how many people of a cell take part now."""
@@ -136,7 +138,8 @@ def movements(policy: Policy, earlier: Earlier, data: Table, now: ConsentSnapsho
     cell_people = _people(policy, earlier.certificate, data)
     comparable = _cells(policy, earlier.certificate) is not None and _shows(earlier, cell_people)
     here = {cell: frozenset(map(now.key.pseudonym, names)) for cell, names in cell_people.people.items()}
-    account = _Account(_before(policy, earlier, here), now.subjects, here)
+    names = frozenset().union(*cell_people.people.values())
+    account = _Account(_before(policy, earlier, here, names), now.among(names), here)
     moves = _moves(policy, earlier, data, account, comparable=comparable)
     if moves is None:
         yield ConsentChanges(earlier.release, k, 0, 0, unknown=True)
@@ -156,7 +159,8 @@ def participants(
     people = _people(policy, certificate, data).people
     pseudonyms = {cell: frozenset(map(admission.key.pseudonym, names)) for cell, names in people.items()}
     columns = _cells_of(policy, certificate).names
-    return Participants.of({cell: names & admission.subjects for cell, names in pseudonyms.items()}, columns)
+    subjects = admission.among(frozenset().union(*people.values()))
+    return Participants.of({cell: names & subjects for cell, names in pseudonyms.items()}, columns)
 
 
 def _moves(policy: Policy, earlier: Earlier, data: Table, account: _Account, *, comparable: bool) -> Moves | None:
@@ -168,10 +172,12 @@ def _moves(policy: Policy, earlier: Earlier, data: Table, account: _Account, *, 
     return account.by_registry() if _same_rows(earlier, data.engine.digest(data.rows)) else None
 
 
-def _before(policy: Policy, earlier: Earlier, here: Mapping[CellLabels, frozenset[str]]) -> frozenset[str]:
+def _before(
+    policy: Policy, earlier: Earlier, here: Mapping[CellLabels, frozenset[str]], names: Collection[str]
+) -> frozenset[str]:
     """Return who could take part in an earlier release: without a gate everybody, of whom today's people are known."""
     gate = None if earlier.certificate is None else gate_of(earlier.certificate.steps)
-    return frozenset().union(*here.values()) if gate is None else eligible(open_registry(policy), gate)
+    return frozenset().union(*here.values()) if gate is None else admitted_by(policy, gate).among(names)
 
 
 def _same_rows(earlier: Earlier, digest: bytes) -> bool:
@@ -196,7 +202,8 @@ def node_participants(policy: Policy, nodes: Table, now: ConsentSnapshot | None)
     """Return whose nodes take part in a graph without an ε, as a count that its holder keeps."""
     if now is None or not is_form(policy.plan.guarantee):
         return None
-    return Participants.of({(): _present(policy, nodes, now) & now.subjects}, ())
+    names = _names(policy, nodes)
+    return Participants.of({(): frozenset(map(now.key.pseudonym, names)) & now.among(names)}, ())
 
 
 def require_nobody_moved(
@@ -207,8 +214,9 @@ def require_nobody_moved(
         _require_purpose(release, now)
         if now is None or release.certificate is None:
             continue
-        here: dict[CellLabels, frozenset[str]] = {(): _present(policy, graph.nodes, now)}
-        account = _Account(_before(policy, release, here), now.subjects, here)
+        names = _names(policy, graph.nodes)
+        here: dict[CellLabels, frozenset[str]] = {(): frozenset(map(now.key.pseudonym, names))}
+        account = _Account(_before(policy, release, here, names), now.among(names), here)
         stored = participants_of(policy, release.release)
         moves = account.by_registry() if stored is None else account.by_counts(stored, comparable=False)
         if moves is None or (stored is None and not _same_rows(release, graph.digest)):
@@ -231,12 +239,10 @@ class GraphTables:
     digest: bytes
 
 
-def _present(policy: Policy, nodes: Table, now: ConsentSnapshot) -> frozenset[str]:
-    """Return the pseudonyms of all people who have a node."""
+def _names(policy: Policy, nodes: Table) -> frozenset[str]:
+    """Return the ids of all people who have a node."""
     person = person_column(policy)
-    return frozenset(
-        map(now.key.pseudonym, nodes.engine.learn(nodes.rows, [person.name], partial(PersonIds, person)).names)
-    )
+    return frozenset(nodes.engine.learn(nodes.rows, [person.name], partial(PersonIds, person)).names)
 
 
 def _require_purpose(earlier: Earlier, now: ConsentSnapshot | None) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import combinations
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from incrowd.workflows.policy.policy import Policy
 
 FILE = "participants.json"
 _BYTES = 16
+_ALL = 2 ** (8 * _BYTES)
+_WAYS = 200_000
+"""How many sets of people are tried."""
 _KEY = 32
 
 
@@ -72,6 +77,23 @@ class Participants:
         """Return the number of some people and the sum of their hashes."""
         hashes = [blake2b(name.encode(), key=self.key, digest_size=_BYTES).digest() for name in names]
         return PeopleSum(len(hashes), sum(int.from_bytes(digest) for digest in hashes) % 2 ** (8 * _BYTES))
+
+    def parts(self, names: Iterable[str], lacking: Sequence[PeopleSum]) -> list[int] | None:
+        """Return how many of some people each of several sets lacks, if these are exactly what they lack; else None.
+
+        Sums of 128-bit hashes agree by chance with a probability far below any that matters; where there are too many
+        ways to try, nothing is known.
+        """
+        rest = {name: self.sum_of([name]).sum for name in names}
+        for part in sorted(lacking, key=lambda one: one.number):
+            if part.number < 1 or comb(len(rest), part.number) > _WAYS:
+                return None
+            ways = combinations(rest, part.number)
+            match = next((way for way in ways if sum(map(rest.__getitem__, way)) % _ALL == part.sum), None)
+            if match is None:
+                return None
+            rest = {name: number for name, number in rest.items() if name not in match}
+        return [part.number for part in lacking]
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, which stays with the data holder."""

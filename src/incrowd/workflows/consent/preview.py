@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -78,18 +78,19 @@ def preview(policy: Policy, data: object = None) -> ConsentPreview:
         registry = open_registry(policy, data)
         moment = AsOf(since, since) if since is not None else None
         before = frozenset[str]() if moment is None else consenting(registry.rows(), now.gate.purpose, moment)
-        present = _present(policy, rows, now)
+        names = _names(policy, rows)
+        present, subjects = frozenset(map(now.key.pseudonym, names)), now.among(names)
         k = policy.plan.smallest_class
         earlier = earlier_releases(policy, ledger, anyway=True)
         moved = [movement for one in earlier for movement in movements(policy, one, rows, now) if movement.isolates]
         return ConsentPreview(
             now.gate.purpose,
             since,
-            len(present & now.subjects),
-            len(present & (before - now.subjects)),
-            0 if moment is None else len(present & (now.subjects - before)),
+            len(present & subjects),
+            len(present & (before - subjects)),
+            0 if moment is None else len(present & (subjects - before)),
             k,
-            tuple(_small(policy, rows, now, before, k)),
+            tuple(_small(policy, rows, replace(now, subjects=subjects), before, k)),
             tuple(moved),
         )
 
@@ -109,11 +110,10 @@ def _last_charge(policy: Policy, ledger: Ledger) -> str | None:
     )
 
 
-def _present(policy: Policy, data: Table, now: ConsentSnapshot) -> frozenset[str]:
-    """Return the pseudonyms of all who have a row."""
+def _names(policy: Policy, data: Table) -> frozenset[str]:
+    """Return the ids of all who have a row."""
     person = person_column(policy)
-    people = data.engine.learn(data.rows, [person.name], partial(PersonIds, person))
-    return frozenset(map(now.key.pseudonym, people.names))
+    return frozenset(data.engine.learn(data.rows, [person.name], partial(PersonIds, person)).names)
 
 
 def _small(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.around import ConsentGate
@@ -11,7 +12,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.views import PseudonymFilter
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot
-from incrowd.governance.consent.state import AsOf, Fold, consenting
+from incrowd.governance.consent.state import AsOf, Fold, Unlinked, folded
 from incrowd.store.chain_entry import Anchor
 from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
 from incrowd.workflows.policy.policy import Policy
@@ -24,10 +25,20 @@ class ConsentSnapshot:
     gate: ConsentGate
     key: SubjectKey
     subjects: frozenset[str]
+    unlinked: Unlinked = field(default_factory=Unlinked)
+    """Whom decisions against ids that are written alike leave out, though no event links them."""
 
     def by(self, person: Column) -> PseudonymFilter:
         """Return whose rows of a table take part, by its person ID column."""
-        return PseudonymFilter(person, self.key, self.subjects)
+        excluded = self.unlinked.excludes if self.unlinked.grants else None
+        return PseudonymFilter(person, self.key, self.subjects, excluded)
+
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        """Return who takes part, by pseudonyms, if these are the ids of the data."""
+        if not self.unlinked.grants:
+            return self.subjects
+        people = map(self.key.linked, names)
+        return self.subjects - {one.pseudonym for one in people if self.unlinked.excludes(one.pseudonym, one.alike)}
 
 
 def admit(policy: Policy, data: object = None) -> ConsentSnapshot | None:
@@ -53,7 +64,8 @@ def admitted_at(place: ConsentPlace, planned: ConsentGate) -> ConsentSnapshot:
         raise InvalidParameter("consent: as_of: is in the future: correct it.")
     snapshot = registry.snapshot(head)
     gate = replace(planned, run=run, nonce=snapshot.nonce, mark=snapshot.mark)
-    return ConsentSnapshot(gate, key, _eligible_now(registry, head, gate))
+    standing = _eligible_now(registry, head, gate)
+    return ConsentSnapshot(gate, key, standing.subjects, standing.unlinked)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ class _Standing:
     since: str
     until: str
     subjects: frozenset[str]
+    unlinked: Unlinked
 
 
 _STANDINGS: dict[tuple[str, str, str, str | None], _Standing] = {}
@@ -70,24 +83,32 @@ _STANDINGS: dict[tuple[str, str, str, str | None], _Standing] = {}
 _KEPT = 8
 
 
-def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> frozenset[str]:
+def _eligible_now(registry: Registry, head: Anchor, gate: ConsentGate) -> _Standing:
     """Return who is eligible at the run; folded anew only if an event arrived, or one began or ended to hold."""
     key, run = (head.chain, head.hash, gate.purpose, gate.as_of), gate.run or ""
     standing = _STANDINGS.get(key)
     if standing is None or not standing.since <= run < standing.until:
-        folds = [Fold(gate.purpose, AsOf(at, run)) for at in dict.fromkeys((gate.as_of or run, run))]
-        for recorded, rows in registry.rows(head):
-            for fold in folds:
-                fold.add(recorded, rows)
-        subjects = frozenset.intersection(*(fold.people() for fold in folds))
-        standing = _Standing(run, folds[-1].next_change(), subjects)
+        folds = folded(registry.rows(head), _folds(gate))
+        standing = _Standing(run, folds[-1].next_change(), *_shared(folds))
         while len(_STANDINGS) >= _KEPT:
             _STANDINGS.pop(next(iter(_STANDINGS)), None)
         _STANDINGS[key] = standing
-    return standing.subjects
+    return standing
 
 
-def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
+def _folds(gate: ConsentGate) -> list[Fold]:
+    """Return folds as of the run, and of the policy's time if that is another."""
+    run = gate.run or ""
+    return [Fold(gate.purpose, AsOf(at, run)) for at in dict.fromkeys((gate.as_of or run, run))]
+
+
+def _shared(folds: Sequence[Fold]) -> tuple[frozenset[str], Unlinked]:
+    """Return who consents by every fold; what the last one says of unlinked ids holds at the run."""
+    standings = [fold.standing() for fold in folds]
+    return frozenset.intersection(*(subjects for subjects, _ in standings)), standings[-1][1]
+
+
+def eligible(registry: Registry, gate: ConsentGate) -> tuple[frozenset[str], Unlinked]:
     """Return whose consent was in force as a settled gate says, whenever this is computed.
 
     Only entries up to the place that the gate marks are read: an event may be recorded while a release reads the
@@ -102,13 +123,12 @@ def eligible(registry: Registry, gate: ConsentGate) -> frozenset[str]:
             "was changed. It is unknown who consented to that release. Restore the newest copy of the registry; a "
             "release with an epsilon does not depend on it."
         )
-    times = {AsOf(at, gate.run) for at in (gate.as_of or gate.run, gate.run)}
-    return consenting(registry.rows(end), gate.purpose, *times)
+    return _shared(folded(registry.rows(end), _folds(gate)))
 
 
 def admitted_by(policy: Policy, gate: ConsentGate) -> ConsentSnapshot:
     """Return who took part in a release, by its settled gate."""
-    return ConsentSnapshot(gate, subject_key(policy), eligible(open_registry(policy), gate))
+    return ConsentSnapshot(gate, subject_key(policy), *eligible(open_registry(policy), gate))
 
 
 def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:

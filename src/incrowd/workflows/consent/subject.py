@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Charged, Entry
+from incrowd.core.steps.around import gate_of
 from incrowd.core.subjects import Subject
 from incrowd.errors import AccessDenied
 from incrowd.governance.consent.event import ConsentEvent, Decided
+from incrowd.governance.consent.phrases import phrase
+from incrowd.governance.consent.registry import RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Recorded, as_rows, consenting
 from incrowd.workflows.consent.place import open_registry, person_column, subject_key
 from incrowd.workflows.policy.ledger import find_book, same_people
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import reasons
+from incrowd.workflows.release.differences import published_release
 
 BASIS = (
     "Computed from the consent registry and the ledger alone. Eligible means that consent was in force when the "
-    "release was charged. Sampling, suppression, limits and the holdout group are secret and were not used, so "
+    "release read the registry. Sampling, suppression, limits and the holdout group are secret and were not used, so "
     "nobody is told whether a row was used. The total adds up the charged epsilon and delta; charges to an account "
     "are shown in rho. A withdrawal does not lower it: published releases cannot be recalled."
 )
@@ -44,9 +48,14 @@ class EligibleRelease:
     concluded: bool
 
     @property
+    def unbounded(self) -> bool:
+        """Whether nothing bounds its privacy loss."""
+        return self.epsilon == _UNBOUNDED
+
+    @property
     def cost(self) -> str:
         """The privacy loss of the release, in words."""
-        return "no bound on the privacy loss" if self.epsilon == _UNBOUNDED else f"epsilon {self.epsilon}"
+        return "no bound on the privacy loss" if self.unbounded else f"epsilon {self.epsilon}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -64,6 +73,20 @@ class SubjectReport:
     epsilon: str
     delta: str
     basis: str = BASIS
+    until: str | None = None
+    """When the consent ends by itself, if it does."""
+
+    @property
+    def number(self) -> int | None:
+        """In how many of 100 cases somebody guesses right, at most, whether the person is in it; None without bound."""
+        return None if self.epsilon == _UNBOUNDED else guesses(Decimal(self.epsilon), Decimal(self.delta))
+
+    def sentence(self, language: str = "en") -> str:
+        """Return in one sentence what all releases together can tell about the person."""
+        if self.number is None:
+            return phrase(language, "tells_unbounded")
+        most = self.number > _MOST
+        return phrase(language, "tells_much") if most else phrase(language, "tells", number=self.number)
 
     @property
     def total(self) -> str:
@@ -74,7 +97,35 @@ class SubjectReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return dict(vars(self)) | {"releases": [release.to_json() for release in self.releases]}
+        listed = {"releases": [release.to_json() for release in self.releases]}
+        return dict(vars(self)) | listed | {"guesses_of_100": self.number}
+
+
+_MOST = 99
+
+
+def guesses(epsilon: Decimal, delta: Decimal) -> int:
+    """Return in how many of 100 cases a guess whether a person is in the data is right, at most, rounded up.
+
+    Both are equally likely before.  Under (ε, δ)-differential privacy no test is right with a higher probability than
+    (e^ε + δ) / (e^ε + 1).
+
+    Source: Kairouz, Oh & Viswanath 2015, theorem 2.1.
+
+    >>> guesses(Decimal(1), Decimal(0)), guesses(Decimal(0), Decimal(0)), guesses(Decimal(9000), Decimal(0))
+    (74, 50, 100)
+    """
+    with localcontext() as context:
+        context.prec = 50
+        if epsilon > _LARGE:
+            return 100
+        factor = epsilon.exp()
+        share = (factor + min(delta, Decimal(1))) / (factor + 1)
+        return int((100 * share - _TINY).to_integral_value(ROUND_CEILING))
+
+
+_LARGE, _TINY = 100, Decimal("1e-40")
+"""Beyond this ε the bound rounds to 100; and less than this, a computed bound lies above the exact one."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +136,26 @@ class Decisions:
     events: Sequence[Recorded]
     purpose: str
 
+    def without(self, missed: Sequence[ConsentEvent]) -> Decisions:
+        """Return the same without some decisions."""
+        return replace(self, events=[(on, event) for on, event in self.events if event not in missed])
+
+    def ends(self, now: str) -> str | None:
+        """Return when the consent in force ends by itself, if nothing else is decided; None if it does not."""
+        ends = sorted({event.ends for _, event in self.events if event.gives and event.ends and event.ends > now})
+        return next((end for end in ends if not self._in_force(AsOf(end, now))), None)
+
     def consented(self, at: str, as_of: str | None) -> bool:
         """Whether consent was in force at a moment, by what was recorded until then, and as of the policy's time."""
-        times = AsOf(at, at), AsOf(as_of or at, at)
-        return self.person.pseudonym in consenting(as_rows(self.events), self.purpose, *times)
+        return self._in_force(AsOf(at, at), AsOf(as_of or at, at))
+
+    def _in_force(self, *times: AsOf) -> bool:
+        own = self.person.pseudonym
+        linked = [
+            (on, replace(event, alike=self.person.alike) if event.subject == own else event)
+            for on, event in self.events
+        ]
+        return own in consenting(as_rows(linked), self.purpose, *times)
 
 
 def subject_report(policy: Policy, person: str) -> SubjectReport:
@@ -104,7 +171,7 @@ def report_of(policy: Policy, person: Subject) -> SubjectReport:
     as_of = policy.gate.as_of if policy.gate is not None else None
     ledger = find_book(policy)
     paid = () if ledger is None else tuple(_charges(policy, ledger))
-    eligible = [(entry, charged) for entry, charged in paid if own.consented(entry.at, as_of)]
+    eligible = [(entry, charged) for entry, charged in paid if _was_eligible(policy, own, ledger, entry, as_of)]
     total = Amount()
     for _, charged in eligible:
         if charged.epsilon.is_finite() and charged.rho is None:
@@ -119,7 +186,25 @@ def report_of(policy: Policy, person: Subject) -> SubjectReport:
         releases,
         _UNBOUNDED if unbounded else amounts["epsilon"],
         amounts["delta"],
+        until=own.ends(now) if own.consented(now, as_of) else None,
     )
+
+
+def _was_eligible(policy: Policy, own: Decisions, ledger: Ledger | None, entry: Entry, as_of: str | None) -> bool:
+    """Whether a person was eligible: by the gate of the release where it is found, else at the time of its charge.
+
+    The registry is read before the charge, perhaps long before it.  A release without a gate used everybody's rows.
+    """
+    name = str(entry.body["release"])
+    certificate = None if ledger is None else published_release(policy, ledger, name).certificate
+    if certificate is None:
+        return own.consented(entry.at, as_of)
+    gate = gate_of(certificate.steps)
+    if gate is None or gate.run is None:
+        return gate is None
+    snapshot = RegistrySnapshot(gate.nonce or "", gate.mark or "")
+    seen = own.without(open_registry(policy).missed(snapshot, own.person, gate.run))
+    return replace(seen, purpose=gate.purpose).consented(gate.run, gate.as_of)
 
 
 def _charges(policy: Policy, ledger: Ledger) -> Iterator[tuple[Entry, Charged]]:

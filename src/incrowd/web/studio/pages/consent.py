@@ -8,17 +8,26 @@ from typing import Any
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.governance.consent.event import Decided
+from incrowd.governance.consent.phrases import LANGUAGES
 from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import rows_state
-from incrowd.workflows.consent.decisions import FORMATS, check_registry, decide, import_records, receipt, status
+from incrowd.workflows.consent.decisions import (
+    FORMATS,
+    ImportRules,
+    check_registry,
+    decide,
+    import_records,
+    receipt,
+    status,
+)
 from incrowd.workflows.consent.place import open_registry
 from incrowd.workflows.consent.preview import ConsentPreview, preview
 from incrowd.workflows.consent.subject import subject_report
 from incrowd.workflows.policy.ledger import record_look
 
-_DECISION = ("purpose", "valid_from", "valid_to", "basis", "notice")
+_DECISION = ("purpose", "at", "valid_from", "valid_to", "basis", "notice", "guardian", "of_age")
 _ENDINGS = (".csv", ".json")
 _LISTED = 50
 
@@ -38,6 +47,7 @@ def _page(request: PageRequest, more: Mapping[str, Any] | None = None, lines: tu
         "problem": None,
         "preview": None,
         "formats": list(FORMATS),
+        "languages": dict(LANGUAGES),
         "files": request.folder.named(_ENDINGS),
         "file": request.value("file"),
         "done": request.value("done") if request.value("done") in ("give", "withdraw", "import") else None,
@@ -117,19 +127,25 @@ def take(request: PageRequest) -> Redirect | PageContent:
     form = request.value("form") or None
     if form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
-    imported = import_records(request.policy_file().policy, request.folder.file(request.value("file")), form)
-    if not imported.notes:
+    file = request.folder.file(request.value("file"))
+    imported = import_records(request.policy_file().policy, file, ImportRules(form))
+    notes = [f"{place}: {decision.note}" for place, decision in imported.notes]
+    notes += [f"{one.place}: skipped: {one.reason}." for one in imported.skipped]
+    if not notes:
         return request.to("consent", done="import")
-    notes = [f"{place}: {decision.note}" for place, decision in imported.notes[:_LISTED]]
-    more = [f"and {len(imported.notes) - _LISTED:,} more"] if len(imported.notes) > _LISTED else []
-    return _page(request, {"done": "import", "notes": [*notes, *more]})
+    more = [f"and {len(notes) - _LISTED:,} more"] if len(notes) > _LISTED else []
+    return _page(request, {"done": "import", "notes": [*notes[:_LISTED], *more]})
 
 
 def tell(request: PageRequest) -> Download:
     """Send a person's receipt: a page, or JSON after ISO/IEC TS 27560."""
     decisions = receipt(request.policy_file().policy, _person(request))
     page = request.value("as") != "json"
-    text = decisions.to_html() if page else json.dumps(decisions.to_json(), indent=1, ensure_ascii=False)
+    text = (
+        decisions.to_html(request.value("language"))
+        if page
+        else json.dumps(decisions.to_json(), indent=1, ensure_ascii=False)
+    )
     return Download(f"receipt.{'html' if page else 'json'}", text.encode())
 
 
