@@ -35,6 +35,31 @@ MANY: dict[str, Any] = {
         "pet": {"alphabet": "abcdefghijklmnopqrstuvwxyz", "length": "4", "step": "2"},
     },
 }
+LAY: dict[str, Any] = {
+    "survey": "1",
+    "name": "lay",
+    "title": "Sleep and smoking",
+    "introduction": "We ask how well pupils sleep.",
+    "organizer": "School board",
+    "contact": "board@example.org",
+    "aim": "To decide about a later start",
+    "minutes": "2",
+    "epsilon": "1",
+    "questions": {
+        "smoke": {"text": "Did you smoke last month?", "categories": ["yes", "no"], "skip": "no"},
+        "sleep": {"text": "How long did you sleep?", "low": "0", "high": "14", "cells": "28", "unit": "hours"},
+    },
+    "translations": {
+        "de": {
+            "title": "Schlaf und Rauchen",
+            "questions": {
+                "smoke": {"text": "Hast du geraucht?", "categories": ["ja", "nein"]},
+                "sleep": {"unit": "Stunden"},
+            },
+        }
+    },
+}
+"""A survey as lay people see it: with texts, a unit, a question that can be skipped, and a translation."""
 ANSWERS = {"travel": "bike", "hours": "12.5", "age": "33", "pet": "dog"}
 
 

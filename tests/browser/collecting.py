@@ -69,7 +69,13 @@ class Visit:
     def fill(self, answers: Mapping[str, str], prefix: str = "q-") -> None:
         """Write answers into the fields."""
         for name, answer in answers.items():
-            self.page.evaluate(f"document.getElementById({json.dumps(prefix + name)}).value = {json.dumps(answer)}")
+            self.page.evaluate(
+                f"(([id, answer]) => {{ const one = document.getElementById(id);"
+                " if (one) { one.value = answer; one.dispatchEvent(new Event('input', { bubbles: true })); return; }"
+                " const radio = [...document.getElementsByName(id)].find(each => each.value === answer);"
+                " if (radio) radio.click(); }"
+                f")({json.dumps([prefix + name, answer])})"
+            )
 
     def click(self, what: str) -> None:
         """Press a button."""

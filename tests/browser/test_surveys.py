@@ -19,7 +19,7 @@ from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
 from tests.statistics.alarm import FALSE_ALARM
-from tests.surveys import ANSWERS, MANY, TRAVEL, WordCoins, scripts, survey, survey_file
+from tests.surveys import ANSWERS, LAY, MANY, TRAVEL, WordCoins, scripts, survey, survey_file
 
 LABELS = [f"v{number}" for number in range(37)]
 FAMILIES = ("response", "symmetric-unary", "optimal-unary", "local-hashing", "hadamard", "subset")
@@ -36,6 +36,14 @@ def cases() -> Iterator[tuple[LocalSurvey, dict[str, str]]]:
     yield survey({"a": {"first": "-5", "last": "94"}}, "2"), {"a": "33"}
     yield survey({"a": {"alphabet": "abcdefgh", "length": "6", "step": "2"}}, "3"), {"a": "bad"}
     yield survey_file(MANY).survey, ANSWERS
+    for question in (
+        {"low": "0", "high": "1", "cells": "6"},
+        {"first": "3", "last": "19"},
+        {"alphabet": "ab", "length": "3"},
+    ):
+        yield survey({"a": question | {"skip": "random"}}, "2"), {"a": ""}
+    yield survey({"a": {"categories": LABELS, "skip": "v3"}}), {"a": ""}
+    yield survey_file(LAY).survey, {"smoke": "", "sleep": "7.5"}
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +121,8 @@ def test_the_browser_stores_that_a_token_was_used_and_nothing_else(
     place = sha256(f"incrowd used token 1\n{collector.survey.id}\n{token}".encode()).hexdigest()
     assert visit.stored == {f"incrowd.used.{place}": "2"}
     assert page.evaluate("sessionStorage.length + document.cookie.length") == 0
-    left = "[...document.querySelectorAll('input, select')].map(each => each.value).join('')"
+    typed = "input:not([type=radio]):not([type=checkbox]), #questions select, #questions :checked[type=radio]"
+    left = f"[...document.querySelectorAll('{typed}')].map(each => each.value).join('')"
     assert page.evaluate(f"{left} + document.getElementById('coins').textContent") + visit.text("sent") == ""
 
 
@@ -151,7 +160,10 @@ def test_a_second_person_at_the_same_browser_starts_afresh(tmp_path: Path) -> No
         page.evaluate(f"location.hash = '{tokens[2]}'")  # nothing was sent, and another link is opened
         while page.evaluate("document.getElementById('token').value") != tokens[2]:
             time.sleep(0.02)
-        assert (visit.text("sent"), page.evaluate("document.getElementById('q-travel').value")) == ("", "")
+        assert (visit.text("sent"), page.evaluate("document.querySelectorAll(':checked[type=radio]').length")) == (
+            "",
+            0,
+        )
         visit.randomize({"travel": "bike"})
         visit.send()
         assert [each["report"] for each in at.reports()] == [3, 1]

@@ -19,6 +19,8 @@ from incrowd.methods.local.mechanisms.numbers import Duchi, Window, best_mixture
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Response
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below, logarithm_of
 from incrowd.methods.local.mechanisms.sets import OptimalUnary, Rappor, SubsetSelection, SymmetricUnary
+from incrowd.workflows.local.survey_file import survey_of
+from tests.coins import law_of
 
 FIGURES: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_local.json").read_text(encoding="utf-8"))
 FINE = 30
@@ -292,3 +294,18 @@ def test_the_lectures_two_coins() -> None:
         assert support.estimates(np.array([yes]))[0] == pytest.approx(2 * yes / 1000 - 0.5)
     warner = Fraction(1, 5)  # an answer is flipped with this chance
     assert Response(2, Weights.of((1 - warner) / warner)).q == warner
+
+
+def test_a_skipped_answer_is_as_private_as_any_other() -> None:
+    """The law of its report is the mean of the laws of all answers, so its ratio to each is at most e^ε."""
+    questions = {"a": {"first": "0", "last": "3", "skip": "random"}}
+    asked = survey_of({"survey": "1", "name": "one", "odds": "3", "questions": questions}, Path()).survey
+    assert [str(weights.family) for weights in asked.questions[0].randomness] == ["response"]
+    answers = [*map(str, range(4)), ""]
+    *laws, skipped = (
+        law_of(lambda coins, answer=answer: str(asked.randomize({"a": [answer]}, coins)[0]["report"]))  # type: ignore[misc]
+        for answer in answers
+    )
+    for report, chance in skipped.items():
+        assert chance == pytest.approx(sum(law[report] for law in laws) / len(laws))
+        assert all(1 / 3 - 1e-12 <= chance / law[report] <= 3 + 1e-12 for law in laws)

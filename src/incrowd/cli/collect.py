@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from incrowd.cli.options import Json, takes, whole
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.output import print_json, print_table, print_text, shown_path
 from incrowd.errors import InvalidParameter, PackageMissing
+
+if TYPE_CHECKING:
+    from incrowd.workflows.local.survey_file import SurveyFile
 
 collect = typer.Typer(help="Collect locally randomized reports of a survey.", no_args_is_help=True)
 
@@ -46,6 +49,21 @@ class CollectTokensOptions:
             "--for", metavar="FILE", help="Only for people in this file (one id a line) who consent to the purpose."
         ),
     ] = None
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a sheet of links and QR codes to print.")
+    ] = None
+    address: Annotated[str, typer.Option(metavar="URL", help="With --html: where respondents find the page.")] = (
+        "http://127.0.0.1:8000"
+    )
+    json: Json = False
+
+
+@dataclass(frozen=True)
+class CollectExportOptions:
+    """The options of `incrowd collect export`."""
+
+    survey: SurveyPath
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the reports go, one JSON object a line.")]
     json: Json = False
 
 
@@ -109,8 +127,11 @@ def tokens(options: CollectTokensOptions) -> None:
     from incrowd.workflows.collect.collector import Collector
     from incrowd.workflows.local.invitations import invited_people, require_no_purpose
     from incrowd.workflows.local.opening import open_survey
+    from incrowd.workflows.local.randomize import require_new
     from incrowd.workflows.local.survey_file import load_survey
 
+    if options.html is not None:
+        require_new(options.html)
     number = whole(options.count, "count")
     if not 1 <= number <= 10_000_000:
         raise InvalidParameter("--count is from 1 to 10,000,000 tokens.")
@@ -120,14 +141,58 @@ def tokens(options: CollectTokensOptions) -> None:
     invited = None if options.people is None else invited_people(file, options.people)
     maker = Collector.beside(open_survey(file)).tokens
     if invited is not None:
-        _show_invited({person: maker.issue() for person in invited}, options)
+        issued = {person: maker.issue() for person in invited}
+        if options.html is None:
+            _show_invited(issued, options)
+        else:
+            _write_sheet(file, {token: person for person, token in issued.items()}, options)
         return
     made = [maker.issue() for _ in range(number)]
+    if options.html is not None:
+        _write_sheet(file, dict.fromkeys(made), options)
+        return
     if options.json:
         print_json({"tokens": made})
         return
     for token in made:
         print(token)
+
+
+def _write_sheet(file: SurveyFile, people: dict[str, str | None], options: CollectTokensOptions) -> None:
+    """Write a sheet that its owner alone can read, since a link is all that it takes to answer."""
+    from incrowd.workflows.collect.sheet import sheet
+    from incrowd.workflows.local.randomize import write_lines
+
+    if options.html is None:
+        return
+    names = {token: person for token, person in people.items() if person is not None}
+    write_lines(options.html, iter([sheet(file.survey, options.address, people, names)]))
+    if options.json:
+        print_json({"links": len(people), "out": str(options.html)})
+        return
+    print_text(f"{len(people):,} links are in {shown_path(options.html)}: print it, and delete it afterwards.")
+
+
+@collect.command("export")
+@takes(CollectExportOptions)
+def export(options: CollectExportOptions) -> None:
+    """Write the collected reports to a file, in a random order, without tokens and times.
+
+    Reports of a shuffled survey are whole batches: those that wait in memory are not among them.
+    """
+    from incrowd.methods.local.survey.definition import report_text
+    from incrowd.workflows.collect.collector import Collector
+    from incrowd.workflows.local.opening import opened_survey
+    from incrowd.workflows.local.randomize import require_new, write_lines
+    from incrowd.workflows.local.survey_file import load_survey
+
+    require_new(options.out)
+    reports = Collector.beside(opened_survey(load_survey(options.survey))).shuffled()
+    write_lines(options.out, map(report_text, reports))
+    if options.json:
+        print_json({"reports": len(reports), "out": str(options.out)})
+        return
+    print_text(f"{len(reports):,} reports are in {shown_path(options.out)}.")
 
 
 def _show_invited(made: dict[str, str], options: CollectTokensOptions) -> None:

@@ -63,8 +63,11 @@ class LocalRandomizeOptions:
 class LocalEstimateOptions:
     """The options of `incrowd local estimate`."""
 
-    reports: Annotated[Path, typer.Argument(help="The reports, one JSON object a line.")]
     survey: SurveyPath
+    reports: Annotated[
+        Path | None,
+        typer.Argument(help="The reports, one JSON object a line; default: what `collect serve` has stored."),
+    ] = None
     ranges: Annotated[
         list[str],
         typer.Option("--range", metavar="NAME=FIRST:LAST", help="A range of an ordered question; can be repeated."),
@@ -93,8 +96,9 @@ def plan(options: LocalPlanOptions) -> None:
         for mechanism in (plan.choice, *plan.others)
     ]
     note = (
-        f"The first is chosen. For uniformly distributed answers its error is {100 * plan.above_optimum:.1f} % above "
-        f"{plan.optimum:.4g}, the minimum at this epsilon."
+        "The first is chosen. These errors are about the respondents themselves. About a population from which they "
+        f"are drawn at random, with evenly spread answers, the error of the first is {plan.sampled_error:.4g}: "
+        f"{100 * plan.above_optimum:.1f} % above {plan.optimum:.4g}, the minimum there at this epsilon."
     )
     if plan.shuffled is not None:
         note += (
@@ -153,14 +157,21 @@ def randomize(options: LocalRandomizeOptions) -> None:
 def estimate(options: LocalEstimateOptions) -> None:
     """Estimate the shares of answers from reports, with confidence intervals. Nothing is charged.
 
+    Without a file, the reports are those that the collector of the survey has stored, also while it runs. Those of a
+    shuffled survey are whole batches.
+
     Estimates are unbiased, so a rare value can have a negative estimate. A projection is biased and has no interval.
     """
     from incrowd.core.rounding import exact
+    from incrowd.workflows.collect.collector import Collector
     from incrowd.workflows.local.estimating import estimate_reports
+    from incrowd.workflows.local.opening import opened_survey
+    from incrowd.workflows.local.randomize import read_reports
+    from incrowd.workflows.local.survey_file import load_survey
 
-    questions = estimate_reports(
-        options.survey, options.reports, options.ranges, exact(options.confidence, "confidence")
-    )
+    file = load_survey(options.survey)
+    sent = Collector.beside(opened_survey(file)).reports() if options.reports is None else read_reports(options.reports)
+    questions = estimate_reports(file.survey, sent, options.ranges, exact(options.confidence, "confidence"))
     if options.json:
         print_json({"questions": [question.to_json() for question in questions]})
         return

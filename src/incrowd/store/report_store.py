@@ -60,8 +60,9 @@ class ReportStore:
             {"sequence": sequence, "content": content},
         )
 
-    def batches(self) -> Iterator[tuple[int, str]]:
-        """Yield the entries that hold reports, with them."""
-        statement = f"SELECT sequence, content FROM {self.contents} ORDER BY sequence"  # noqa: S608 - our own table
-        for sequence, content in self.connection.execute(statement):
+    def batches(self, after: int = 0) -> Iterator[tuple[int, str]]:
+        """Yield the entries that follow the one numbered `after` and hold reports, with them."""
+        table = self.contents
+        statement = f"SELECT sequence, content FROM {table} WHERE sequence > :after ORDER BY sequence"  # noqa: S608
+        for sequence, content in self.connection.execute(statement, {"after": after}):
             yield int(sequence), str(content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,13 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.ratio import LARGEST_EPSILON
 from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import ShuffledPrivacy
+from incrowd.verifier.check import Verdict
+from incrowd.verifier.files import file_of
 from incrowd.workflows.local.opening import open_survey
 from incrowd.workflows.local.survey_file import survey_of
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.verify.verify import read_certificate, verify
+from tests.contract.forging import fitting
 from tests.surveys import SHUFFLED, TRAVEL, survey_file
 
 
@@ -73,3 +77,38 @@ def test_a_survey_that_could_not_be_verified_cannot_be_opened(told: dict[str, st
     with pytest.raises(InvalidParameter, match=message):
         survey_file(TRAVEL | told)
     assert survey_file(TRAVEL | {"epsilon": str(LARGEST_EPSILON)}).survey.plan.claims
+
+
+BATCHES = {
+    "survey": "1",
+    "name": "habits",
+    "epsilon": "4",
+    "questions": {"ever": {"categories": ["a", "b", "c", "d"]}},
+    "shuffled": {"batch": "1000", "honest": "900", "delta": "1e-6"},
+    "budget": {"epsilon": "10", "delta": "1e-3"},
+}
+
+
+def test_a_survey_that_claims_more_honest_people_than_its_definition_fails(tmp_path: Path) -> None:
+    """A thousand times the people would make the claim far stronger; its numbers fit each other."""
+    file, larger = survey_of(BATCHES, tmp_path / "one"), {"batch": "1000000", "honest": "900000", "delta": "1e-6"}
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+    opened = open_survey(file)
+    assert verify(opened.folder, policy=file).passed
+    forged = open_survey(survey_of(BATCHES | {"shuffled": larger}, tmp_path / "two"))
+    plain = json.loads((forged.folder / "certificate.json").read_text(encoding="utf-8"))
+    collect = dict(plain["steps"][0], survey=opened.certificate.to_json()["steps"][0]["survey"])
+    plain = fitting({**plain, "steps": [collect, *plain["steps"][1:]], "policy_hash": file.survey.id})
+    for name in ("survey.json", "data.csv"):
+        shutil.copyfile(opened.folder / name, forged.folder / name)
+        new = file_of(forged.folder / name)
+        plain["outputs"] = [
+            {"name": name, "sha256": new.sha256, "bytes": new.bytes} if item["name"] == name else item
+            for item in plain["outputs"]
+        ]
+    (forged.folder / "certificate.json").write_text(json.dumps(plain), encoding="utf-8")
+    failures = {outcome.about for outcome in verify(forged.folder).findings if outcome.verdict is Verdict.FAILED}
+    assert "definition" in failures
+    with_file = verify(forged.folder, policy=file).findings
+    assert {outcome.about for outcome in with_file if outcome.verdict is Verdict.FAILED} >= {"definition", "policy"}

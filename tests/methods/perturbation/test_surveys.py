@@ -171,7 +171,7 @@ def test_strata_count_as_quasi_identifiers_and_households_are_withheld() -> None
         (
             {"method": "noise", "columns": ["income"], "within": "strata"},
             {"region": "C"},
-            "in some group of rows alike in",
+            "in 1 of 2 groups of rows alike in region: .* fewer than two rows",
         ),
         ({"method": "microaggregation", "columns": ["age"], "within": "strata"}, {"region": "C"}, "fewer rows than k"),
     ],
@@ -371,6 +371,25 @@ def test_frequencies_are_not_estimated_where_households_change_as_one(tmp_path: 
     assert main(["release", str(tmp_path / "rows.csv"), "--policy", str(file), "--out", str(tmp_path / "out")]) == 0
     with pytest.raises(InvalidParameter, match="households changed as one"):
         estimate_frequencies(tmp_path / "out")
+
+
+def test_ranks_are_swapped_in_strata_smaller_than_the_window(tmp_path: Path) -> None:
+    """A share of less than one row moves ranks by one place: small strata are not left as they were."""
+    swap = {"method": "rank-swap", "columns": ["income"], "share": "1/100", "within": "strata"}
+    before, after = (stage.frame for stage in masked(tmp_path, swap, survey(40)).result.stages)
+    for rows in before.parts(["region"]):
+        old, new = before.numbers("income")[rows], after.numbers("income")[rows]
+        assert np.count_nonzero(old != new) >= len(rows) - 2  # the first and the last may have no partner
+        assert np.abs(np.argsort(np.argsort(old)) - np.argsort(np.argsort(new))).max() <= 1
+
+
+def test_the_internal_page_says_that_a_mask_changed_nothing(tmp_path: Path) -> None:
+    file = written(changed(POLICY, release={"method": "rounding", "columns": {"income": "0.01"}}), tmp_path)
+    pyarrow.csv.write_csv(survey(), tmp_path / "rows.csv")
+    assert main(["release", str(tmp_path / "rows.csv"), "--policy", str(file), "--out", str(tmp_path / "out")]) == 0
+    page = next((tmp_path / ".incrowd" / "internal").glob("*/steps.html")).read_text(encoding="utf-8")
+    assert "Column “income”: the masks left 100.0% of the values as they were read." in page
+    assert "the masks left" not in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_each_step_is_shown_before_and_after_in_what_stays_with_the_holder(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import pytest
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted, Refused
+from incrowd.methods.local.estimates import estimates_of
 from incrowd.methods.local.survey.definition import report_text
 from incrowd.noise.system import SystemCoins
+from incrowd.store.report_store import ReportStore
 from incrowd.workflows.collect.collector import Collector, Receipt
 from incrowd.workflows.collect.participant import Participant
 from incrowd.workflows.local.opening import open_survey
@@ -86,14 +89,14 @@ def test_shuffled_reports_wait_in_memory_and_appear_as_one_entry(tmp_path: Path)
     at = collector(tmp_path, SHUFFLED)
     given = sent(at, 20)
     before = at.chain.head().sequence
-    assert at.receive(given[:19]) == [Receipt.COUNTED] * 19
+    assert at.receive(given[:19]) == [Receipt.RECEIVED] * 19
     assert (at.count, len(at.waiting), at.chain.head().sequence) == (0, 19, before)
     kept = stored(tmp_path)
     for each in given[:19]:
         assert each["token"][:32].encode() in kept
     assert b'"question":"travel"' not in kept
     changed = {"token": given[0]["token"], "report": {**given[0]["report"], "report": 0}}
-    assert at.receive([changed]) == [Receipt.AGAIN]
+    assert at.receive([changed]) == [Receipt.RECEIVED_AGAIN]
     at.receive(given[19:])
     assert (at.count, at.waiting, at.chain.head().sequence) == (20, [], before + 1)
     texts = sorted(report_text(each["report"]) for each in given)
@@ -112,7 +115,7 @@ def test_a_crash_loses_shuffled_reports_that_wait(tmp_path: Path) -> None:
     at.receive(given)
     again = collector(tmp_path, SHUFFLED)
     assert again.waiting == []
-    assert again.receive(given) == [Receipt.AGAIN] * 5
+    assert again.receive(given) == [Receipt.RECEIVED_AGAIN] * 5
     assert again.waiting == []
 
 
@@ -168,8 +171,54 @@ def test_reports_of_two_surveys_lie_apart_in_either_database(address: str, tmp_p
     given, more = sent(one, 4), sent(other, 20)
     assert one.receive(given) == [Receipt.COUNTED] * 4
     assert one.receive(given) == [Receipt.AGAIN] * 4
-    assert other.receive(more) == [Receipt.COUNTED] * 20
+    assert other.receive(more) == [Receipt.RECEIVED] * 20
     assert (one.count, other.count) == (4, 20)
     assert len(one.reports()) == 4
     with pytest.raises(AccessDenied):
         one.receive(more[:1])
+
+
+def test_estimates_read_new_entries_only_and_are_those_of_all_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, places = collector(tmp_path), list[int]()
+    whole = ReportStore.batches
+
+    def noted(self: ReportStore, after: int = 0) -> Iterator[tuple[int, str]]:
+        places.append(after)
+        return whole(self, after)
+
+    monkeypatch.setattr(ReportStore, "batches", noted)
+    assert at.estimates() == ()
+    for number in (5, 1, 30):
+        at.receive(sent(at, number))
+        assert at.estimates() == estimates_of(at.survey, collector(tmp_path).reports())
+    places.clear()
+    first = at.estimates()
+    assert places == [at.chain.head().sequence]
+    assert at.estimates() is first
+
+
+def test_a_report_that_was_changed_is_not_estimated_from(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    at.receive(sent(at, 2))
+    at.estimates()
+    at.receive(sent(at, 3))
+    with sqlite3.connect(next(tmp_path.rglob("*.reports-*.sqlite"))) as base:
+        base.execute(f"UPDATE {at.chain.database.tables.name}_contents SET content = content || ' '")
+    with pytest.raises(LedgerCorrupted, match="not those that their entry names"):
+        at.estimates()
+
+
+def test_exported_reports_are_all_of_them_in_a_random_order(tmp_path: Path) -> None:
+    at = collector(tmp_path)
+    at.receive(sent(at, 400))
+    stored_texts, exported = (list(map(report_text, reports)) for reports in (at.reports(), at.shuffled()))
+    assert sorted(stored_texts) == sorted(exported)
+    assert stored_texts != exported
+
+
+def test_what_waits_in_a_shuffled_survey_is_neither_counted_estimated_nor_exported(tmp_path: Path) -> None:
+    at = collector(tmp_path, SHUFFLED)
+    at.receive(sent(at, 39))
+    assert (at.count, len(at.shuffled()), at.estimates()[0].people, len(at.waiting)) == (20, 20, 20, 19)

@@ -24,7 +24,7 @@ from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, forgeries
-from tests.surveys import ANSWERS, MANY, SHUFFLED, TRAVEL, survey_file
+from tests.surveys import ANSWERS, LAY, MANY, SHUFFLED, TRAVEL, survey_file
 
 YAML = """\
 survey: 1
@@ -155,7 +155,7 @@ def test_people_send_one_report_and_the_same_one_again_from_the_memo(tmp_path: P
         randomize_answers(opened, AnswersFile(answers), tmp_path / "three.jsonl")
     with pytest.raises(IncrowdError, match="nothing is overwritten"):
         randomize_answers(opened, given, tmp_path / "two.jsonl")
-    (found,) = estimate_reports(tmp_path / "survey.yaml", tmp_path / "two.jsonl", [], Fraction(19, 20))
+    (found,) = estimate_reports(opened.file.survey, read_reports(tmp_path / "two.jsonl"), [], Fraction(19, 20))
     assert found.people == 41
 
 
@@ -266,3 +266,55 @@ def test_reports_of_another_version_are_refused(tmp_path: Path) -> None:
     for wrong in ({**report, "survey": "0" * 64}, {**report, "question": "other"}, {**report, "time": 1}, "x"):
         with pytest.raises(InvalidParameter, match="refused"):
             asked.read([wrong])
+
+
+def test_texts_units_and_translations_are_published_and_read_again() -> None:
+    asked = survey_file(LAY).survey
+    assert asked.texts["en"] == {
+        "introduction": "We ask how well pupils sleep.",
+        "organizer": "School board",
+        "contact": "board@example.org",
+        "aim": "To decide about a later start",
+        "minutes": "2",
+        "unit.sleep": "hours",
+    }
+    assert asked.texts["de"]["label.smoke.1"] == "nein"
+    assert survey_from(asked.public).id == asked.id
+    assert survey_file(LAY | {"organizer": "Another"}).survey.id != asked.id
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"translations": {"de": {"titel": "x"}}}, "the key 'titel' is not known"),
+        ({"translations": {"Deutsch": {}}}, "two or three small letters"),
+        ({"translations": {"en": {}}}, "the survey's own language"),
+        ({"translations": {"de": {"questions": {"smoke": {"categories": ["ja"]}}}}}, "as many categories"),
+        ({"translations": {"de": {"questions": {"sleep": {"categories": ["ja"]}}}}}, "as many categories"),
+        ({"translations": {"de": {"questions": {"smokes": {}}}}}, "the key 'smokes' is not known"),
+        ({"introduction": " "}, "introduction is a text"),
+        ({"introduction": ["x"]}, "introduction is a text"),
+    ],
+)
+def test_a_text_that_a_page_could_not_show_is_refused_by_name(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        survey_file(LAY | changed)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"categories": ["yes", "no"], "skip": "maybe"}, "one of its categories"),
+        ({"low": "0", "high": "1", "skip": "0.5"}, "is `random`"),
+        ({"first": "0", "last": "9", "skip": "none"}, "is `random`"),
+    ],
+)
+def test_a_skip_says_what_is_sent_in_place_of_silence(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        survey_file(TRAVEL | {"questions": {"a": question}})
+
+
+def test_an_empty_answer_is_refused_unless_the_question_can_be_skipped() -> None:
+    for question in ({"categories": ["yes", "no"]}, {"low": "0", "high": "1"}, {"first": "0", "last": "9"}):
+        with pytest.raises(InvalidParameter, match="outside of what the survey asks"):
+            survey_file(TRAVEL | {"questions": {"a": question}}).survey.randomize({"a": [""]}, SystemCoins())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -58,14 +58,24 @@ class PseudonymFilter:
     person: Column
     key: SubjectKey
     subjects: frozenset[str] = field(repr=False)
+    excluded: Callable[[str, str], bool] | None = field(default=None, repr=False)
+    """Whether the pseudonym of an id, and that of all ids written alike, leave a person out who is in the set."""
 
     def of(self, ids: pa.Array) -> NDArray[np.bool_]:
         names = names_of(ids, self.person)
-        pseudonyms = map(self.key.pseudonym, names.dictionary.to_pylist())
-        return _by_name(names, np.array([pseudonym in self.subjects for pseudonym in pseudonyms], np.bool_))
+        return _by_name(names, np.array(list(map(self.admits, names.dictionary.to_pylist())), np.bool_))
+
+    def admits(self, name: str) -> bool:
+        """Whether the rows of an id take part."""
+        if self.key.pseudonym(name) not in self.subjects:
+            return False
+        if self.excluded is None:
+            return True
+        person = self.key.linked(name)
+        return not self.excluded(person.pseudonym, person.alike)
 
     def among(self, names: Iterable[str]) -> frozenset[str]:
-        return frozenset(name for name in names if self.key.pseudonym(name) in self.subjects)
+        return frozenset(filter(self.admits, names))
 
 
 def _by_name(names: pa.DictionaryArray, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:

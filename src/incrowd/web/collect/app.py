@@ -38,7 +38,8 @@ def _publish(server: FastAPI, collector: Collector) -> None:
     page = HTMLResponse(form(survey), headers={"content-security-policy": POLICY})
     server.get("/")(_constant(page))
     for name in SCRIPTS:
-        server.get(f"/{name}")(_constant(Response(script(name), media_type="text/javascript")))
+        kind = "application/json" if name.endswith(".json") else "text/javascript"
+        server.get(f"/{name}")(_constant(Response(script(name), media_type=kind)))
     server.get("/survey.json")(_constant(replies.as_json(survey.public)))
     server.get("/id.json")(_constant(replies.as_json({"id": survey.id})))
     text = collector.opened.certificate.to_text().encode()
@@ -61,13 +62,13 @@ def _receive(server: FastAPI, collector: Collector) -> None:
 def _tell(server: FastAPI, collector: Collector) -> None:
     @server.get("/estimates.json")
     def estimates() -> Response:
-        questions = collector.estimates() if collector.count else ()
+        questions = collector.estimates()
         content = [question.to_json() for question in questions]
-        return replies.as_json({"reports": collector.count, "questions": content})
+        return replies.as_json({"reports": sum(question.people for question in questions), "questions": content})
 
     @server.get("/estimates")
     def page() -> HTMLResponse:
-        questions = collector.estimates() if collector.count else ()
+        questions = collector.estimates()
         return HTMLResponse(results(collector.survey, questions), headers={"content-security-policy": POLICY})
 
     @server.get("/healthz")

@@ -31,6 +31,7 @@ _KIND = "reports"
 _TOTAL: Key = ("reports",)
 MOST = 10_000
 """Maximum number of reports in one request."""
+_CHANGED = "some reports are not those that their entry names: restore them from a copy."
 _HALF = 32
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
@@ -67,10 +68,12 @@ class Tokens:
 
 
 class Receipt(StrEnum):
-    """What became of a report."""
+    """What became of a report: counted is on disk; received waits in memory, or did, for its batch."""
 
     COUNTED = "counted"
     AGAIN = "already counted"
+    RECEIVED = "received"
+    RECEIVED_AGAIN = "already received"
     REFUSED = "refused: this token was used for another report"
 
 
@@ -87,6 +90,16 @@ class Sent:
         return sha256(self.text.encode()).hexdigest()
 
 
+@dataclass
+class ReportCache:
+    """Reports that were read and checked, up to an entry of the chain, and the last estimates from them."""
+
+    sequence: int = 0
+    reports: list[Any] = field(default_factory=list)
+    estimates: tuple[int, tuple[QuestionEstimates, ...]] = (0, ())
+    turn: Lock = field(default_factory=Lock)
+
+
 @dataclass(frozen=True, eq=False)
 class Collector:
     """The reports of one survey, in a chain beside the ledger; safe for many threads of one process.
@@ -98,6 +111,7 @@ class Collector:
     opened: OpenSurvey
     chain: Chain
     waiting: list[str] = field(default_factory=list, repr=False)
+    cache: ReportCache = field(default_factory=ReportCache, repr=False)
     turn: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
@@ -164,9 +178,38 @@ class Collector:
         self.check()
         return [json.loads(line) for line in self.chain.read(read)]
 
+    def newest(self) -> list[Any]:
+        """Return all reports on disk; only entries written since the last call are read and checked.
+
+        The first call checks the whole chain.
+        """
+        with self.cache.turn:
+            if not self.cache.sequence:
+                self.check()
+            after = self.cache.sequence
+            links = [link for link in self.chain.links(after) if link.kind == _KIND]
+            stored = self.chain.read(lambda reader: dict(_book(reader).batches(after)))
+            for link in links:
+                content = stored.get(link.sequence)
+                if content is None or _digest(content) != link.body["digest"]:
+                    raise LedgerCorrupted(_CHANGED)
+                self.cache.reports += map(json.loads, content.splitlines())
+                self.cache.sequence = link.sequence
+            return list(self.cache.reports)
+
     def estimates(self) -> tuple[QuestionEstimates, ...]:
-        """Return the estimates from the reports on disk."""
-        return estimates_of(self.survey, self.reports())
+        """Return the estimates from the reports on disk; the last ones again if no report came since."""
+        reports = self.newest()
+        if not reports:
+            return ()
+        if self.cache.estimates[0] != len(reports):
+            self.cache.estimates = len(reports), estimates_of(self.survey, reports)
+        return self.cache.estimates[1]
+
+    def shuffled(self) -> list[Any]:
+        """Return all reports on disk in a random order: whole batches of a shuffled survey, and no tokens or times."""
+        reports = self.reports()
+        return [reports[place] for place in permutation(SystemCoins(), len(reports)).tolist()]
 
     @property
     def count(self) -> int:
@@ -181,7 +224,7 @@ class Collector:
         named = {link.sequence: link.body["digest"] for link in self.chain.links() if link.kind == _KIND}
         stored = self.chain.read(lambda reader: dict(_book(reader).batches()))
         if {sequence: _digest(content) for sequence, content in stored.items()} != named:
-            raise LedgerCorrupted("some reports are not those that their entry names: restore them from a copy.")
+            raise LedgerCorrupted(_CHANGED)
 
 
 def _stored(writer: Writer, arrived: Sequence[Sent]) -> list[Receipt]:
@@ -206,7 +249,7 @@ def _used(writer: Writer, arrived: Sequence[Sent]) -> tuple[list[Receipt], list[
             book.use(sent.token, None)
             new.append(sent)
     fresh = {id(sent) for sent in new}
-    receipts = [Receipt.COUNTED if id(sent) in fresh else Receipt.AGAIN for sent in arrived]
+    receipts = [Receipt.RECEIVED if id(sent) in fresh else Receipt.RECEIVED_AGAIN for sent in arrived]
     return receipts, [sent.text for sent in new]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.core.certificate import Certificate, Columns, Dataset
 from incrowd.engines.writers.sinks import Folders, staged
-from incrowd.errors import LedgerUnavailable
+from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.methods.local.survey.definition import UNIT
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.invitations import consent_place
@@ -63,6 +63,18 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     delivery = InFolder[OpenedRows](Destination(folder, "csv"))
     published = run(order, partial(_without_rows, file), delivery)
     return OpenSurvey(file, published.release.certificate, folder)
+
+
+def opened_survey(file: SurveyFile) -> OpenSurvey:
+    """Return a survey that was opened before; one that was not is refused, and nothing is charged."""
+    find_book(file)  # refuses a ledger that contradicts the survey's own
+    folder = file.folder / ".incrowd" / "surveys" / file.survey.id
+    if not (folder / CERTIFICATE).is_file():
+        raise Refused(
+            "this survey is not open, so nothing was collected. Open it with `incrowd local open`, or restore the file "
+            "that was opened: another text, or another version of incrowd, makes another survey."
+        )
+    return OpenSurvey(file, _checked(file, folder), folder)
 
 
 def _order(file: SurveyFile) -> ReleaseOrder:

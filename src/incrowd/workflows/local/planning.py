@@ -57,6 +57,7 @@ class LocalPlan:
             "epsilon": str(self.epsilon),
             "people": self.people,
             **vars(self.choice),
+            "sampled_error": self.sampled_error,
             "optimum": self.optimum,
             "above_optimum": self.above_optimum,
             "others": [vars(other) for other in self.others],

@@ -71,8 +71,7 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
             "answers to this survey were randomized before: fresh randomness for the same people would cost them "
             "epsilon once more. Give the memo of that run (--memo), or ask other people under another name."
         )
-    if out.exists():
-        raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
+    require_new(out)
     people, columns = _taking_part(opened, answers)
     if survey.batches is not None:
         _check_crowd(survey.batches.batch, people, earlier)
@@ -82,9 +81,9 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
     fresh = {people[row]: report for row, report in zip(new, made, strict=True)}
     mark.touch()
     if answers.memo is not None:
-        _write(answers.memo, (json.dumps([person, report]) for person, report in {**earlier, **fresh}.items()))
+        write_lines(answers.memo, (json.dumps([person, report]) for person, report in {**earlier, **fresh}.items()))
     order = range(len(people)) if survey.batches is None else permutation(coins, len(people)).tolist()
-    _write(out, (report_text(earlier.get(people[row]) or fresh[people[row]]) for row in order))
+    write_lines(out, (report_text(earlier.get(people[row]) or fresh[people[row]]) for row in order))
     return Randomized(len(people), len(new))
 
 
@@ -166,7 +165,13 @@ def _read_memo(memo: Path, survey: LocalSurvey) -> dict[str, Mapping[str, Any]]:
     return reports
 
 
-def _write(path: Path, lines: Iterator[str]) -> None:
+def require_new(out: Path) -> None:
+    """Refuse a file that is there already."""
+    if out.exists():
+        raise OutputUnavailable(f"{out} is there already, and nothing is overwritten. Choose another name.")
+
+
+def write_lines(path: Path, lines: Iterator[str]) -> None:
     """Write a file whole or not at all, readable by its owner alone."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:

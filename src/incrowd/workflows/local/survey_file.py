@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.budget import Budget
+from incrowd.core.limits import DOCUMENT_BYTES
 from incrowd.core.rounding import exact
+from incrowd.engines.regular_file import read_bounded
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import check_purpose
 from incrowd.methods.local.choice import categorical, numeric, tree
@@ -23,6 +25,7 @@ from incrowd.methods.local.survey.questions import (
     SurveyQuestion,
     WordQuestion,
 )
+from incrowd.workflows.local.survey_texts import survey_texts
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
 from incrowd.workflows.policy.sections import ConsentSection
@@ -41,6 +44,13 @@ _KEYS = frozenset(
         "ledger",
         "purpose",
         "consent",
+        "language",
+        "introduction",
+        "organizer",
+        "contact",
+        "aim",
+        "minutes",
+        "translations",
     }
 )
 _MOST_LABELS = 65_536
@@ -103,6 +113,8 @@ def is_survey(file: Path) -> bool:
     if file.suffix not in (".yaml", ".yml"):
         return False
     try:
+        if file.stat().st_size > DOCUMENT_BYTES:
+            return False
         with file.open(encoding="utf-8") as text:
             return any(line.startswith("survey:") for line in text)
     except (OSError, UnicodeDecodeError):
@@ -112,7 +124,7 @@ def is_survey(file: Path) -> bool:
 def load_survey(path: Path) -> SurveyFile:
     """Read a survey file, or say what is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path, DOCUMENT_BYTES, through_link=True).decode("utf-8")
     except (OSError, UnicodeError):
         raise InvalidParameter(f"{path} cannot be read: name a survey file, as the guide to surveys shows.") from None
     return survey_of(read_document(text).content, path.absolute().parent)
@@ -140,6 +152,7 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         _batches(section.get("shuffled")),
         None if spent is None else exact(spent, "per_person"),
         purpose=_purpose(section),
+        texts=survey_texts(section, questions),
     )
     budget = None if section.get("budget") is None else _budget(section["budget"])
     return SurveyFile(survey, folder, _ledger(section), budget, _consent(section))
@@ -180,7 +193,9 @@ def _question(name: str, part: Any, odds: SurveyOdds) -> SurveyQuestion:
             f"question {name!r} has a name of letters, digits and _, and one of: categories; low and high; first and "
             "last; alphabet and length."
         )
-    return fitting[0](name, text, section, odds)
+    plain = {key: value for key, value in section.items() if key not in ("unit", "skip")}
+    question = fitting[0](name, text, plain, odds)
+    return question if section.get("skip") is None else replace(question, skip=str(section["skip"]))
 
 
 def _choice(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,6 +22,7 @@ from incrowd.core.plan import Plan
 from incrowd.core.rounding import round_up, short
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import Adjacency, Kind, Unit
+from incrowd.drawing.catalog import document
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
 from incrowd.methods.local.mechanisms.randomizer import Family, LevelTree, Randomness
@@ -41,8 +43,10 @@ if TYPE_CHECKING:
 
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
-SCRIPTS = ("randomizer.js", "published.js", "page.js")
-"""What the page of a survey runs: how answers are randomized, how a survey is checked, how they are asked and sent."""
+WORDS = "words.json"
+SCRIPTS = ("randomizer.js", "published.js", "explanation.js", "page.js", WORDS)
+"""What the page of a survey runs, and its sentences: how it randomizes, checks a survey, explains chance, and asks."""
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class LocalSurvey:
     per_person: Fraction | None = None
     scripts: Mapping[str, str] = field(default_factory=dict)
     purpose: str | None = None
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What the page shows besides, by language and place: introduction, organizer, questions, units, categories."""
 
     def __post_init__(self) -> None:
         names = [question.name for question in self.questions]
@@ -85,22 +91,29 @@ class LocalSurvey:
             object.__setattr__(self, "scripts", script_hashes())
         if self.per_person is not None and self.per_person < self.epsilon:
             raise InvalidParameter("per_person is what a client lets out of one person in all: at least epsilon.")
+        if not all(_LANGUAGE.fullmatch(language) for language in self.texts):
+            raise InvalidParameter("a language is written as two or three small letters, such as en or de.")
 
     @cached_property
     def public(self) -> dict[str, Any]:
         """What anyone may know, and a page needs: with the hashes of the scripts."""
         shuffled = None if self.batches is None else {name: str(part) for name, part in vars(self.batches).items()}
         purpose = {} if self.purpose is None else {"purpose": self.purpose}
-        return purpose | {
-            "survey": 1,
-            "name": self.name,
-            "title": self.title,
-            "epsilon": str(self.epsilon),
-            "questions": [question.public() for question in self.questions],
-            "shuffled": shuffled,
-            "per_person": None if self.per_person is None else str(self.per_person),
-            "scripts": dict(self.scripts),
-        }
+        texts = {"texts": {language: dict(part) for language, part in self.texts.items()}} if self.texts else {}
+        return (
+            purpose
+            | texts
+            | {
+                "survey": 1,
+                "name": self.name,
+                "title": self.title,
+                "epsilon": str(self.epsilon),
+                "questions": [question.public() for question in self.questions],
+                "shuffled": shuffled,
+                "per_person": None if self.per_person is None else str(self.per_person),
+                "scripts": dict(self.scripts),
+            }
+        )
 
     @cached_property
     def id(self) -> str:
@@ -155,7 +168,7 @@ class LocalSurvey:
         reports: list[dict[str, Any]] = [{} for _ in places]
         for place, (question, code) in enumerate(zip(self.questions, codes, strict=True)):
             rows = np.flatnonzero(places == place)
-            made = question.plain(question.randomize(code[rows], coins))
+            made = question.plain(question.randomize(question.filled(code[rows], coins), coins))
             for row, report in zip(rows, made, strict=True):
                 reports[row] = {"survey": self.id, "question": question.name, "report": report}
         return reports
@@ -178,7 +191,9 @@ class LocalSurvey:
 
 
 def script(name: str) -> bytes:
-    """Return a script of the page, as it is served and hashed."""
+    """Return a script of the page, or its sentences, as they are served and hashed."""
+    if name == WORDS:
+        return canonical(document("survey")).encode()
     return files("incrowd.methods.local.survey").joinpath(name).read_bytes()
 
 
@@ -186,7 +201,7 @@ def script_hashes() -> dict[str, str]:
     """Return the SHA-256 of each script.
 
     >>> sorted(script_hashes())
-    ['page.js', 'published.js', 'randomizer.js']
+    ['explanation.js', 'page.js', 'published.js', 'randomizer.js', 'words.json']
     """
     return {name: sha256(script(name)).hexdigest() for name in SCRIPTS}
 
@@ -238,23 +253,30 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
         None if spent is None else Fraction(short(spent)),
         {str(name): str(mark) for name, mark in public["scripts"].items()},
         None if purpose is None else str(purpose),
+        {
+            str(language): {str(place): str(text) for place, text in part.items()}
+            for language, part in public.get("texts", {}).items()
+        },
     )
 
 
 def _question(plain: Mapping[str, Any]) -> SurveyQuestion:
-    name, text = str(plain["name"]), str(plain["text"])
+    name, text, skip = str(plain["name"]), str(plain["text"]), plain.get("skip")
     made = [_randomizer(weights) for weights in plain["randomizers"]]
     match Asks(plain["asks"]):
         case Asks.CHOICE:
-            return ChoiceQuestion(name, text, made[0], tuple(map(str, plain["labels"])))
+            return ChoiceQuestion(name, text, made[0], tuple(map(str, plain["labels"])), skip=skip)
         case Asks.NUMBER:
-            return NumberQuestion(name, text, made[0], Fraction(short(plain["low"])), Fraction(short(plain["high"])))
+            low, high = (Fraction(short(plain[end])) for end in ("low", "high"))
+            return NumberQuestion(name, text, made[0], low, high, skip=skip)
         case Asks.ORDERED:
             first, last = int(plain["first"]), int(plain["last"])
-            return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first)
+            return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first, skip=skip)
         case Asks.WORD:
             alphabet, length = str(plain["alphabet"]), min(int(plain["length"]), _LONGEST)
-            return WordQuestion(name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length)
+            return WordQuestion(
+                name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length, skip=skip
+            )
 
 
 def _tree(plain: Mapping[str, Any], size: int, levels: list[Any]) -> LevelTree:

@@ -57,6 +57,10 @@ class SurveyTable(Tabular):
         return {
             "questions": len(set(self.table["question"].to_pylist())),
             "randomizers": len(self),
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return {
             "singling out": "no report is published here, only how reports are made",
             "linkability": "no report is published here, only how reports are made",
             "inference": "bounded by the claims above, for every report and every reader",
@@ -107,7 +111,8 @@ class SurveyCheck(Check):
         ratios = "they are those of the steps, whose ratios are at most e^epsilon"
         yield CheckOutcome("weights in the file", _weights_problem(_read(file), step), ratios)
         same = "its digest is the one that reports and steps name"
-        yield CheckOutcome("definition", _definition_problem(definition, step), same)
+        shuffled = statement.basis.find(ShuffleReports)
+        yield CheckOutcome("definition", _definition_problem(definition, step, shuffled), same)
 
     def recount(self, statement: Statement, output: Any) -> Problem | None:
         rows = [row for batch in output.batches() for row in batch.to_pylist()]
@@ -139,14 +144,17 @@ def _weights_problem(rows: list[dict[str, str]], step: CollectReports) -> Proble
     return None if rows == rows_of(step) else Problem("the table holds other weights than the steps")
 
 
-def _definition_problem(definition: Path, step: CollectReports) -> Problem | None:
-    """Return where the published definition and the steps differ: its digest, weights, scripts or ε; or None."""
+def _definition_problem(definition: Path, step: CollectReports, shuffled: ShuffleReports | None) -> Problem | None:
+    """Return where the published definition and the steps differ: digest, weights, scripts, ε or batches; or None."""
     public = json.loads(definition.read_text(encoding="utf-8"))
     published = [row for question in public["questions"] for row in question["randomizers"]]
     weights = [{name: row.get(name) for name in COLUMNS[3:]} for row in published]
     expected = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
     same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
     same = same and public.get("purpose") == step.purpose
+    batches = None if shuffled is None else {name: str(part) for name, part in vars(shuffled).items()}
+    if public.get("shuffled") != batches:
+        return Problem("reports are shuffled in other batches, or with another delta, than the definition says")
     if same and weights == expected and public["scripts"] == dict(step.scripts):
         return None
     return Problem("the published definition is not the one that the steps name")

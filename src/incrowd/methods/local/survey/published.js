@@ -13,6 +13,7 @@ const FIELDS = {
 };
 
 class NotPublished extends Error {}
+const refused = (say, text) => Object.assign(new Error(`${text} ${NOTHING}`), { say });
 const require = holds => { if (!holds) throw new NotPublished(); };
 
 /** The SHA-256 of a text in UTF-8, as hexadecimal digits; it also works where a page has no secure context. */
@@ -214,14 +215,23 @@ const ASKS = {
 function levelsOf(question) {
   require(isMapping(question) && isText(question.asks) && Object.hasOwn(ASKS, question.asks));
   const [names, levels] = ASKS[question.asks];
-  keysOf(question, "name", "text", "asks", "randomizers", ...names);
+  const skip = Object.hasOwn(question, "skip") ? ["skip"] : [];
+  keysOf(question, "name", "text", "asks", "randomizers", ...names, ...skip);
   require(isText(question.name) && isText(question.text) && Array.isArray(question.randomizers));
+  if (skip.length) require(question.asks === "choice" ? question.labels?.includes?.(question.skip) : question.skip === "random");
   return levels(question);
+}
+
+function checkTexts(texts) {
+  require(isMapping(texts) && Object.keys(texts).length && Object.keys(texts).every(code => /^[a-z]{2,3}$/.test(code)));
+  require(Object.values(texts).every(part => isMapping(part) && Object.values(part).every(isText)));
 }
 
 function checkShape(survey) {
   const purpose = isMapping(survey) && Object.hasOwn(survey, "purpose") ? ["purpose"] : [];
-  keysOf(survey, "survey", "name", "title", "epsilon", "questions", "shuffled", "per_person", "scripts", ...purpose);
+  const texts = isMapping(survey) && Object.hasOwn(survey, "texts") ? ["texts"] : [];
+  keysOf(survey, "survey", "name", "title", "epsilon", "questions", "shuffled", "per_person", "scripts", ...purpose, ...texts);
+  if (texts.length) checkTexts(survey.texts);
   require(survey.survey === 1 && [survey.name, survey.title, ...purpose.map(name => survey[name])].every(isText));
   require(Array.isArray(survey.questions) && survey.questions.length);
   require(isMapping(survey.scripts) && Object.keys(survey.scripts).length && Object.values(survey.scripts).every(isText));
@@ -254,11 +264,11 @@ export function checkedId(survey, id) {
     own = surveyId(survey);
   } catch (problem) {
     if (!(problem instanceof NotPublished)) throw problem;
-    throw new Error(`This is not a survey as a collector publishes it. ${NOTHING}`);
+    throw refused("not-a-survey", "This is not a survey as a collector publishes it.");
   }
   if (above(largest, exponentialBelow(fraction(survey.epsilon)))) {
-    throw new Error(`This survey would reveal more about your answer than it states. ${NOTHING}`);
+    throw refused("reveals", "This survey would reveal more about your answer than it states.");
   }
-  if (own !== id) throw new Error(`This survey is not the one that its collector names. ${NOTHING}`);
+  if (own !== id) throw refused("another", "This survey is not the one that its collector names.");
   return own;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 PARTS = 2**20
 """An answer between two points of a grid goes to one of them by a coin of so many parts."""
+SKIPPED = -1
+"""The code of a skipped question whose answer is drawn at random."""
+RANDOM = "random"
 _LAST_LETTER = 0xFFFF
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
@@ -37,13 +40,41 @@ class Asks(StrEnum):
 
 @dataclass(frozen=True)
 class SurveyQuestion:
-    """What every question has: a name, its words, and a randomizer of its whole numbers."""
+    """What every question has: a name, its words, and a randomizer of its whole numbers.
+
+    `skip` says what an empty answer stands for: one of the categories, or an answer drawn evenly at random, which is
+    then randomized like any other.  So a report of a person who skipped is a mixture of the reports of those who did
+    not, and the ratio of any two reports stays the same.
+    """
 
     asks: ClassVar[Asks]
 
     name: str
     text: str
     randomizer: Any
+    skip: str | None = field(default=None, kw_only=True)
+
+    def _check_skip(self) -> None:
+        if self.skip not in (None, RANDOM):
+            raise InvalidParameter(f"skip of {self.name!r} is `random`: an answer is drawn evenly where none is given.")
+
+    @property
+    def values(self) -> int:
+        """How many whole numbers an answer can be."""
+        size: int = self.randomizer.size
+        return size
+
+    def filled(self, codes: Values, coins: Coins) -> Values:
+        """Return codes with an evenly drawn one for each that was skipped."""
+        skipped = np.flatnonzero(codes == SKIPPED)
+        if not len(skipped):
+            return codes
+        filled = codes.copy()
+        filled[skipped] = coins.below(self.values, len(skipped))
+        return filled
+
+    def _skips(self, answer: str) -> bool:
+        return answer == "" and self.skip == RANDOM
 
     @property
     def ratio(self) -> Fraction:
@@ -87,6 +118,7 @@ class SurveyQuestion:
             "asks": str(self.asks),
             "randomizers": randomizers,
             **self._domain(),
+            **({} if self.skip is None else {"skip": self.skip}),
         }
 
     def _domain(self) -> dict[str, Any]:
@@ -111,11 +143,15 @@ class ChoiceQuestion(SurveyQuestion):
             raise InvalidParameter(f"{self.name!r} has each category once, and a randomizer of categories.")
         if self.randomizer.size != len(self.labels):
             raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are labels.")
+        if self.skip is not None and self.skip not in self.labels:
+            raise InvalidParameter(
+                f"skip of {self.name!r} is one of its categories: it is reported in place of silence."
+            )
 
     def codes(self, answers: Sequence[str]) -> Values:
         places = {label: place for place, label in enumerate(self.labels)}
         try:
-            return np.array([places[answer] for answer in answers], np.int64)
+            return np.array([places[answer or self.skip or ""] for answer in answers], np.int64)
         except KeyError:
             raise self._refuse() from None
 
@@ -135,10 +171,15 @@ class NumberQuestion(SurveyQuestion):
     def __post_init__(self) -> None:
         if not isinstance(self.randomizer, Numeric) or self.low >= self.high:
             raise InvalidParameter(f"{self.name!r} lies between low and a larger high, with a randomizer of numbers.")
+        self._check_skip()
+
+    @property
+    def values(self) -> int:
+        return 2 * int(self.randomizer.size) * PARTS + 1
 
     def codes(self, answers: Sequence[str]) -> Values:
         cells = 2 * self.randomizer.size * PARTS / (self.high - self.low)
-        codes = {answer: self._code(answer, cells) for answer in set(answers)}
+        codes = {answer: SKIPPED if self._skips(answer) else self._code(answer, cells) for answer in set(answers)}
         return np.array([codes[answer] for answer in answers], np.int64)
 
     def _code(self, answer: str, cells: Fraction) -> int:
@@ -163,6 +204,7 @@ class TreeQuestion(SurveyQuestion):
     def __post_init__(self) -> None:
         if not all(isinstance(level, Categorical) for level in self.randomizer.levels):
             raise InvalidParameter(f"each level of {self.name!r} has a randomizer of its nodes.")
+        self._check_skip()
 
     @property
     def randomizers(self) -> tuple[Categorical | Numeric, ...]:
@@ -186,12 +228,13 @@ class OrderedQuestion(TreeQuestion):
             raise InvalidParameter(f"the numbers of {self.name!r} lie within 2^48 of zero.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        if not all(re.fullmatch(r"-?[0-9]{1,9}", answer) for answer in answers):
+        if not all(self._skips(answer) or re.fullmatch(r"-?[0-9]{1,9}", answer) for answer in answers):
             raise self._refuse()
-        codes = np.array([int(answer) - self.first for answer in answers], np.int64)
+        skipped = np.array([self._skips(answer) for answer in answers], np.bool_)
+        codes = np.array([int(answer or self.first) - self.first for answer in answers], np.int64)
         if codes.size and not 0 <= codes.min() <= codes.max() < self.randomizer.size:
             raise self._refuse()
-        return codes
+        return np.where(skipped, SKIPPED, codes)
 
     def _domain(self) -> dict[str, Any]:
         return {"first": str(self.first), "last": str(self.first + self.randomizer.size - 1)}
@@ -215,7 +258,7 @@ class WordQuestion(TreeQuestion):
             raise InvalidParameter(f"the randomizer of {self.name!r} does not have as many values as there are words.")
 
     def codes(self, answers: Sequence[str]) -> Values:
-        return np.array([self._code(answer) for answer in answers], np.int64)
+        return np.array([SKIPPED if self._skips(answer) else self._code(answer) for answer in answers], np.int64)
 
     def _code(self, answer: str) -> int:
         base = len(self.alphabet) + 1

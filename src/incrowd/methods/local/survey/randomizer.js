@@ -177,8 +177,18 @@ function fraction(text) {
 
 const floor = (top, bottom) => (top >= 0n ? top / bottom : -((bottom - 1n - top) / bottom));
 
-/** The whole number of an answer, or an error that says what to do. */
+/** How many whole numbers an answer can be, where one that was skipped is drawn evenly. */
+function valuesOf(question) {
+  if (question.asks === "number") return 2n * BigInt(question.randomizers[0].size) * PARTS + 1n;
+  if (question.asks === "ordered") return BigInt(question.last) - BigInt(question.first) + 1n;
+  return BigInt(question.alphabet.length + 1) ** BigInt(question.length);
+}
+
+/** The whole number of an answer, or an error that says what to do; null if it was skipped and will be drawn. */
 export function codeOf(question, answer) {
+  if (answer === "" && question.skip !== undefined) {
+    return question.asks === "choice" ? BigInt(question.labels.indexOf(question.skip)) : null;
+  }
   const refuse = () => { throw new Error(`Your answer to “${question.text}” is outside of what is asked.`); };
   switch (question.asks) {
     case "choice": {
@@ -218,6 +228,7 @@ export function randomize(survey, id, answers, words) {
   const coins = coinsOf(words);
   const place = Number(coins.below(BigInt(survey.questions.length)));
   const question = survey.questions[place], levels = question.randomizers.map(weights);
+  codes[place] ??= coins.below(valuesOf(question));
   const draw = (level, value) => FAMILIES[level.family](level, value, coins);
   let report;
   if (question.asks === "number") {
