@@ -10,7 +10,9 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.release.deliver import Destination
+from tests.cli.running import Runner
 from tests.graphs import graph_files, graph_policy, karate
+from tests.policies import written
 
 
 @pytest.fixture
@@ -81,3 +83,21 @@ def test_the_report_speaks_of_edges(unit: str, question: str, secret: str, hidde
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert all(words in page for words in (question, secret, hidden))
     assert "you are in the data" not in page
+
+
+def test_dropped_edges_are_counted_and_the_nearest_ids_shown_on_a_terminal_only(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nodes.csv").write_text("id,club\nB000010,a\nB000020,b\nZoë,a\n", encoding="utf-8")
+    edges = "source,target\nB000010,Zoë\nb10,Zoë\nB000020,Zoe\nB000020,B000010\n"
+    (tmp_path / "edges.csv").write_text(edges, encoding="utf-8")
+    plain = graph_policy(tmp_path, {"method": "subgraph-count", "count": "edges", "epsilon": 1}, unknown="drop")
+    policy = written(plain, tmp_path)
+    piped = run(f"graph profile --policy {policy}")
+    assert "edges dropped" in piped.out
+    assert "b10" not in piped.out + piped.err
+    assert run(f"graph profile --policy {policy} --json").json["edges to unknown nodes"] == 2
+    monkeypatch.setattr("incrowd.cli.graph._on_terminal", lambda: True)
+    shown = run(f"graph profile --policy {policy}").out
+    assert "b10" in shown
+    assert "B000010" in shown

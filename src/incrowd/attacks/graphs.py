@@ -16,6 +16,7 @@ from incrowd.methods.graphs.shared.matrices import adjacency, pieces
 
 Places = NDArray[np.int64]
 Hits = NDArray[np.bool_]
+Links = Callable[[Places], NDArray[np.float64]]
 _BLOCK = 512
 _TIE = 1e-9
 """Relative difference below which two squared distances count as equal: they are sums of floats."""
@@ -36,6 +37,10 @@ class GraphTrial:
     crowd: Places
     trials: int = 2000
     seed: int = 0
+    withheld: Places | None = None
+    """The pairs of original nodes with an edge of a kind that was not published."""
+    links: Links | None = None
+    """What is published of pairs of published nodes; by default their edge, and how many neighbors they share."""
 
     def __post_init__(self) -> None:
         if len(self.truth) != self.original.size or len(self.crowd) != self.published.size:
@@ -261,14 +266,80 @@ def link_disclosure(trial: GraphTrial) -> Finding:
     return graph_finding("link-disclosure", Risk.INFERENCE, "who two nodes are", hits)
 
 
-def _pairs(trial: GraphTrial) -> tuple[Places, NDArray[np.bool_]]:
+_STEPS, _RATE = 300, 0.5
+
+
+def withheld_kind(trial: GraphTrial) -> Finding:
+    """Infer edges of a kind that was withheld from what was published of other kinds.
+
+    Knows: who the published nodes, or the members of super-nodes, are; and of half of the pairs whether they have an
+    edge of the withheld kind, which half of all pairs have.  Success: a logistic model of what is published of a pair,
+    learned from the known half, is right about a pair of the other half.  Baseline: a fair coin.  Control: the same
+    with all names exchanged at random.
+
+    Meaningless if nobody can know edges of the withheld kind.
+
+    Source: Zheleva & Getoor 2007 (link re-identification).
+    """
+    if trial.withheld is None or len(trial.withheld) < _FEWEST:
+        raise InvalidParameter(
+            f"fewer than {_FEWEST} pairs have an edge of a kind that was withheld: declare kind: and the published "
+            "kinds: under edges:, and keep the others in the source."
+        )
+    pairs, connected = _pairs(trial, trial.withheld)
+    order = trial.chance.permutation(len(pairs))
+    pairs, connected = pairs[order], connected[order]
+    half = len(pairs) // 2
+    anybody = np.random.default_rng(trial.seed + 3).permutation(trial.published.size)
+    success, control = (
+        _learned(trial, places[pairs], connected, half) for places in (trial.truth, anybody[trial.truth])
+    )
+    coins = np.random.default_rng(trial.seed + 4).random(len(pairs) - half) < 0.5
+    knows = "who the nodes are, and half of the pairs of the withheld kind"
+    return graph_finding("withheld-kind", Risk.INFERENCE, knows, (success, coins == connected[half:], control))
+
+
+_FEWEST = 20
+
+
+def _learned(trial: GraphTrial, places: Places, connected: Hits, half: int) -> Hits:
+    """Return where a model that is learned from the first half of the pairs is right about the second."""
+    features = (trial.links or _published_links(trial.published))(places)
+    spread = features[:half].std(axis=0)
+    scaled = (features - features[:half].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    design = np.hstack([np.ones((len(scaled), 1)), scaled])
+    weights = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(design[:half] @ weights, -30, 30)))
+        weights -= _RATE * (design[:half].T @ (chance - connected[:half]) / max(1, half) + 1e-3 * weights)
+    scores = design[half:] @ weights
+    tie = np.random.default_rng(trial.seed + 5).random(len(scores)) < 0.5
+    answer = np.where(np.abs(scores) < _TIE, tie, scores > 0)
+    right: Hits = answer == connected[half:]
+    return right
+
+
+def _published_links(graph: Graph) -> Links:
+    """Return whether pairs of published nodes are connected, and how many neighbors they share."""
+    matrix = adjacency(graph)
+
+    def links(pairs: Places) -> NDArray[np.float64]:
+        joined = np.isin(keys_of(pairs, graph.size), keys_of(graph.ends, graph.size))
+        shared = np.asarray(matrix[pairs[:, 0]].multiply(matrix[pairs[:, 1]]).sum(axis=1)).ravel()
+        return np.stack([joined.astype(np.float64), shared.astype(np.float64)], axis=1)
+
+    return links
+
+
+def _pairs(trial: GraphTrial, ends: Places | None = None) -> tuple[Places, NDArray[np.bool_]]:
     """Return as many connected pairs as others, sampled at random."""
     graph, chance = trial.original, trial.chance
-    number = min(trial.trials // 2, len(graph.ends))
-    joined = graph.ends[chance.permutation(len(graph.ends))[:number]]
+    edges = graph.ends if ends is None else ends
+    number = min(trial.trials // 2, len(edges))
+    joined = edges[chance.permutation(len(edges))[:number]]
     others = chance.integers(0, graph.size, (4 * number + 16, 2))
     others = others[others[:, 0] != others[:, 1]]
-    free = others[~np.isin(keys_of(others, graph.size), keys_of(graph.ends, graph.size))][:number]
+    free = others[~np.isin(keys_of(others, graph.size), keys_of(edges, graph.size))][:number]
     return np.concatenate([joined, free]), np.arange(len(joined) + len(free)) < len(joined)
 
 
@@ -284,6 +355,7 @@ GRAPH_ATTACKS: Mapping[str, GraphAttack] = MappingProxyType(
         "characteristic-vectors": characteristic_vectors,
         "seed-and-grow": seed_and_grow,
         "link-disclosure": link_disclosure,
+        "withheld-kind": withheld_kind,
     }
 )
 """Every attack on a published graph."""

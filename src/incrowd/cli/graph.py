@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import Json, takes
-from incrowd.cli.output import print_json, print_table
+from incrowd.cli.output import cost_text, print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Rate
@@ -43,7 +44,12 @@ def profile(options: GraphProfileOptions) -> None:
         print_json(profiled.to_json())
         return
     sizes = [(name, f"{getattr(profiled, name):,}", "") for name in ("nodes", "edges", "triangles")]
+    if profiled.unknown.edges:
+        sizes.insert(2, ("edges dropped", f"{profiled.unknown.edges:,}", "they name a node that is not listed"))
     print_table("graph", [*sizes, *map(_score, profiled.scores)], f"{profiled.verdict} {_INTERNAL}")
+    if profiled.unknown.nearest and _on_terminal():
+        rows = [(name, ", ".join(near) or "none") for name, near in profiled.unknown.nearest]
+        print_table("nodes that are not listed", rows, header=("in an edge", "nearest listed"))
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class GraphReleaseOptions:
     out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
     form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
+    force: Annotated[
+        bool, typer.Option("--force", help="Release even if the consent registry lost its last known state.")
+    ] = False
     json: Json = False
 
 
@@ -68,7 +77,8 @@ def release(options: GraphReleaseOptions) -> None:
     from incrowd.workflows.graph.release import release_graph
     from incrowd.workflows.release.deliver import Destination
 
-    published = release_graph(options.policy, Destination(options.out, options.form, options.sign))
+    destination = Destination(options.out, options.form, options.sign)
+    published = release_graph(options.policy, destination, anyway=options.force)
     certificate = published.release.certificate
     if options.json:
         print_json({"folder": str(published.folder), "certificate": certificate.to_json()})
@@ -79,7 +89,7 @@ def release(options: GraphReleaseOptions) -> None:
         ("report", str(published.folder / "report.html")),
         ("guarantee", certificate.claims[0].kind),
         ("protects", str(certificate.guarantee.unit)),
-        ("spent", f"epsilon {certificate.accounting.spent.epsilon}"),
+        ("spent", cost_text(certificate.accounting.spent.epsilon, certificate.accounting.spent.delta)),
     ]
     print_table("released", lines, "Read the report first: it says what is protected and what is not.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
@@ -156,6 +166,11 @@ def attack(options: GraphAttackOptions) -> None:
     print_table("attacks", rows, _INTERNAL, ("attack", "success", "baseline", "control", "verdict"))
     for name, why in lab.skipped.items():
         print(f"not run: {name}: {why}")
+
+
+def _on_terminal() -> bool:
+    """Whether values of the rows reach a person and no log."""
+    return sys.stdout.isatty()
 
 
 def _score(score: Score) -> tuple[str, str, str]:

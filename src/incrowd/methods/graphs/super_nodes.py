@@ -12,7 +12,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import Claim
-from incrowd.core.graph import Graph
+from incrowd.core.graph import Ends, Graph
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.statement import Statement
@@ -27,7 +27,9 @@ from incrowd.methods.graphs.shared.outputs import (
     COUNT,
     FROM,
     INSIDE,
+    INSIDE_OF_KIND,
     NODE,
+    OF_KIND,
     SIZE,
     TO,
     NodeLabels,
@@ -36,7 +38,7 @@ from incrowd.methods.graphs.shared.outputs import (
     require_crowds,
 )
 from incrowd.methods.graphs.shared.picture import graph_figure
-from incrowd.methods.graphs.shared.steps import NOT_PRIVATE, Connect, unit_of
+from incrowd.methods.graphs.shared.steps import NOT_PRIVATE, Connect, Relate, relations_of, unit_of
 from incrowd.verifier.check import Problem, one
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ class GroupNodes(Step):
 
     k: int
     columns: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    """The kinds of edges that are counted apart."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -64,10 +68,11 @@ class GroupNodes(Step):
     @property
     def sentence(self) -> str:
         same = f" with the same {', '.join(self.columns)}" if self.columns else ""
+        kinds = f" The same is told of each kind of edges: {', '.join(self.kinds)}." if self.kinds else ""
         return (
             f"Nodes near each other{same} become super-nodes of at least {self.k}. Of each its size and the exact "
-            "number of edges inside are published, and of every two the number of edges between them. This looks at "
-            "all edges."
+            "number of connected pairs inside are published, and of every two the number of connected pairs between "
+            f"them.{kinds} This looks at all edges."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -77,7 +82,10 @@ class GroupNodes(Step):
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that members of a super-node are not told apart."""
-        return (generalized(self.k, self.columns, basis.unit),)
+        return (generalized(self.k, self.columns, self.kinds, basis.unit),)
+
+
+Numbers = NDArray[np.int64]
 
 
 def groups_of(graph: Graph, classes: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -102,19 +110,36 @@ def groups_of(graph: Graph, classes: NDArray[np.int64], k: int) -> NDArray[np.in
     return result
 
 
-def super_graph(graph: Graph, groups: NDArray[np.int64], labels: dict[str, pa.Array]) -> SuperGraph:
-    """Return sizes, labels, and numbers of edges inside and between groups, exactly."""
+def super_graph(
+    graph: Graph, groups: NDArray[np.int64], labels: dict[str, pa.Array], kinds: tuple[str, ...] = ()
+) -> SuperGraph:
+    """Return sizes, labels, and numbers of edges inside and between groups, exactly; of each named kind, too."""
     number = int(groups.max(initial=-1)) + 1
-    ends = np.sort(groups[graph.ends], axis=1) if len(graph.ends) else graph.ends
-    own = ends[:, 0] == ends[:, 1]
-    inside = np.bincount(ends[own, 0], minlength=number)
-    keys, counts = np.unique(ends[~own, 0] * max(1, number) + ends[~own, 1], return_counts=True)
+    inside, keys, between = _counts(graph.ends, groups, number)
     first = np.unique(groups, return_index=True)[1]
     labels_of_groups = {name: column.take(pa.array(first)) for name, column in labels.items()}
+    layers = [_counts(layer, groups, number) for layer in graph.layers] if kinds else []
+    own = {INSIDE_OF_KIND + kind: layer[0] for kind, layer in zip(kinds, layers, strict=True)}
+    other = {OF_KIND + kind: _at(keys, *layer[1:]) for kind, layer in zip(kinds, layers, strict=True)}
     sizes = np.bincount(groups, minlength=number)
-    nodes = pa.table({NODE: np.arange(1, number + 1), SIZE: sizes, INSIDE: inside, **labels_of_groups})
-    edges = pa.table({FROM: keys // max(1, number) + 1, TO: keys % max(1, number) + 1, COUNT: counts})
-    return SuperGraph(nodes, edges, groups)
+    nodes = pa.table({NODE: np.arange(1, number + 1), SIZE: sizes, INSIDE: inside, **own, **labels_of_groups})
+    ends = {FROM: keys // max(1, number) + 1, TO: keys % max(1, number) + 1}
+    return SuperGraph(nodes, pa.table({**ends, COUNT: between, **other}), groups)
+
+
+def _counts(edges: Ends, groups: Numbers, number: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the numbers of edges inside each group; the pairs of groups with edges, and how many they have."""
+    ends = np.sort(groups[edges], axis=1) if len(edges) else edges
+    own = ends[:, 0] == ends[:, 1]
+    keys, counts = np.unique(ends[~own, 0] * max(1, number) + ends[~own, 1], return_counts=True)
+    return np.bincount(ends[own, 0], minlength=number), keys, counts
+
+
+def _at(keys: Numbers, others: Numbers, counts: Numbers) -> Numbers:
+    """Return the counts of pairs of groups, each of which is among the others or has none."""
+    result = np.zeros(len(keys), np.int64)
+    result[np.searchsorted(keys, others)] = counts
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +150,8 @@ class SuperNodes(Method):
 
     Assumes: nobody who reads it knows all edges of a super-node but one: the counts are exact.
 
-    Source: Hay, Miklau, Jensen, Towsley & Weis 2008; Campan & Truta 2008 (labels by hierarchies).
+    Source: Hay, Miklau, Jensen, Towsley & Weis 2008; Campan & Truta 2008 (labels by hierarchies); Zheleva & Getoor 2007
+    (edges between groups by kind: cluster-edge anonymization).
 
     >>> SuperNodes(k=10).k
     10
@@ -136,18 +162,24 @@ class SuperNodes(Method):
     k: int
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
+    by_kind: bool = False
 
     def __post_init__(self) -> None:
         GroupNodes(self.k)
 
+    @property
+    def apart(self) -> bool:
+        """Whether edges of each kind are read apart."""
+        return self.by_kind
+
     def plan(self, schema: Schema) -> Plan:
         unit_of(schema)
-        labels = NodeLabels.of(schema, self.columns, self.levels)
-        steps = (GroupNodes(self.k, self.columns),)
+        labels, kinds = NodeLabels.of(schema, self.columns, self.levels), self._kinds(schema)
+        steps = (GroupNodes(self.k, self.columns, kinds),)
 
         def draw(graph: Graph, coins: Coins) -> SuperGraph:  # noqa: ARG001 - no chance is needed
             groups = groups_of(graph, labels.classes(graph), self.k)
-            return super_graph(graph, groups, labels.texts(graph))
+            return super_graph(graph, groups, labels.texts(graph), kinds)
 
         def examine(graph: Graph) -> None:
             require_crowds(labels.classes(graph), self.k)
@@ -156,6 +188,14 @@ class SuperNodes(Method):
             self.name, steps, fold(steps, schema.unit), {}, draw, self.k, settings={"k": self.k}, examine=examine
         )
 
+    def _kinds(self, schema: Schema) -> tuple[str, ...]:
+        kinds = relations_of(schema).kinds if self.by_kind else ()
+        if self.by_kind and not kinds:
+            raise InvalidParameter(
+                "by_kind needs the kinds that are published: list them as kinds: under edges:, beside kind:."
+            )
+        return kinds
+
 
 @dataclass(frozen=True, kw_only=True)
 class SuperNodesCheck(TwoTablesCheck):
@@ -163,6 +203,19 @@ class SuperNodesCheck(TwoTablesCheck):
 
     def columns(self, statement: Statement) -> tuple[str, ...]:
         return statement.basis.need(GroupNodes).columns
+
+    def head(self, statement: Statement) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        kinds = statement.basis.need(GroupNodes).kinds
+        nodes, edges = self.heads
+        return (*nodes, *(INSIDE_OF_KIND + kind for kind in kinds)), (*edges, *(OF_KIND + kind for kind in kinds))
+
+    def contradiction(self, statement: Statement) -> Problem | None:
+        kinds, read = statement.basis.need(GroupNodes).kinds, _read(statement)
+        if kinds and (not isinstance(read, Relate) or read.kinds != kinds):
+            return Problem("the kinds that are counted are not those that were read apart")
+        if isinstance(read, Relate) and not kinds:
+            return Problem("edges were read apart by kinds, and no kind is counted")
+        return super().contradiction(statement)
 
     def shape(self, statement: Statement, output: TwoTables) -> Problem | None:
         sizes, inside = output.nodes[SIZE].to_pylist(), output.nodes[INSIDE].to_pylist()
@@ -173,7 +226,23 @@ class SuperNodesCheck(TwoTablesCheck):
         between = zip(output.ends.tolist(), output.edges[COUNT].to_pylist(), strict=True)
         if any(not 0 < edges <= sizes[low] * sizes[high] for (low, high), edges in between):
             return Problem("between some super-nodes there are more edges than pairs of nodes")
-        return None
+        return _kinds_problem(statement, output)
+
+
+def _read(statement: Statement) -> Connect:
+    """Return the step by which edges were read."""
+    return next(step for step in statement.basis.steps if isinstance(step, Connect))
+
+
+def _kinds_problem(statement: Statement, output: TwoTables) -> Problem | None:
+    """Return that some kind has more edges than connected pairs, or that all together have fewer; or None."""
+    kinds, ways = statement.basis.need(GroupNodes).kinds, 2 if _read(statement).directed else 1
+    for table, total, name in ((output.nodes, INSIDE, INSIDE_OF_KIND), (output.edges, COUNT, OF_KIND)):
+        columns = [table[name + kind].to_pylist() for kind in kinds]
+        for pairs, *counts in zip(table[total].to_pylist(), *columns, strict=True):
+            if counts and (min(counts) < 0 or max(counts) > ways * pairs or sum(counts) < pairs):
+                return Problem("the edges of the kinds are not those of the connected pairs")
+    return None
 
 
 class SuperNodesPicture(Picture):
@@ -196,7 +265,7 @@ class SuperNodesPicture(Picture):
 
 METHOD = SuperNodes
 CHECK = SuperNodesCheck(
-    order=(one(Connect), one(GroupNodes)),
+    order=(one(Connect, Relate), one(GroupNodes)),
     claims=(GroupedNodes,),
     output=SuperGraph,
     heads=((NODE, SIZE, INSIDE), (FROM, TO, COUNT)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from incrowd.attacks.finding import CONFIDENCE, Finding, check_enough, corrected
 from incrowd.attacks.graphs import GRAPH_ATTACKS, graph_attack_of
 from incrowd.core.steps.around import gate_of
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.graph.profile import graph_of
+from incrowd.workflows.graph.profile import opened
 from incrowd.workflows.graph.published import HeldRelease
+from incrowd.workflows.graph.reading import read_graph, withheld_edges
 from incrowd.workflows.policy.internal import keep_result
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import PolicyLike, load_policy
@@ -34,9 +35,10 @@ def attack_graph(release: Path, policy: PolicyLike, names: Sequence[str] = ()) -
     """Run attacks on a release, all that apply if none is named; the attacker knows the graph with its ids."""
     read = load_policy(policy)
     held = HeldRelease.read(release, read)
-    graph = graph_of(read, gate_of(held.certificate.steps))
+    with opened(read, gate_of(held.certificate.steps)) as rows:
+        graph, withheld = read_graph(read, rows), withheld_edges(read, rows)
     record_look(read, "attack")
-    trial = held.trial(graph)
+    trial = replace(held.trial(graph), withheld=withheld)
     check_enough(len(trial.targets), None, CONFIDENCE)
     findings, skipped = [], {}
     for name in names or GRAPH_ATTACKS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.matrices import triangles
 from incrowd.workflows.consent.snapshot import admit, admitted_by
-from incrowd.workflows.graph.reading import open_graph, read_graph
+from incrowd.workflows.graph.reading import GraphRows, UnknownNodes, open_graph, read_graph, unknown_nodes
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 
@@ -28,6 +30,7 @@ class GraphProfile:
     largest_degree: int
     triangles: int
     scores: tuple[Score, ...]
+    unknown: UnknownNodes
 
     @property
     def verdict(self) -> str:
@@ -44,21 +47,31 @@ class GraphProfile:
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         sizes = {"nodes": self.nodes, "edges": self.edges, "largest degree": self.largest_degree}
-        rest = {"triangles": self.triangles, "scores": [score.to_json() for score in self.scores]}
+        rest: dict[str, Any] = {"edges to unknown nodes": self.unknown.edges, "triangles": self.triangles}
+        rest |= {"scores": [score.to_json() for score in self.scores]}
         return {**sizes, **rest, "verdict": self.verdict}
 
 
 def graph_of(policy: Policy, gate: ConsentGate | None = None) -> Graph:
     """Read the graph of a policy as a release would; with the gate of a release, as that one did."""
+    with opened(policy, gate) as rows:
+        return read_graph(policy, rows)
+
+
+@contextmanager
+def opened(policy: Policy, gate: ConsentGate | None = None) -> Iterator[GraphRows]:
+    """Open the nodes and edges of people who take part."""
     admission = admit(policy) if gate is None else admitted_by(policy, gate)
     with engine_of(policy.engine) as engine:
-        return read_graph(policy, open_graph(policy, engine).admitting(admission, policy))
+        yield open_graph(policy, engine).admitting(admission, policy)
 
 
 def profile_graph(policy: PolicyLike) -> GraphProfile:
     """Count unique nodes of a graph; the ledger records the data access."""
     read = load_policy(policy)
-    graph = graph_of(read)
+    with opened(read) as rows:
+        unknown = unknown_nodes(read, rows)
+        graph = read_graph(read, rows)
     record_look(read, "profile")
     most = int(np.max(graph.degrees, initial=0))
-    return GraphProfile(graph.size, len(graph.ends), most, triangles(graph), uniqueness(graph))
+    return GraphProfile(graph.size, len(graph.ends), most, triangles(graph), uniqueness(graph), unknown)

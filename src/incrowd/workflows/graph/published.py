@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.graphs import GraphTrial
+from incrowd.attacks.graphs import GraphTrial, Links
 from incrowd.core.certificate import Certificate
-from incrowd.core.graph import Graph, simple
+from incrowd.core.graph import Graph, keys_of, simple
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.shared.outputs import (
     COUNT,
     INSIDE,
+    INSIDE_OF_KIND,
+    OF_KIND,
     SIZE,
     GraphNumbers,
     PublishedGraph,
@@ -79,7 +82,7 @@ class HeldRelease:
             order = np.lexsort((chance.random(original.size), self.origin))
             truth = np.empty(original.size, np.int64)
             truth[order] = np.arange(original.size)  # members stand at the places of their super-node, in any order
-            return GraphTrial(original, world, truth, crowd, seed=seed)
+            return GraphTrial(original, world, truth, crowd, seed=seed, links=group_links(self.output, crowd))
         if self.drawable:
             own = isinstance(self.output, SyntheticGraph)
             world = self.output.graph if own else by_degrees(self.output, original.size, chance)
@@ -90,6 +93,34 @@ class HeldRelease:
             "this release cannot be matched with the graph: only numbers were published, or the internal part, which "
             "holds the origin of each node, is missing. Restore .incrowd/internal beside the policy."
         )
+
+
+def group_links(output: SuperGraph, crowd: Places) -> Links:
+    """Return for pairs of nodes the published shares of connected pairs between their super-nodes, kind by kind."""
+    sizes = output.nodes[SIZE].to_numpy().astype(np.float64)
+    inside = np.stack([output.nodes[name].to_numpy() for name in _counted(output.nodes, INSIDE)], axis=1)
+    between = np.stack([output.edges[name].to_numpy() for name in _counted(output.edges, COUNT)], axis=1)
+    keys = keys_of(output.ends, len(sizes)) if len(output.ends) else np.zeros(0, np.int64)
+
+    def links(pairs: Places) -> NDArray[np.float64]:
+        groups = crowd[pairs]
+        own = groups[:, 0] == groups[:, 1]
+        most = sizes[groups].prod(axis=1)
+        possible = np.where(own, most - sizes[groups[:, 0]], 2 * most) / 2
+        pair_keys = keys_of(groups, len(sizes))
+        places = np.minimum(np.searchsorted(keys, pair_keys), max(0, len(keys) - 1))
+        met = (keys[places] == pair_keys) & ~own if len(keys) else np.zeros(len(pairs), np.bool_)
+        counts = np.zeros((len(pairs), inside.shape[1]))
+        counts[own], counts[met] = inside[groups[own, 0]], between[places[met]]
+        shares: NDArray[np.float64] = counts / np.maximum(1.0, possible)[:, None]
+        return shares
+
+    return links
+
+
+def _counted(table: pa.Table, total: str) -> list[str]:
+    """Return the columns that count edges: of all kinds, and of each."""
+    return [name for name in table.column_names if name == total or name.startswith((OF_KIND, INSIDE_OF_KIND))]
 
 
 def world_of(output: SuperGraph, chance: np.random.Generator) -> tuple[Graph, Places]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
+from incrowd.core.nearest import nearest_ids
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
 from incrowd.engines.local.views import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.graphs.shared.steps import DROP, Connect, Relate
+from incrowd.methods.graphs.shared.steps import ADD, DROP, Connect, Relate
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.columns import GraphPlace, Place
@@ -52,10 +53,61 @@ def graph_place(policy: Policy) -> GraphPlace:
 def open_graph(policy: Policy, engine: Engine) -> GraphRows:
     """Open nodes and edges; every declared column must be there."""
     place = graph_place(policy)
-    nodes, edges = _opened(place.nodes, engine, 0), _opened(place.edges, engine, 1)
-    require(nodes.names, policy.schema.names)
+    edges = _opened(place.edges, engine, 1)
     require(edges.names, place.edge_columns)
+    if place.connect.unknown == ADD:
+        return GraphRows(engine.open(_named_nodes(edges, place), DEFAULTS), edges)
+    nodes = _opened(place.nodes, engine, 0)
+    require(nodes.names, policy.schema.names)
     return GraphRows(nodes, edges)
+
+
+def _named_nodes(edges: Opened, place: GraphPlace) -> pa.Table:
+    """Return the nodes that edges name, each once, in the order of their ids."""
+    names = pa.array([], pa.string())
+    for rows in _stretches(edges, place.ends):
+        ends = [_text(rows.column(name)).drop_null() for name in place.ends]
+        names = pa.concat_arrays([names, *ends]).unique()
+    return pa.table({place.id: names.take(pc.sort_indices(names))})
+
+
+@dataclass(frozen=True)
+class UnknownNodes:
+    """How many edges name a node that is not listed, and some of these ids with the nearest that are."""
+
+    edges: int
+    nearest: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
+    """Values of the rows: for the data holder's terminal, never for logs."""
+
+
+def unknown_nodes(policy: Policy, rows: GraphRows, most: int = 5) -> UnknownNodes:
+    """Count the edges that name a node that is not listed; for the data holder alone."""
+    place = graph_place(policy)
+    ids = _text(_table(rows.nodes, (place.id,)).column(place.id))
+    number, names = 0, dict[str, None]()
+    for edges in _stretches(rows.edges, place.ends):
+        ends = [_text(edges.column(name)) for name in place.ends]
+        unknown = [pc.invert(pc.is_in(column, value_set=ids)) for column in ends]
+        number += pc.sum(pc.or_(*unknown)).as_py() or 0
+        for column, mask in zip(ends, unknown, strict=True):
+            if len(names) < most:
+                names |= dict.fromkeys(column.filter(mask).drop_null().unique()[:most].to_pylist())
+    listed = ids.drop_null().to_pylist() if names else []
+    return UnknownNodes(number, tuple((name, nearest_ids(name, listed)) for name in list(names)[:most]))
+
+
+def withheld_edges(policy: Policy, rows: GraphRows) -> Ends:
+    """Return the edges of kinds that a policy does not publish; each pair once."""
+    place = graph_place(policy)
+    if place.kind is None or not place.connect.kinds:
+        return np.zeros((0, 2), np.int64)
+    ids = _text(_table(rows.nodes, (place.id,)).column(place.id))
+    declared, pairs = pa.array(place.connect.kinds, pa.string()), [np.zeros((0, 2), np.int64)]
+    for edges in _stretches(rows.edges, place.edge_columns):
+        others = edges.filter(pc.invert(pc.is_in(_text(edges.column(place.kind)), value_set=declared)))
+        ends = np.stack([_places(_text(others.column(name)), ids) for name in place.ends], axis=1)
+        pairs.append(ends[(ends >= 0).all(axis=1) & (ends[:, 0] != ends[:, 1])].astype(np.int64))
+    return simple(np.concatenate(pairs), len(ids))
 
 
 def _opened(place: Place, engine: Engine, part: int) -> Opened:

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +23,7 @@ from incrowd.engines.writers.sinks import Folders, check_free
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.workflows.consent.changes import GraphTables, node_participants, require_nobody_moved
 from incrowd.workflows.consent.participants import Participants, keep_participants
+from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
 from incrowd.workflows.policy.internal import internal_folder
@@ -32,6 +33,7 @@ from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, Ma
 from incrowd.workflows.release.deliver import Destination, InFolder, PublishedRelease, check_labels, write_internal
 from incrowd.workflows.release.differences import earlier_releases
 from incrowd.workflows.release.prepare import Background, PolicyOrder
+from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 from incrowd.workflows.verify.signing import private_key
 
@@ -104,18 +106,25 @@ def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
     return nodes, Schema(tuple(Column(name) for name in place.edge_columns))
 
 
-def release_graph(policy: PolicyLike, destination: Destination) -> PublishedRelease:
-    """Release a graph into a folder: data, report and certificate appear together, or not at all."""
+def release_graph(policy: PolicyLike, destination: Destination, *, anyway: bool = False) -> PublishedRelease:
+    """Release a graph into a folder: data, report and certificate appear together, or not at all.
+
+    `anyway` also releases where the consent registry was never in the state of the last release.
+    """
     read = load_policy(policy)
     if not isinstance(read.engine, Local):
         raise InvalidParameter("graphs are read on this machine: leave engine: out, or write engine: local.")
     ledger, consent = find_book(read), admit(read)
+    if not anyway:
+        require_lineage(read, ledger, consent)
+    hidden = require_none_hidden(read, ledger, destination.folder)
     earlier = earlier_releases(read, ledger, anyway=consent is None)
     order = PolicyOrder.of(read.plan, read, Background(ledger, consent, earlier))
     accompany = partial(_accompany, order, destination.folder)
     delivery = InFolder(destination, internal_folder(read, order.id), accompany)
     _check(destination, delivery.folders, read)
-    return run(order, partial(prepared_graph, order), delivery)
+    published = run(order, partial(prepared_graph, order), delivery)
+    return replace(published, notes=(*published.notes, *hidden))
 
 
 def _check(destination: Destination, folders: Folders, policy: Policy) -> None:

@@ -20,7 +20,9 @@ from incrowd.methods.graphs.shared.outputs import (
     COUNT,
     FROM,
     INSIDE,
+    INSIDE_OF_KIND,
     NODE,
+    OF_KIND,
     SIZE,
     TO,
     TRIANGLES,
@@ -43,7 +45,13 @@ def read(file: Path) -> pa.Table:
 
 
 def _type(name: str) -> pa.DataType:
-    return pa.int64() if name in WHOLE else pa.float64() if name == CLUSTERING else pa.string()
+    return (
+        pa.int64()
+        if name in WHOLE or name.startswith((OF_KIND, INSIDE_OF_KIND))
+        else pa.float64()
+        if name == CLUSTERING
+        else pa.string()
+    )
 
 
 def polynomial_problem(noise: PolynomialNoise) -> Problem | None:
@@ -103,12 +111,16 @@ class TwoTablesCheck(GraphCheck):
 
     heads: tuple[tuple[str, ...], tuple[str, ...]] = ((NODE,), (FROM, TO))
 
+    def head(self, statement: Statement) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the columns of both tables, without the labels of nodes."""
+        return self.heads
+
     def shape(self, statement: Statement, output: TwoTables) -> Problem | None:
         """Return what the graph shows that the steps cannot give, or None."""
         return None
 
     def outcomes(self, statement: Statement, output: TwoTables) -> Iterator[CheckOutcome]:
-        nodes, edges = self.heads
+        nodes, edges = self.head(statement)
         other = tuple(output.nodes.column_names) != (*nodes, *statement.released)
         other = other or tuple(output.edges.column_names) != edges
         columns = Problem("the columns are not those that the certificate says are released") if other else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, Claim, assumed, checked, proved
 from incrowd.core.claims.privacy import PurePrivacy
+from incrowd.core.coins import LARGEST_SCALE
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 
@@ -34,13 +35,17 @@ _COUNTS = Exposure(
 _GROUPS_OF_ALL = Exposure(
     "group-in-common", "that all members of a super-node have something in common, where the counts or labels show it"
 )
+_KINDS = Exposure(
+    "kinds-of-group-edges",
+    "which kinds of edges are common inside and between super-nodes, and what they say of kinds that are not published",
+)
 _LABELS = Exposure(
     "group-labels", "labels: people of one super-node or degree share them, and what they share is told of all of them"
 )
 _AGAIN = Exposure("other-graph-releases", "other releases of the same graph: together they tell more")
 
 
-WIDEST = 2**48
+WIDEST = LARGEST_SCALE
 """Noise of a larger scale is not drawn: refused with the plan, before anything is charged."""
 
 
@@ -172,7 +177,7 @@ def random_edges(share: Fraction, unit: Unit) -> RandomEdges:
     )
 
 
-def generalized(k: int, columns: tuple[str, ...], unit: Unit) -> GroupedNodes:
+def generalized(k: int, columns: tuple[str, ...], kinds: tuple[str, ...], unit: Unit) -> GroupedNodes:
     """Return the claim of a graph of super-nodes."""
     return GroupedNodes(
         k=k,
@@ -180,7 +185,12 @@ def generalized(k: int, columns: tuple[str, ...], unit: Unit) -> GroupedNodes:
         unit=unit,
         theorem=(_SUPER_NODES_COUNTED,),
         preconditions=checked(_SUPER_NODES_RECOUNTED),
-        not_protected=(_COUNTS, _GROUPS_OF_ALL, *([_LABELS] if columns else []), _AGAIN),
+        not_protected=(
+            *(_COUNTS, _GROUPS_OF_ALL),
+            *([_LABELS] if columns else []),
+            *([_KINDS] if kinds else []),
+            _AGAIN,
+        ),
     )
 
 

@@ -28,6 +28,9 @@ FARTHEST = 2**60
 """A number that lies beyond is published as this: it must fit its column."""
 OWN = frozenset({NODE, FROM, TO, SIZE, INSIDE, COUNT})
 """Names that no released node column may have."""
+OF_KIND = "edges of kind "
+INSIDE_OF_KIND = "edges inside of kind "
+"""How columns begin that count the edges of one kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +99,7 @@ class PublishedGraph(TwoTables):
         return Graph.of(len(self), self.ends)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return how large the graph is, its rarest degree, and the three tests of Opinion 05/2014."""
+        """Return how large the graph is, and its rarest degree."""
         ends = np.bincount(
             np.concatenate([self.edges[name].to_numpy() for name in (FROM, TO)]), minlength=len(self) + 1
         )
@@ -105,8 +108,10 @@ class PublishedGraph(TwoTables):
             "nodes": len(self),
             "edges": self.edges.num_rows,
             "nodes of the rarest degree": int(degrees.min(initial=len(self))),
-            **opinion(private=private),
         }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return opinion_of_graph(private=private)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +127,12 @@ class SyntheticGraph(PublishedGraph):
         return cls(made.nodes, made.edges)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return how large the graph is, and the three tests of Opinion 05/2014."""
+        """Return how large the graph is."""
+        return {"nodes": len(self), "edges": self.edges.num_rows}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         nobody = "no node stands for a person, and no edge is of the data but by chance"
-        tests = {"singling out": nobody, "linkability": nobody, "inference": opinion(private=True)["inference"]}
-        return {"nodes": len(self), "edges": self.edges.num_rows, **tests}
+        return opinion_of_graph(private=True) | {"singling out": nobody, "linkability": nobody}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +142,16 @@ class SuperGraph(TwoTables):
     form: ClassVar[str] = "super-graph"
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return how many super-nodes there are, how small and how large, and the three tests."""
+        """Return how many super-nodes there are, how small and how large."""
         sizes = self.nodes[SIZE].to_numpy()
         return {
             "super-nodes": len(self),
             "smallest super-node": int(sizes.min()) if len(sizes) else 0,
             "largest super-node": int(sizes.max(initial=0)),
-            **opinion(private=private),
         }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return opinion_of_graph(private=private)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +161,18 @@ class GraphNumbers(Tabular):
     form: ClassVar[str] = "numbers of a graph"
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return how many numbers were published, and the three tests of Opinion 05/2014."""
+        """Return how many numbers were published."""
+        return {"numbers": len(self)}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         return {
-            "numbers": len(self),
             "singling out": "no node and no edge is published, only numbers of them",
             "linkability": "no node and no edge is published: there is nothing to link",
             "inference": "bounded by the claims above, for every edge, whatever the attacker knows",
         }
 
 
-def opinion(*, private: bool) -> dict[str, str]:
+def opinion_of_graph(*, private: bool) -> dict[str, str]:
     """Return the three tests of Opinion 05/2014 for a graph that is published."""
     if private:
         bounded = "bounded by the claims above, whatever the attacker knows of other edges"
@@ -205,7 +216,7 @@ class NodeLabels:
                     f"every node needs a declared label in {name!r}: list its categories or choose a higher level, and "
                     "let what is missing or outside be a class, not dropped."
                 )
-            if name in OWN:
+            if name in OWN or name.startswith((OF_KIND, INSIDE_OF_KIND)):
                 raise InvalidParameter(f"a published graph has a column {name!r} of its own: leave that one out.")
         return cls(recodings)
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 NOT_PRIVATE = Theorem(
     "counted-graph-form", "counted: a property of the graph's form, which bounds nothing for those who know more"
 )
-REFUSE, DROP = "refuse", "drop"
+REFUSE, DROP, ADD = "refuse", "drop", "add"
+FROM_EDGES = Exposure(
+    "nodes-read-from-edges",
+    "who is in the graph: its nodes were read from its edges, so every node has at least one, and publication shows it",
+)
 NODES = Exposure(
     "nodes-known",
     "nodes, their number and their columns: they are taken as known to everyone, and only edges are hidden",
@@ -45,6 +49,7 @@ _REFUSED = {
         "that no edge names an unknown node: the source was checked for it, and publication shows it",
     ),
 }
+_UNKNOWN = (REFUSE, DROP, ADD)
 _RULES = {"loops": "joins a node with itself", "doubles": "stands twice", "unknown": "names an unknown node"}
 
 
@@ -62,7 +67,7 @@ class Connect(Step):
     unknown: str = REFUSE
 
     def __post_init__(self) -> None:
-        if any(rule not in (REFUSE, DROP) for rule in (self.loops, self.doubles, self.unknown)):
+        if any(rule not in (REFUSE, DROP) for rule in (self.loops, self.doubles)) or self.unknown not in _UNKNOWN:
             raise InvalidParameter("loops, doubles and edges to unknown nodes are refused, or dropped.")
 
     @property
@@ -76,12 +81,14 @@ class Connect(Step):
     def left_out(self) -> str:
         """Which edges are left out, in words."""
         dropped = [words for name, words in _RULES.items() if getattr(self, name) == DROP and name != "doubles"]
-        return f" An edge is left out that {' or '.join(dropped)}." if dropped else ""
+        added = " The nodes are those that edges name." if self.unknown == ADD else ""
+        return (f" An edge is left out that {' or '.join(dropped)}." if dropped else "") + added
 
     @property
     def refusals(self) -> tuple[Exposure, ...]:
         """What publication shows of the source, because it would have been refused otherwise."""
-        return tuple(exposure for name, exposure in _REFUSED.items() if getattr(self, name) == REFUSE)
+        checked = tuple(exposure for name, exposure in _REFUSED.items() if getattr(self, name) == REFUSE)
+        return (*checked, FROM_EDGES) if self.unknown == ADD else checked
 
     @property
     def relations(self) -> Relations:
