@@ -120,7 +120,9 @@ def engine_of(settings: Settings, data: object = None) -> Iterator[Engine]:
         yield LOCAL
         return
     from incrowd.engines.spark.engine import SparkEngine, spark_engine
+    from incrowd.engines.worker import lift_limits
 
+    lift_limits()  # a cluster has limits of its own
     if _is_spark_frame(data):
         yield SparkEngine.on(data.sparkSession, settings.id)  # type: ignore[attr-defined]
         return

@@ -27,7 +27,7 @@ from incrowd.engines.sql.engine import SampledTable, StoredTable, tables_read
 from incrowd.errors import SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from incrowd.queries.language.tables import ready_rows
-from incrowd.queries.question import Relation
+from incrowd.queries.query import Relation
 
 LISTED = ("medium", "low", "high", "", "Z", "it's", "é", "e\u0301", "LOW", "7", "a%b_c", "\\")
 """In no order that texts have."""

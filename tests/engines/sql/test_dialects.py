@@ -7,7 +7,7 @@ from sqlglot import exp, parse_one
 
 from incrowd.engines.sql import dialects
 from incrowd.engines.sql.dialects import in_postgres, in_spark, replace_tables, rewrite
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 
 
 def query(text: str) -> exp.Query:
@@ -75,7 +75,7 @@ def test_numbers_that_vanish_are_flooded_and_others_stay_what_they_are() -> None
 @pytest.mark.parametrize("text", ["SELECT TRY_CAST(x AS BIGINT)", "SELECT CAST(CAST(x AS DOUBLE) AS VARCHAR)"])
 def test_what_engines_read_or_spell_differently_is_refused(text: str) -> None:
     for translate in (in_spark, in_postgres):
-        with pytest.raises(QuestionRefused, match="only the local engine"):
+        with pytest.raises(QueryRefused, match="only the local engine"):
             translate(query(text))
 
 
@@ -85,7 +85,7 @@ def test_a_question_that_would_grow_without_end_is_refused(monkeypatch: pytest.M
     def twice(node: exp.Expr) -> exp.Expr:
         return exp.Add(this=node.this.copy(), expression=node.this)
 
-    with pytest.raises(QuestionRefused, match="too long"):
+    with pytest.raises(QueryRefused, match="too long"):
         rewrite(query("SELECT " + "ABS(" * 11 + "x" + ")" * 11), {exp.Abs: twice})
 
 

@@ -20,7 +20,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.engines.readers.sources import open_source
 from incrowd.engines.sql.duckdb import Warehouse, warehouse
 from incrowd.engines.sql.engine import Limits, SampledTable, StoredTable
-from incrowd.errors import QuestionFailed, SourceChanged, SourceUnreadable
+from incrowd.errors import QueryFailed, SourceChanged, SourceUnreadable
 from incrowd.noise.system import SystemCoins
 from tests.statistics.alarm import FALSE_ALARM, binomial_p_value
 
@@ -146,7 +146,7 @@ def test_ctrl_c_while_rows_are_loaded_stays_what_it_is(csv: Path, monkeypatch: p
 
 def test_a_question_that_takes_too_long_is_stopped(parquet: Path) -> None:
     many = query("SELECT COUNT(*) FROM people a, people b" + "".join(f", people c{n}" for n in range(24)))
-    with over(parquet, Limits(seconds=0.3)) as tables, pytest.raises(QuestionFailed, match="exceeded its time limit"):
+    with over(parquet, Limits(seconds=0.3)) as tables, pytest.raises(QueryFailed, match="exceeded its time limit"):
         tables.collect(many)
 
 

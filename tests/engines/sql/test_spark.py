@@ -14,7 +14,7 @@ from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine
 from incrowd.engines.sql.engine import Limits, StoredTable
-from incrowd.errors import IncrowdError, QuestionFailed, SourceChanged
+from incrowd.errors import IncrowdError, QueryFailed, SourceChanged
 
 SCHEMA = Schema((Column("zip"), Column("a.b", type=Type.INTEGER)))
 PEOPLE = pa.table({"zip": ["01", None, "NO"], "a.b": [1, None, 3]})
@@ -64,6 +64,6 @@ def test_a_frame_is_asked_in_its_own_session_and_a_slow_question_is_stopped(engi
     pairs: Any = parse_one('SELECT COUNT(*) AS n FROM people AS a JOIN people AS b ON a."a.b" < b."a.b"')
     with (
         over(engine, wide, Limits(seconds=0.3)) as tables,
-        pytest.raises(QuestionFailed, match="time limit"),
+        pytest.raises(QueryFailed, match="time limit"),
     ):
         tables.collect(pairs)

@@ -11,7 +11,9 @@ from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.postgres import address_of, is_postgres
 from incrowd.engines.readers.plain import plain_batch
+from incrowd.engines.regular_file import open_regular
 from incrowd.engines.statistics_files import READERS
+from incrowd.engines.worker import count_file, lift_limits
 from incrowd.errors import InvalidParameter, SourceChanged, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def find_format(path: Path, declared: str | None) -> str:
         return declared
     if path.is_dir():
         return "parquet"
-    with path.open("rb") as file:
+    with open_regular(path, through_link=True) as file:
         start = file.read(16)
     marked = next((kind for at, mark, kind in _MARKS if start[at:].startswith(mark)), None)
     ending = ending_of(path.name)
@@ -80,6 +82,8 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
     files = sorted(file for file in folder.rglob("*.parquet") if not _hidden(file.relative_to(folder)))
     if not files:
         raise SourceUnreadable(f"the folder {folder} holds no *.parquet file. Name the file, or the right folder.")
+    if not all(file.is_file() for file in files):
+        raise SourceUnreadable(f"the folder {folder} contains a device, a pipe or a folder named like a Parquet file.")
     for file in files:
         if any("=" in part for part in file.relative_to(folder).parts[:-1]):
             raise SourceUnreadable(
@@ -201,8 +205,15 @@ class Source:
         return self._read(columns)
 
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in self.reader.read(columns):
-            yield batch if self.format == "csv" else plain_batch(batch)  # delimited text is plain and decoded already
+        try:
+            for batch in self.reader.read(columns):
+                yield (
+                    batch if self.format == "csv" else plain_batch(batch)
+                )  # delimited text is plain and decoded already
+        except OSError:  # of a compressed file that was cut off; its text may hold data
+            raise SourceUnreadable(
+                f"{self.address or 'the source'} cannot be read to its end: it is damaged."
+            ) from None
         self.check_unchanged()
 
     def check_unchanged(self) -> None:
@@ -238,6 +249,8 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
         options = with_part(options, kind, part) if part else options
         check_applies(options, kind)
         stamps = tuple(map(Stamp.of, _files(path, kind)))
+        for stamp in stamps:
+            count_file(stamp.path, stamp.size)
         reader = open_reader(kind, path, options)
     except OSError as error:
         failure = error.strerror or "the operating system gives no reason"
@@ -295,6 +308,7 @@ def _open_postgres(text: str, options: SourceOptions) -> Source:
         raise InvalidParameter("the format of a PostgreSQL address is known. Leave the option format out.")
     options = with_part(options, "postgresql", address.part) if address.part else options
     check_applies(options, "postgresql")
+    lift_limits()
     reader = open_postgres(address, RowSelection(options.table, options.query))
     return Source(reader, "postgresql", reader.place)
 

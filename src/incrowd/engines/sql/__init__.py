@@ -1,1 +1,1 @@
-"""Questions to rows, as SQL trees: only aggregates come back."""
+"""Queries to rows, as SQL trees: only aggregates come back."""

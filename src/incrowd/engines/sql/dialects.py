@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 
 Rewriting = Callable[[exp.Expr], exp.Expr]
 """Returns the replacement of a node whose parts are rewritten already."""
@@ -35,7 +35,7 @@ def rewrite(query: exp.Query, rules: Mapping[type[exp.Expr], Rewriting]) -> exp.
             replacement.type = replacement.type or kind
             place.replace(replacement)
     if sum(1 for _ in whole.walk()) > _MOST_NODES:
-        raise QuestionRefused("this query becomes too long for the database: ask for less at once.")
+        raise QueryRefused("this query becomes too long for the database: ask for less at once.")
     return whole
 
 
@@ -58,7 +58,7 @@ def replace_tables(query: exp.Query, places: Mapping[str, exp.Expr]) -> exp.Quer
 
 def _refused(message: str) -> Rewriting:
     def refuse(_: exp.Expr) -> exp.Expr:
-        raise QuestionRefused(message)
+        raise QueryRefused(message)
 
     return refuse
 
@@ -82,7 +82,7 @@ def no_decimal_as_text(node: exp.Expr) -> exp.Expr:
     """Refuse to write a decimal number as text: engines spell them differently."""
     inner = node.this
     if node.args["to"].this in _TEXTS and isinstance(inner, exp.Cast) and inner.is_type(exp.DataType.Type.DOUBLE):
-        raise QuestionRefused(
+        raise QueryRefused(
             "only the local engine writes decimals as texts, since engines spell them differently. Round the number to "
             "a whole one first."
         )

@@ -28,7 +28,7 @@ from incrowd.engines.sql import engine
 from incrowd.engines.sql.codes import Coded, codes_of, group_by_codes, held_by_codes, read_by_codes
 from incrowd.engines.sql.dialects import replace_tables
 from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, ready_name, tables_read
-from incrowd.errors import QuestionStopped, SourceUnreadable
+from incrowd.errors import QueryStopped, SourceUnreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -249,7 +249,7 @@ class Warehouse(QueryTables):
             slow = True
         except (duckdb.Error, pa.ArrowException, UnicodeError):
             slow = False
-        raise QuestionStopped(engine.SLOW) if slow else SourceUnreadable(engine.FAILED)
+        raise QueryStopped(engine.SLOW) if slow else SourceUnreadable(engine.FAILED)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -76,7 +76,7 @@ class QueryTables(Protocol):
     """Tables that answer SQL trees, from many threads; the same tree has the same answer on every engine."""
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
-        """Raise QuestionRefused, before anything is charged, if this engine does not answer such a query.
+        """Raise QueryRefused, before anything is charged, if this engine does not answer such a query.
 
         That depends on the tree, never on rows.
         """

@@ -28,9 +28,9 @@ from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, Stored
 from incrowd.errors import (
     IncrowdError,
     InvalidParameter,
-    QuestionFailed,
-    QuestionRefused,
-    QuestionStopped,
+    QueryFailed,
+    QueryRefused,
+    QueryStopped,
     SourceUnreadable,
 )
 
@@ -137,7 +137,7 @@ class PostgresWarehouse(QueryTables):
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Refuse samples, and what the server would compute differently, or not for every row."""
         if sampled:
-            raise QuestionRefused(
+            raise QueryRefused(
                 "a secret sample is not drawn inside PostgreSQL: leave the rate out, or ask the data holder to leave "
                 "pushdown out."
             )
@@ -167,7 +167,7 @@ class PostgresWarehouse(QueryTables):
 
         def trouble(words: str) -> IncrowdError:
             problem = f"the database {words} Nothing was charged."
-            return QuestionFailed(problem) if is_outage(words) else SourceUnreadable(problem)
+            return QueryFailed(problem) if is_outage(words) else SourceUnreadable(problem)
 
         transact(self.server, (*_SESSION, limit), lambda connection: answers(connection, text), trouble)
 
@@ -188,8 +188,8 @@ class PostgresWarehouse(QueryTables):
 
         def trouble(words: str) -> IncrowdError:
             if time.monotonic() - begun >= self.limits.seconds:
-                return QuestionStopped(engine.SLOW)
-            return QuestionFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(engine.FAILED)
+                return QueryStopped(engine.SLOW)
+            return QueryFailed(f"the database {words}") if is_outage(words) else SourceUnreadable(engine.FAILED)
 
         return transact(self.server, _SESSION, work, trouble)
 

@@ -24,7 +24,7 @@ from incrowd.engines.spark.task import collect, explained, map_partitions
 from incrowd.engines.sql import engine
 from incrowd.engines.sql.dialects import in_spark, replace_tables
 from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, ready_name, tables_read
-from incrowd.errors import IncrowdError, InvalidParameter, QuestionRefused, QuestionStopped, SourceUnreadable
+from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused, QueryStopped, SourceUnreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,9 +68,7 @@ class SparkWarehouse(QueryTables):
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Refuse samples, and what Spark would spell differently."""
         if sampled:
-            raise QuestionRefused(
-                "Spark answers no queries on secret samples: leave the rate out, or use --engine local."
-            )
+            raise QueryRefused("Spark answers no queries on secret samples: leave the rate out, or use --engine local.")
         self._text(query)
 
     def admitting(self, admitted: Mapping[str, PersonFilter]) -> SparkWarehouse:
@@ -154,7 +152,7 @@ class SparkWarehouse(QueryTables):
         if thread.is_alive():
             with explained():
                 self.session.interruptTag(tag)
-            raise QuestionStopped(engine.SLOW)
+            raise QueryStopped(engine.SLOW)
         if not results or isinstance(results[0], IncrowdError):
             raise results[0] if results else SourceUnreadable(engine.FAILED)
         return results[0]

@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -18,6 +19,10 @@ from incrowd.store.disk import force, lock_at
 
 if TYPE_CHECKING:
     from incrowd.engines.writers.files import Released
+
+
+_WHOLE = "whole"
+"""The file that marks a staged folder whose content is whole and on the disk."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def staged(target: Folders) -> Iterator[Folders]:
     They lie beside the target on the same disk.  When the block ends without an error, everything is forced to the
     disk, and each folder takes its place by a single rename, the internal one first.  After any failure before that (an
     error, Ctrl-C, a full disk), nothing appears.  If the process is killed, what it leaves is hidden, readable by its
-    owner only, and removed by the next release to the same folder.
+    owner only, and removed by the next release to the same folder; unless it was `completed`.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -93,7 +98,7 @@ def staged(target: Folders) -> Iterator[Folders]:
             yield stage
             for folder in filter(None, (stage.public, stage.internal)):
                 _force(folder)
-            _appear(stage, target)
+            appear(stage, target)
     except OSError as error:
         failure = error.strerror or "the operating system refused"
         raise OutputUnavailable(f"{target.public} could not be written: {failure}. Nothing appeared there.") from None
@@ -132,7 +137,8 @@ def _force(folder: Path) -> None:
         force(path)
 
 
-def _appear(stage: Folders, target: Folders) -> None:
+def appear(stage: Folders, target: Folders) -> None:
+    """Rename filled folders to their places, the internal one first; both, or none."""
     public, internal = _places(target)
     try:
         if stage.internal and internal:
@@ -168,6 +174,38 @@ def staging_folder(place: Path) -> Iterator[Path]:
                 parent.rmdir()
 
 
+def complete(stage: Folders) -> None:
+    """Force what was staged to the disk and mark it as whole: from now on a kill does not lose it.
+
+    This comes before the ledger says that there is a release.  What a killed process left whole is not removed by the
+    next release: the ledger decides whether it is delivered or discarded.
+    """
+    for folder in filter(None, (stage.public, stage.internal)):
+        _force(folder)
+        (folder.parent / _WHOLE).touch()
+        force(folder.parent)
+
+
+def left_whole(place: Path) -> list[Path]:
+    """Return the folders that killed processes staged for a place and marked as whole; no running process uses them."""
+    folders = (folder for folder in place.parent.glob(f"{escape(_prefix(place))}*") if (folder / _WHOLE).is_file())
+    return sorted(folder for folder in folders if _is_free(folder))
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder that a killed process left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    _lock_of(folder).unlink(missing_ok=True)
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        with lock_at(_lock_of(folder)).acquire(timeout=0):
+            return True
+    except OSError:  # Timeout is one: a process is using the folder
+        return False
+
+
 def _prefix(place: Path) -> str:
     return f".{place.name}.incrowd-"
 
@@ -177,9 +215,9 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what killed processes left beside a place, for any release: folders that no process has locked."""
+    """Remove what killed processes left unfinished beside a place, for any release, and no process has locked."""
     for folder in place.parent.glob(".*.incrowd-*"):
-        if folder.is_dir():
+        if folder.is_dir() and not (folder / _WHOLE).exists():
             with contextlib.suppress(OSError):  # Timeout is one: a process is using the folder
                 with lock_at(_lock_of(folder)).acquire(timeout=0):
                     shutil.rmtree(folder, ignore_errors=True)
