@@ -209,6 +209,14 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_SEX, release__model="tree"
         ),
         "random trees": changed(PEOPLE, **_ZIPS, release=_SEX, release__model="random-trees", release__depth=3),
+        "stream": changed(
+            PEOPLE,
+            **_ZIPS,
+            release=_SEX,
+            release__model="stream",
+            release__columns=["age"],
+            release__expected_rows=400,
+        ),
     },
     "regressor": {
         "moments": changed(PEOPLE, release=_AGE),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from incrowd.cli.main import main
 from incrowd.core.claims.claim import claim_of
-from incrowd.core.coins import Sample
+from incrowd.core.coins import LARGEST_SCALE, Sample
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Method
 from incrowd.core.steps.step import step_of, walk
@@ -29,6 +29,7 @@ from incrowd.core.terms import Term, joined
 from incrowd.engines.local.counting import CountingLimits
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
 from incrowd.methods import METHODS
 from incrowd.methods.anonymity.slicing.steps import Sliced
 from incrowd.methods.shared.microdata import Anonymized, Microdata
@@ -286,3 +287,24 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, tuple | list | frozenset):
         for part in value:
             yield from _texts(part)
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "field"),
+    [
+        ("blended-histogram", "k solved", "noise_epsilon"),
+        ("private-histogram", "Laplace", "epsilon"),
+        ("most-common", "with counts", "epsilon"),
+        ("classifier", "pure", "epsilon"),
+        ("tuning", "pure", "epsilon"),
+    ],
+)
+def test_noise_that_cannot_be_drawn_is_refused_with_the_plan(method: str, name: str, field: str) -> None:
+    policy = POLICIES[method][name]
+    with pytest.raises(InvalidParameter, match=r"at most 2\^48"):
+        _ = load_policy({**policy, "release": {**policy["release"], field: "1e-16"}}).plan
+
+
+def test_no_example_plans_noise_that_cannot_be_drawn(policy: Policy) -> None:
+    scales = [getattr(step, "scale", None) for step in walk(policy.plan.steps)]
+    assert all(scale <= LARGEST_SCALE for scale in scales if isinstance(scale, Fraction))

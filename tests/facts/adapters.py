@@ -41,8 +41,8 @@ from incrowd.queries.classical_answers import protection_of
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
+from incrowd.queries.query import QueryTerms
 from incrowd.queries.query_sets import plain_question
-from incrowd.queries.question import QueryTerms
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.graph.reading import open_graph, read_graph
@@ -85,6 +85,15 @@ def of_policy(mapping: Mapping[str, Any], tables_: Sequence[pa.Table], declared:
     }
 
 
+_RECORDED_AS = {"QueryRefused": "QuestionRefused", "QueryFailed": "QuestionFailed", "QueryStopped": "QuestionStopped"}
+"""Classes that have another name now than in the records."""
+
+
+def recorded_class(value: object) -> str:
+    """Return the name of a value's class, as records have it."""
+    return _RECORDED_AS.get(type(value).__name__, type(value).__name__)
+
+
 def _released(policy: Any, rows: pa.Table) -> Record:
     """Return what is released of some rows, or how they are refused."""
     table_ = Table(policy.schema, open_source(rows), LocalEngine())
@@ -93,7 +102,7 @@ def _released(policy: Any, rows: pa.Table) -> Record:
             policy.plan.examine(table_)
         return _of_output(policy.plan.release(table_, AgreedCoins(SEED)), policy.plan)
     except IncrowdError as error:
-        return {"refused": type(error).__name__}
+        return {"refused": recorded_class(error)}
 
 
 def of_graph(mapping: Mapping[str, Any]) -> Record:
@@ -132,7 +141,7 @@ def of_batch(sqls: Sequence[str], terms: Mapping[str, str]) -> Record:
 
 def of_classical(sqls: Sequence[str], protection: str, mapping: Mapping[str, Any], rows: pa.Table) -> list[Record]:
     """Return what classical answers to questions, asked one after the other, plan and say."""
-    from incrowd.queries.question import Catalog, Relation
+    from incrowd.queries.query import Catalog, Relation
 
     policy = load_policy(mapping)
     relation = Relation(policy.name, policy.schema, dataset=policy.name)
@@ -144,7 +153,7 @@ def of_classical(sqls: Sequence[str], protection: str, mapping: Mapping[str, Any
                 question, relation, protection_of(protection), b"s" * 32, "sqlite:///classical.sqlite"
             ).plan
             answer = plan.release(asked, AgreedCoins(SEED))
-            value = getattr(answer, "value", type(answer).__name__)
+            value = getattr(answer, "value", recorded_class(answer))
             records.append({**_of_plan(plan), "question": sql, "output": facts({"value": value})})
     return records
 
@@ -220,7 +229,7 @@ def printed_by(words: Sequence[str]) -> Printed:
 
     text = io.StringIO()
     nobody = patch("sys.stdin", io.StringIO())  # a command may ask somebody at a terminal for what is missing
-    with nobody, patch("incrowd.cli.main._fail", fail), redirect_stdout(text), redirect_stderr(io.StringIO()):
+    with nobody, patch("incrowd.cli.main.fail", fail), redirect_stdout(text), redirect_stderr(io.StringIO()):
         code = main(list(words))
     return Printed(code, kinds[-1] if kinds else None, text.getvalue())
 
@@ -228,7 +237,7 @@ def printed_by(words: Sequence[str]) -> Printed:
 def of_command(words: Sequence[str]) -> Record:
     """Return the exit code of a command and the class of its error, if it ends in one."""
     printed = printed_by(words)
-    return {"exit": str(printed.code), "error": printed.error}
+    return {"exit": str(printed.code), "error": printed.error and _RECORDED_AS.get(printed.error, printed.error)}
 
 
 def fill_folder(folder: Path, gated: Mapping[str, Any]) -> None:

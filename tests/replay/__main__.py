@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.queries.language.hospital import opened
-from tests.replay import answers, crowds, golden, graphs, questions, tables
+from tests.replay import answers, batches, consent, crowds, golden, graphs, groups, questions, tables
 
 
 def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
@@ -29,6 +29,12 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
     connection = opened({})
     for sql in questions.STATEMENTS:
         yield f"question, {sql}", partial(questions.parts, sql, connection)
+    for name in batches.BATCHES:
+        yield f"batch, {name}", partial(batches.parts, name, connection)
+    for sql in groups.OPEN:
+        yield f"unknown groups, {sql}", partial(groups.parts, sql, connection)
+    for method, name in consent.GATED:
+        yield f"consent, {method}, {name}", partial(consent.parts, method, name)
 
 
 def measured(words: list[str]) -> dict[str, golden.Parts]:

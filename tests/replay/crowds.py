@@ -25,7 +25,7 @@ from incrowd.core.unit import Adjacency
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.workflows.policy.policy import Policy
 from tests.coins import Pairs, ScriptedSample
-from tests.contract.examples import POLICIES
+from tests.replay.examples import EXAMPLES
 from tests.replay.golden import Parts
 from tests.replay.guarantees import comparable
 from tests.replay.laws import Divergence
@@ -58,7 +58,7 @@ def unbounded(method: str, name: str) -> bool:
     return private(method, name) and not comparable(loss) and crowd_of(loss) is None
 
 
-SAMPLED = [(method, name) for method, ways in POLICIES.items() for name in ways if sampled(method, name)]
+SAMPLED = [(method, name) for method, ways in EXAMPLES.items() for name in ways if sampled(method, name)]
 
 
 class SampleCoins(Replayer):

@@ -32,7 +32,7 @@ def ceiling(loss: losses.Loss) -> Ceiling:
         case losses.Pure(epsilon):
             return _pure(float(epsilon))
         case losses.Approximate(epsilon, delta):
-            return Ceiling(float(epsilon), math.inf, float(delta))
+            return Ceiling(float(epsilon), math.inf if epsilon else 0.0, float(delta))
         case losses.ZeroConcentrated(rho):
             return Ceiling(math.inf, float(rho))
         case losses.Laplace(scale, sensitivity):

@@ -58,6 +58,8 @@ _OF_ROWS = (
     ("spread", ("last", "missing")),
 )
 _OF_PEOPLE = (("polar", ("last", "missing")), ("empty", ("last",)))
+_SCATTERED = "scattered"
+_MANY = 3
 _OPPOSITE = {"last": "first", "first": "last", "low and last": "high and first", "high and first": "low and last"}
 
 
@@ -68,15 +70,26 @@ def pairs(unit: Unit) -> Iterator[Pair]:
         for person in people:
             for rows in sorted({1, unit.max_rows, unit.max_rows + 1}, reverse=True) if several else (1,):
                 yield _pair(unit, table, person, rows)
+    if unit.max_rows >= _MANY:
+        yield from (_pair(unit, table, _SCATTERED, unit.max_rows) for table in ("polar", "empty"))
+
+
+def scattered(number: int) -> list[Row]:
+    """Return rows of one person that lie in as many groups as possible."""
+    return [("FM"[n % 2], str(3 + 13 * n % 97), ("02100", "02200", "94100", "94200")[n % 4]) for n in range(number)]
+
+
+def _rows_of(person: str, number: int) -> list[Row]:
+    return scattered(number) if person == _SCATTERED else [PEOPLE[person]] * number
 
 
 def _pair(unit: Unit, table: str, person: str, number: int) -> Pair:
     base, name = TABLES[table], f"{table}, {person}, {number} rows"
-    mine = rows_table([*base, *[PEOPLE[person]] * number], number)
+    mine = rows_table([*base, *_rows_of(person, number)], number)
     if unit.adjacency is Adjacency.ADD_REMOVE:
         return Pair(name, "added or removed", table, mine, rows_table(base), last=person == "last")
     other = _OPPOSITE.get(person, "last")
-    theirs = rows_table([*base, *[PEOPLE[other]] * number], number)
+    theirs = rows_table([*base, *_rows_of(other, number)], number)
     return Pair(f"{name} for {other}", "replaced", f"{table}, {other}, {number} rows", mine, theirs, last=False)
 
 

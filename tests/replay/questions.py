@@ -8,7 +8,7 @@ own.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from sqlglot import exp
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from tests.contract.questions import MORE, QUESTIONS
 from tests.queries.language.hospital import CATALOG, fill, hostile, opened
 from tests.replay.golden import Parts
@@ -57,8 +57,12 @@ def requested(sql: str) -> Measurement:
 
 def tables(measured: Measurement) -> dict[str, Rows]:
     """Return the private tables of a question, with bad values everywhere, and a twin of each row."""
-    used = [name for name in measured.question.tables if CATALOG[name].private]
-    unit = measured.plan.unit
+    return twin_rows(measured.question.tables, measured.plan.unit)
+
+
+def twin_rows(names: Iterable[str], unit: Unit) -> dict[str, Rows]:
+    """Return the private ones of some tables, each row with its twins."""
+    used = sorted(name for name in set(names) if CATALOG[name].private)
     if unit.kind is Kind.ROW:
         return {name: 2 * hostile(name) for name in used}
     return {name: [item for row in enumerate(hostile(name, _PEOPLE)) for item in _twins(*row)] for name in used}

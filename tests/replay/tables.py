@@ -15,7 +15,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import Unit
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.workflows.policy.policy import Policy, load_policy
-from tests.contract.examples import POLICIES
+from tests.replay.examples import EXAMPLES
 from tests.replay.golden import Parts
 from tests.replay.guarantees import comparable
 from tests.replay.neighbors import Pair, pairs
@@ -33,7 +33,7 @@ SLOW = frozenset({"marginals", "tree"})
 @cache
 def policy(method: str, name: str) -> Policy:
     """Return a policy of the examples."""
-    return load_policy(POLICIES[method][name])
+    return load_policy(EXAMPLES[method][name])
 
 
 def private(method: str, name: str) -> bool:
@@ -48,7 +48,7 @@ def replayed(method: str, name: str) -> bool:
 
 def requested(method: str, name: str) -> Fraction | None:
     """Return the ε that a policy asks for as a whole; None where it asks for none, or pays for a choice beside it."""
-    release = POLICIES[method][name]["release"]
+    release = EXAMPLES[method][name]["release"]
     whole = release.get("epsilon")
     return None if whole is None or "choosing" in release else Fraction(str(whole))
 
@@ -59,7 +59,7 @@ def _loss(method: str, name: str) -> Loss:
 
 ANSWERS = frozenset({"pram"})
 """Methods that randomize each value by coins of its own; `test_answers.py` has their laws."""
-REPLAYED = [(method, name) for method, ways in POLICIES.items() for name in ways if replayed(method, name)]
+REPLAYED = [(method, name) for method, ways in EXAMPLES.items() for name in ways if replayed(method, name)]
 
 
 def parts(method: str, name: str) -> Parts:

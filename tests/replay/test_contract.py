@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from incrowd.accounting import accountant
 from incrowd.methods import GRAPHS, METHODS
 from tests.contract.examples import POLICIES
 from tests.graphs import EXAMPLES
@@ -37,6 +38,14 @@ def test_a_plan_states_no_more_epsilon_than_its_policy_asks_for(method: str, nam
     requested = tables.requested(method, name)
     assert requested is not None
     assert float(tables.policy(method, name).plan.numbers["epsilon"]) <= float(requested) * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize(("method", "name"), ASKED, ids=["-".join(item) for item in ASKED])
+def test_a_plan_states_no_less_epsilon_than_its_loss_costs(method: str, name: str) -> None:
+    plan = tables.policy(method, name).plan
+    guarantee = plan.guarantee
+    cost = accountant.charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon
+    assert float(plan.numbers["epsilon"]) >= float(cost) * (1 - TOLERANCE)
 
 
 @pytest.mark.parametrize("name", [*graphs.REPLAYED, *answers.GRAPHS])

@@ -80,6 +80,7 @@ class Listener:
     def __init__(self, chance: Chance) -> None:
         self.chance = chance
         self.tosses = self.draws = 0
+        self.rates: list[Fraction] = []
         self.calls: Counter[str] = Counter()
 
     def noise(self, law: Law, inputs: Numbers, draw: Callable[[], Numbers]) -> Numbers:
@@ -126,6 +127,7 @@ class Listener:
 
     def sample(self, rate: Fraction) -> Sample:
         """Return a sample that has every row: what is drawn from it is compared with the loss inside the sample."""
+        self.rates.append(rate)
         return WholeSample(rate)
 
     def _drawn(self, law: Law, values: Numbers) -> Noise:

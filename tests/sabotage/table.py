@@ -1,0 +1,321 @@
+"""The table of sabotages, by area: one line of code that carries a guarantee, what replaces it, and who must notice.
+
+To repair an entry after a refactoring, put the new text of the line there; `scripts/sabotage --list` names entries that
+do not fit.  To add one, write the line, a change that breaks a guarantee, and tests that notice it within seconds.
+"""
+
+from __future__ import annotations
+
+from tests.sabotage.guards import GUARDS
+from tests.sabotage.sabotage import Sabotage, area
+
+_SELECTION, _ADD, _VECTOR = "mechanisms/selection.py", "mechanisms/add_noise.py", "mechanisms/vector_noise.py"
+NOISE = (
+    *area(
+        "noise",
+        "tests/noise/test_integers.py tests/statistics/test_noise.py",
+        ("noise/integers.py", "x = 1 / scale", "x = 2 / scale"),
+        (
+            "noise/integers.py",
+            "part[:] = np.minimum(1 + geometric(words, scale, part.size), LARGEST)",
+            "part[:] = np.minimum(1 + geometric(words, scale / 2, part.size), LARGEST)",
+        ),
+        ("noise/integers.py", "variance = 2 * scale**2", "variance = scale**2", "_accepted"),
+    ),
+    *area(
+        "noise",
+        "tests/noise/test_positioned.py",
+        (
+            "noise/positioned.py",
+            "return cls(rate, os.urandom(KEY_BYTES), os.urandom(KEY_BYTES))",
+            "return cls(rate, bytes(KEY_BYTES), os.urandom(KEY_BYTES))",
+        ),
+        (
+            "noise/positioned.py",
+            "return np.uint64((self.rate.numerator << _WORD) // self.rate.denominator)",
+            "return np.uint64((self.rate.numerator << _WORD) // self.rate.denominator // 2 * 3)",
+        ),
+    ),
+)
+MECHANISMS = (
+    *area(
+        "mechanisms",
+        "tests/mechanisms/test_add_noise.py tests/replay/test_tables.py -k add_noise_or_private-histogram",
+        (_ADD, "return plus(whole, coins.laplace(self.scale, whole.size))", "return whole"),
+        (
+            _ADD,
+            "return plus(whole, coins.gaussian(self.scale, whole.size))",
+            "return plus(whole, coins.gaussian(self.scale / 2, whole.size))",
+        ),
+        (
+            _ADD,
+            'return cls(groups * sensitivity / positive(epsilon, "epsilon"), sensitivity, groups)',
+            'return cls(sensitivity / positive(epsilon, "epsilon"), sensitivity, groups)',
+        ),
+        (_ADD, "return loss if times == 1 else Sequence((loss,) * times)", "return loss"),
+    ),
+    *area(
+        "mechanisms",
+        "tests/mechanisms/test_selection.py tests/statistics/test_selection.py",
+        (_SELECTION, "return 2 * self.sensitivity / self.epsilon", "return self.sensitivity / self.epsilon"),
+        (
+            _SELECTION,
+            "return self.sensitivity / self.epsilon",
+            "return self.sensitivity / self.epsilon / 2",
+            "MonotoneNoisyMax.scale",
+        ),
+        (
+            _SELECTION,
+            "return self.sensitivity / self.epsilon",
+            "return 1 / self.epsilon",
+            "MonotoneExponential.scale",
+        ),
+        (
+            _SELECTION,
+            "gaps = whole.max(axis=1, keepdims=True) - whole",
+            "gaps = 2 * (whole.max(axis=1, keepdims=True) - whole)",
+        ),
+    ),
+    *area(
+        "mechanisms",
+        "tests/mechanisms/test_vector_noise.py",
+        (
+            _VECTOR,
+            'square = len(widths) * Fraction(rows) ** 2 / (2 * positive(rho, "rho"))',
+            'square = Fraction(rows) ** 2 / (2 * positive(rho, "rho"))',
+        ),
+        (
+            _VECTOR,
+            "return ZeroConcentrated(len(self.widths) * Fraction(self.rows) ** 2 / (2 * self.scale**2))",
+            "return ZeroConcentrated(len(self.widths) * Fraction(self.rows) / (2 * self.scale**2))",
+        ),
+        (
+            _VECTOR,
+            "return CubeLaw(self.widths, self.fine, self.fine * self.rows / self.epsilon)",
+            "return CubeLaw(self.widths, self.fine, self.fine / self.epsilon)",
+        ),
+    ),
+)
+HISTOGRAMS = (
+    *area(
+        "histograms",
+        "tests/replay/test_contract.py tests/replay/test_tables.py tests/methods/histograms/test_private.py -k "
+        "private_or_most-common",
+        (
+            "methods/histograms/shared/noise.py",
+            "rows = unit.max_rows * moved(unit)",
+            "rows = moved(unit)",
+        ),
+        (
+            "methods/histograms/shared/noise.py",
+            "threshold = Threshold(kind(scale, unit.max_rows, unit.max_rows * moved(unit)), hidden)",
+            "threshold = Threshold(kind(scale, 1, unit.max_rows * moved(unit)), hidden)",
+        ),
+        (
+            "methods/histograms/shared/noise.py",
+            "hidden = (whole / 2 if gaussian else whole) if unknown else Fraction(0)",
+            "hidden = whole if unknown else Fraction(0)",
+        ),
+        ("methods/histograms/shared/noise.py", "row = Sampled(rate, single)", "row = Sampled(rate * rate, single)"),
+        (
+            "methods/histograms/shared/noise.py",
+            "return Grouped(unit.max_rows, row) if unit.max_rows > 1 else row",
+            "return row",
+        ),
+        (
+            "methods/histograms/most_common.py",
+            "return unit.max_rows * moved(unit) / self.scale",
+            "return moved(unit) / self.scale",
+        ),
+        (
+            "methods/histograms/most_common.py",
+            "return kind(self.epsilon, unit.max_rows)",
+            "return kind(2 * self.epsilon, unit.max_rows)",
+        ),
+    ),
+)
+_MOVES, _STEPS = "methods/learning/shared/moves.py", "methods/learning/shared/steps.py"
+_STATISTICS, _TREES = "methods/learning/shared/statistics.py", "methods/learning/shared/tree_steps.py"
+_CUTS = "mechanism, cuts = MonotoneExponential(epsilon, FINE), TreeSplits(np.zeros(0, np.int64), np.zeros(0, np.int64))"
+LEARNING = (
+    *area(
+        "learning",
+        "tests/replay/test_tables.py tests/theorems/test_learning.py -k classifier_or_regressor_or_kmeans_or_learning",
+        (_MOVES, "return replaced * unit.max_rows**2 * square", "return replaced * unit.max_rows * square"),
+        (
+            _MOVES,
+            "replaced = 1 if unit.adjacency is Adjacency.ADD_REMOVE else 2 if aligned else 4",
+            "replaced = 1 if unit.adjacency is Adjacency.ADD_REMOVE else 2",
+        ),
+        (
+            _MOVES,
+            "return (1 if unit.adjacency is Adjacency.ADD_REMOVE else 2) * unit.max_rows * tables",
+            "return unit.max_rows * tables",
+        ),
+        (_MOVES, "return square / (2 * scale**2)", "return square / (4 * scale**2)"),
+        (
+            _STEPS,
+            "return StepGuarantee(ZeroConcentrated(rho + inner.loss.rho), tuple(reasons), inner.assumes)",
+            "return StepGuarantee(ZeroConcentrated(max(rho, inner.loss.rho)), tuple(reasons), inner.assumes)",
+        ),
+        (
+            _STEPS,
+            "return self.residual**2 * (1 if self.outputs == 1 else 2) * (self.columns + 1)",
+            "return self.residual**2 * (1 if self.outputs == 1 else 2) * self.columns",
+        ),
+        (
+            _STEPS,
+            "return spent(inner, self.rounds * gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)",
+            "return spent(inner, gaussian_rho(self.scale, square), Law.GAUSSIAN.source, unit)",
+            "MoveCenters.around",
+        ),
+        (
+            _STATISTICS,
+            "return plus(values, draw(scale, values.size))",
+            "return plus(values, draw(scale / 2, values.size))",
+        ),
+        (
+            _STATISTICS,
+            "return np.where((lengths > square)[:, None], shorter, vectors)",
+            "return vectors",
+        ),
+        (_STATISTICS, "result[above] = noisy(total[above], scales[1], coins)", "result[above] = total[above]"),
+    ),
+    *area(
+        "trees",
+        "tests/replay/test_tables.py tests/theorems/test_trees.py tests/methods/learning/test_trees.py -k "
+        "tree_or_forest_or_random",
+        (
+            "methods/learning/shared/growth.py",
+            _CUTS,
+            _CUTS.replace("FINE", "FINE // 2"),
+        ),
+        (
+            "methods/learning/shared/growth.py",
+            "return FINE * (rows * rows - (counts * counts).sum(axis=-1)) // np.maximum(1, 2 * rows)",
+            "return FINE * (rows * rows - (counts * counts).sum(axis=-1)) // np.maximum(1, rows)",
+        ),
+        (
+            "methods/learning/shared/growth.py",
+            "shares = dealt(times, len(forest), coins)",
+            "shares = np.repeat(times[:, None], len(forest), axis=1)",
+        ),
+        (
+            _TREES,
+            "level = squared_move(unit, 1, aligned=False) * self.epsilon**2 / 8",
+            "level = squared_move(unit, 1, aligned=True) * self.epsilon**2 / 16",
+        ),
+        (
+            _TREES,
+            "return spent(inner, self.trees * self.depth * level, CHOICES, unit)",
+            "return spent(inner, self.depth * level, CHOICES, unit)",
+        ),
+        (_TREES, "return self.trees * (self.reach**2 + self.weight**2)", "return self.reach**2 + self.weight**2"),
+        (_TREES, "return 1 if self.dealt else self.trees", "return 1"),
+    ),
+    *area(
+        "stream",
+        "tests/replay/test_tables.py tests/theorems/test_trees.py -k stream_or_sample",
+        (
+            "methods/learning/classifier/streaming.py",
+            "total += FINE * added(codes[:, column], times, size)",
+            "total += 2 * FINE * added(codes[:, column], times, size)",
+        ),
+        (
+            "methods/learning/classifier/streaming.py",
+            "flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]",
+            "flat[part, output] += sums / FINE / pace[part]",
+        ),
+        (
+            "methods/learning/classifier/streaming.py",
+            "counts = self.table.engine.count(self.table.rows, cells, *self.limits, coins.sample(rate))",
+            "counts = self.table.engine.count(self.table.rows, cells, *self.limits)",
+        ),
+        (
+            _TREES,
+            "return StepGuarantee(Sequence((one,) * self.rounds), reasons, assumptions(unit) | {COINS})",
+            "return StepGuarantee(Sequence((one,) * (self.rounds - 1)), reasons, assumptions(unit) | {COINS})",
+        ),
+        (
+            _TREES,
+            "one = Sampled(self.rate, Gaussian(self.scale, self.residual))",
+            "one = Sampled(self.rate, Gaussian(2 * self.scale, self.residual))",
+        ),
+        (
+            _TREES,
+            "if unit.max_rows > 1 or unit.adjacency is Adjacency.REPLACE:",
+            "if unit.adjacency is Adjacency.REPLACE:",
+        ),
+    ),
+    *area(
+        "tuning",
+        "tests/replay/test_tables.py tests/theorems/test_tuning.py tests/methods/learning/test_tuning.py -k tuning",
+        (
+            "methods/learning/tuning.py",
+            "return int(noisy(np.array([right]), step.scale, fresh, step.noise)[0]), (candidates[place], fitted)",
+            "return right, (candidates[place], fitted)",
+        ),
+        (
+            "methods/learning/tuning.py",
+            "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
+            "return ZeroConcentrated(fits * max(loss.rho for loss in losses))",
+        ),
+        (
+            "methods/learning/tuning.py",
+            "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
+            "return ZeroConcentrated(max(loss.rho for loss in losses) + score)",
+        ),
+        (
+            "methods/learning/tuning.py",
+            "yield self._of(every - own), self._of(own)",
+            "yield self._of(every), self._of(own)",
+        ),
+        ("methods/learning/tuning.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
+    ),
+)
+_SEARCH, _BUDGET = "methods/synthesis/marginals/search.py", "methods/synthesis/marginals/budget.py"
+_EVALUATION = "methods/synthesis/marginals/evaluation.py"
+SYNTHESIS = (
+    *area(
+        "synthesis",
+        "tests/replay/test_tables.py tests/theorems/test_models.py -k marginals_or_tree-_or_models",
+        (
+            _SEARCH,
+            "sensitivity = self.reach.score * max(allowed.values())",
+            "sensitivity = self.reach.score",
+        ),
+        (
+            _SEARCH,
+            "return NoisyTable(columns, counts + noise, float(scale))",
+            "return NoisyTable(columns, counts, float(scale))",
+        ),
+        (
+            _SEARCH,
+            "select = Exponential(epsilon, self.reach.score)",
+            "select = Exponential(2 * epsilon, self.reach.score)",
+        ),
+        (
+            _BUDGET,
+            "return cls(twice * unit.max_rows**2, twice * unit.max_rows)",
+            "return cls(twice * unit.max_rows, twice * unit.max_rows)",
+        ),
+        (_BUDGET, "return tables * reach.table / (2 * scale**2)", "return reach.table / (4 * scale**2)"),
+        (_BUDGET, "return epsilon**2 / 8", "return epsilon**2 / 80"),
+        (
+            _EVALUATION,
+            "scale = gaussian_scale(self.rho * EVALUATION, 1, Sensitivity((len(pairs) * self.reach.score) ** 2, 1))",
+            "scale = gaussian_scale(self.rho * EVALUATION, 1, Sensitivity(self.reach.score**2, 1))",
+        ),
+        (
+            _EVALUATION,
+            "noisy = sum(map(self.away, pairs)) + coins.gaussian(scale, 1).tolist()[0]",
+            "noisy = sum(map(self.away, pairs))",
+        ),
+        (
+            _EVALUATION,
+            "scale = gaussian_scale(self.rho * EVALUATION, len(tables), Sensitivity(self.reach.score**2, 1))",
+            "scale = gaussian_scale(self.rho * EVALUATION, 1, Sensitivity(self.reach.score**2, 1))",
+        ),
+    ),
+)
+SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *GUARDS)
