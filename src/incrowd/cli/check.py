@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.errors import InvalidParameter
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
+    from incrowd.workflows.check.published.reading import PublishedTable
     from incrowd.workflows.check.verdict import FileVerdict
     from incrowd.workflows.profile.profile import ColumnProfile
 
@@ -93,9 +94,23 @@ class CheckOptions(ReadingOptions):
         typer.Option(metavar="LEAST,MOST", help="Minimum and maximum δ-presence of a class."),
     ] = None
     recoded: Annotated[bool, typer.Option("--recoded", help="Generalize by the policy first.")] = False
+    table: Annotated[
+        bool | None,
+        typer.Option("--table/--rows", help="DATA is a table of counts as published, or rows; default: as it looks."),
+    ] = None
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --table: the column of numbers, one row per cell.")
+    ] = None
+    zeros: Annotated[
+        bool | None,
+        typer.Option(
+            "--zeros-shown/--zeros-hidden", help="With --table: whether zeros are published; default: as it looks."
+        ),
+    ] = None
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
+    no_limits: NoLimits = False
     json: Json = False
 
 
@@ -106,6 +121,10 @@ def check(options: CheckOptions) -> None:
     Without a policy, column roles are guessed and the verdict is one sentence. With a policy, the criteria of its
     method must hold, or else its k over all released columns, and no other column may be present. Columns that look
     like identifiers always fail. Values are checked as they are, unless --recoded is given.
+
+    With --table, DATA is a table of counts with totals and hidden cells (*, x, <5, blank). Every hidden cell is listed
+    with the interval that readers can infer, and the subtraction that gives it away. --k is the smallest count that
+    may be shown.
     """
     from incrowd.engines.settings import engine_of
     from incrowd.workflows.check.check import CheckedColumns
@@ -126,6 +145,11 @@ def check(options: CheckOptions) -> None:
         and columns == CheckedColumns()
         and criteria == CheckCriteria(k=criteria.k)
     )
+    published = _published(options) if alone or options.table else None
+    if published is not None:
+        if not _judge_table(published, options):
+            raise typer.Exit(_FAILED)
+        return
     with engine_of(settings_of(policy, options.data, options.engine, options.master, options.remote)) as engine:
         rows = open_rows(options.data, policy, options.source_options, engine)
         record_look(policy, "check")
@@ -138,6 +162,38 @@ def check(options: CheckOptions) -> None:
     passed = _judge(judged, options, rows.notes) if alone else _report(result, options, rows.notes)
     if not passed:
         raise typer.Exit(_FAILED)
+
+
+def _published(options: CheckOptions) -> PublishedTable | None:
+    """Return the table of counts that a file holds, if it is to be read as one; None for rows."""
+    from incrowd.errors import IncrowdError
+    from incrowd.workflows.check.published.reading import looks_published, read_published
+
+    if options.table is False or (options.table is None and options.value is None and options.data is None):
+        return None
+    if options.data is None:
+        raise InvalidParameter("--table needs the file of a published table: incrowd check --table FILE.")
+    if options.table or options.value is not None:
+        return read_published(options.data, options.source_options, options.value)
+    try:
+        return looks_published(options.data, options.source_options)
+    except IncrowdError:  # the reader of rows reports what is wrong with the file
+        return None
+
+
+def _judge_table(table: PublishedTable, options: CheckOptions) -> bool:
+    """Show what readers of a published table of counts can infer."""
+    from incrowd.workflows.check.published.judging import judge_published
+
+    judged = judge_published(table, options.k, zeros=options.zeros)
+    if options.json:
+        print_json(judged.to_json())
+        return judged.passed
+    knows = f"A reader knows: {'; '.join(judged.knows)}."
+    print_table(judged.sentence, judged.reasons() or (("no problem", "in any cell"),), knows)
+    how = () if options.table else ("read as a table of counts; --rows reads it as rows",)
+    _tell((*how, *judged.notes, "other tables about the same people can give more away"))
+    return judged.passed
 
 
 def _report(result: CheckResult, options: CheckOptions, notes: Sequence[str]) -> bool:
