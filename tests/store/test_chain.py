@@ -9,12 +9,14 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from sqlalchemy import text
 
-from incrowd.errors import LedgerUnavailable
+from incrowd.errors import LedgerCorrupted, LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
 from incrowd.store.group_commit import CommitQueue, QueuedChange
 from incrowd.store.transaction import Writer
+from tests.ledgers import tampering
 
 
 def note(chain: Chain, words: str) -> int:
@@ -28,6 +30,20 @@ def test_entries_come_back_in_order_and_keys_hold_their_last_value(address: str)
     assert chain.read(lambda reader: reader.value(("last",))) == "drei ε"
     assert chain.read(lambda reader: reader.value(("never",))) is None
     assert Chain.open(address, "notes").head() == chain.head()
+
+
+@pytest.mark.parametrize(
+    "change", ['body = \'{"words":"zwei"}\'', "kind = 'no\"te'", "previous = hash", "at = 7", "sequence = 9"]
+)
+def test_rows_are_read_without_parsing_and_a_changed_one_is_refused(sqlite: str, change: str) -> None:
+    chain = Chain.create(sqlite, "notes")
+    for words in ("one", "two", "drei"):
+        note(chain, words)
+    assert [row.kind for row in chain.rows()] == ["created", "note", "note", "note"]
+    with tampering(chain) as connection:
+        connection.execute(text(f"UPDATE notes_entries SET {change} WHERE sequence = 3"))
+    with pytest.raises(LedgerCorrupted):
+        list(chain.rows())
 
 
 def test_keys_are_found_by_what_they_begin_with(address: str) -> None:

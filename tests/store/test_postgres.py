@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from incrowd.errors import InvalidParameter, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerLocked, LedgerUnavailable
 from incrowd.store.chain import Chain
 from incrowd.store.database import Conflict
 from incrowd.store.postgres import Postgres, postgres_at
@@ -55,6 +55,20 @@ def test_reading_does_not_wait_for_a_writer(postgres: str) -> None:
     chain = Chain.create(postgres, "notes")
     with chain.database.writing():
         assert chain.head().sequence == 1
+
+
+def test_locked_tables_name_the_session_that_holds_them_and_speak_of_no_backup(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.store.postgres._SESSION", ("SET lock_timeout = '20ms'",))
+    chain = Chain.create(postgres, "notes")
+    other = Chain.open(postgres, "notes")
+    with chain.database.writing() as connection:
+        ((number,),) = connection.execute("SELECT pg_backend_pid()")
+        with pytest.raises(LedgerLocked, match=f"held by session {number} of") as locked:
+            note(other)
+    assert "restore" not in str(locked.value)
+    note(other)
 
 
 def test_a_read_only_database_is_an_error_that_says_so(postgres: str) -> None:

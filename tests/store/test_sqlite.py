@@ -4,13 +4,15 @@ import gc
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerUnavailable, UnsupportedVersion
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerLocked, LedgerUnavailable, UnsupportedVersion
 from incrowd.store.chain import Chain
 from incrowd.store.sqlite import SQLite, sqlite_at
 from tests.ledgers import tampering
@@ -183,8 +185,27 @@ def test_a_ledger_without_a_head_is_refused(address: str) -> None:
 def test_a_busy_file_is_an_error_that_says_so(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = Chain.create(sqlite, "notes")
     monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.01)
-    with chain.database.writing(), pytest.raises(LedgerUnavailable, match="held by another process"):
+    with chain.database.writing(), pytest.raises(LedgerLocked, match="is in order, but was held by another process"):
         note(chain)
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system does not say who holds a lock")
+def test_a_locked_file_names_the_process_that_holds_it_and_speaks_of_no_backup(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = Chain.create(sqlite, "notes")
+    monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.01)
+    code = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN EXCLUSIVE'); print(1); input()"
+    command = [sys.executable, "-uc", code, sqlite.removeprefix("sqlite:///")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        for work in (lambda: note(chain), lambda: Chain.open(sqlite, "notes")):
+            with pytest.raises(LedgerLocked, match=rf"held by process {holder.pid} \(python") as locked:
+                work()
+            assert "restore" not in str(locked.value)
+        holder.communicate(b"\n")
+    note(chain)
 
 
 def test_the_threads_of_a_process_write_in_turn(sqlite: str) -> None:
@@ -204,7 +225,7 @@ def test_nobody_stands_in_line_for_ever(sqlite: str, monkeypatch: pytest.MonkeyP
     chain = Chain.create(sqlite, "notes")
     assert isinstance(chain.database, SQLite)
     monkeypatch.setattr("incrowd.store.sqlite._PATIENCE", 0.05)
-    with chain.database.turn.lock, pytest.raises(LedgerUnavailable, match="Try again"):
+    with chain.database.turn.lock, pytest.raises(LedgerLocked, match="try again"):
         note(chain)
     note(chain)
 

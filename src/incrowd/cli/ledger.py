@@ -7,19 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from incrowd.cli.ledger_show import print_standing, show
 from incrowd.cli.options import Address, Json, Who, person, takes, whole
 from incrowd.cli.output import print_json, print_table
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
-    from incrowd.accounting.budget import Amount
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.accounting.ledger.status import AnalystShare, BudgetStatus, ChargeWithoutRelease, Entry, Overview
     from incrowd.core.unit import Unit
     from incrowd.store.chain_entry import Anchor
 
@@ -38,130 +37,6 @@ def make_folder(address: str) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidParameter("the folder of the ledger cannot be created: choose another --ledger.") from error
-
-
-@dataclass(frozen=True)
-class ShowOptions:
-    """The options of `incrowd ledger show`."""
-
-    ledger: Address = None
-    entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False
-    as_json: Json = False
-
-
-@takes(ShowOptions)
-def show(options: ShowOptions) -> None:
-    """Show budgets, spent and remaining amounts, and charges without a release."""
-    from incrowd.accounting.ledger.ledger import Ledger
-
-    ledger = Ledger.open(ledger_place(options.ledger))
-    overview, lost = ledger.show(), ledger.unfinished()
-    entries = tuple(ledger.entries()) if options.entries else ()
-    if options.as_json:
-        listed: dict[str, Any] = {"nothing_came": [charge.to_json() for charge in lost]}
-        if options.entries:
-            listed["entries"] = [_entry_json(entry) for entry in entries]
-        return print_json(overview.to_json() | listed)
-    _print(overview, entries)
-    if lost:
-        charges = [(charge, charge.charge) for charge in lost]
-        lines = [(str(at.sequence), _time(at.at), _about(at), _paid(charge), charge.state) for charge, at in charges]
-        print_table("Charges without a release", lines, header=("entry", "at", "about", "spent", "state"))
-    return None
-
-
-def _paid(lost: ChargeWithoutRelease) -> str:
-    from incrowd.accounting.budget import Amount
-    from incrowd.core.words import short_up
-
-    parts = []
-    for cost in lost.charge.charged:
-        if cost.rho is not None:
-            parts.append(f"ρ {short_up(cost.rho, 6)} of {cost.account}")
-        else:
-            parts.append(_up(Amount(cost.epsilon, cost.delta)) if cost.epsilon.is_finite() else "no ε")
-    return "; ".join(parts)
-
-
-def print_standing(standing: BudgetStatus, as_json: bool) -> None:
-    """Print the budget status of a dataset."""
-    if as_json:
-        print_json(standing.to_json())
-    else:
-        names = ("dataset", "protects", "budget", "spent", "remaining", "state")
-        print_table("Budget", list(zip(names, _standing(standing), strict=True)))
-
-
-def _print(overview: Overview, entries: tuple[Entry, ...]) -> None:
-    header = ("dataset", "protects", "budget", "spent", "remaining", "state")
-    rows = [_standing(standing) for standing in overview.datasets] or [("none yet", "", "", "", "", "")]
-    print_table(f"Ledger {overview.head.chain[:12]}, {overview.head.sequence} entries", rows, header=header)
-    if overview.shares:
-        shares = [(share.dataset, share.analyst, _up(share.spent), _allowance_text(share)) for share in overview.shares]
-        print_table("Analysts", shares, header=("dataset", "analyst", "spent", "allowance"))
-    if overview.accounts:
-        accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
-        print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "remaining"))
-    if entries:
-        lines = [(str(entry.sequence), _time(entry.at), entry.kind, _about(entry)) for entry in entries]
-        print_table("Entries", lines, header=("entry", "at", "kind", "about"))
-
-
-def _standing(standing: BudgetStatus) -> tuple[str, ...]:
-    budget, left = standing.terms.budget, standing.left
-    state = standing.terms.closed or ("has releases without ε" if standing.totals.unbounded else "open")
-    return (
-        standing.dataset,
-        str(standing.terms.unit),
-        _down(budget.limit) if budget else "set by the first release",
-        "no bound" if standing.totals.unbounded else _up(standing.totals.spent),
-        _down(left) if left else "",
-        state,
-    )
-
-
-def _allowance_text(share: AnalystShare) -> str:
-    if share.allowance is None:
-        return "none: the dataset's budget applies"
-    return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")
-
-
-def _up(amount: Amount) -> str:
-    from incrowd.core.words import short_up
-
-    return f"ε {short_up(amount.epsilon, 6)}, δ {short_up(amount.delta, 6)}"
-
-
-def _down(amount: Amount) -> str:
-    from incrowd.core.words import short_down
-
-    return f"ε {short_down(amount.epsilon, 6)}, δ {short_down(amount.delta, 6)}"
-
-
-def _time(at: str) -> str:
-    """Return a time to the second; `--json` has all of it.
-
-    >>> _time("2026-11-17T06:07:52.211072Z")
-    '2026-11-17 06:07:52'
-    """
-    return at.replace("T", " ")[:19]
-
-
-def _about(entry: Entry) -> str:
-    request = entry.body.get("request", entry.body)
-    named = request.get("dataset") or ", ".join(part["dataset"] for part in request.get("parts", ()))
-    refused = f" ({entry.body['error']})" if entry.kind == "refused" else ""
-    return ": ".join(filter(None, (named, request.get("release")))) + refused
-
-
-def _entry_json(entry: Entry) -> dict[str, Any]:
-    return {
-        "sequence": entry.sequence,
-        "at": entry.at,
-        "kind": entry.kind,
-        "hash": entry.anchor.hash,
-        "body": {name: value for name, value in entry.body.items() if name != "secret"},
-    }
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
-from incrowd.cli.output import print_json, print_table, shown_path
+from incrowd.cli.output import cost_text, print_json, print_table, shown_path
 from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
@@ -48,6 +47,10 @@ class ReleaseOptions(ReadingOptions):
     last_step: Annotated[
         int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
+    recover: Annotated[
+        str | None,
+        typer.Option("--recover", metavar="HOW", help="deliver or discard a finished release that a kill hid."),
+    ] = None
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -69,6 +72,8 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 
+    if options.recover is not None:
+        return _recover(options)
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
@@ -80,6 +85,24 @@ def release(options: ReleaseOptions) -> None:
         print_json({"folder": str(published.folder), "certificate": certificate, "notes": list(published.notes)})
     else:
         _show(published, options.table)
+    return None
+
+
+def _recover(options: ReleaseOptions) -> None:
+    """Deliver or discard what a killed release left complete; nothing is charged or read."""
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.release.recover import deliver_hidden, discard_hidden
+
+    actions = {"deliver": deliver_hidden, "discard": discard_hidden}
+    if options.recover not in actions:
+        raise InvalidParameter("--recover takes deliver or discard.")
+    certificate = actions[options.recover](load_policy(options.policy, options.last_step), options.out)
+    if options.json:
+        print_json({"folder": str(options.out), "recovered": options.recover, "certificate": certificate.to_json()})
+    elif options.recover == "deliver":
+        print_table("delivered, at no cost", [("release", certificate.id), ("folder", str(options.out))])
+    else:
+        print_table("discarded", [("release", certificate.id), ("charge", "not refunded")])
 
 
 def _form(options: ReleaseOptions) -> str:
@@ -94,7 +117,7 @@ def _form(options: ReleaseOptions) -> str:
 
 
 def _show(published: PublishedRelease, table: str | None) -> None:
-    from incrowd.core.words import short_down, short_up
+    from incrowd.core.words import short_down
     from incrowd.verifier.files import tables_of
 
     certificate = published.release.certificate
@@ -107,11 +130,14 @@ def _show(published: PublishedRelease, table: str | None) -> None:
         ("report", str(published.folder / "report.html")),
         ("internal", shown_path(published.internal)),
         ("guarantee", certificate.claims[0].kind),
-        ("spent", f"epsilon {_amount(spent.epsilon, short_up)}, delta {_amount(spent.delta, short_up)}"),
+        ("spent", cost_text(spent.epsilon, spent.delta)),
     ]
     if left is not None:
         lines.append(
-            ("remaining", f"epsilon {_amount(left.epsilon, short_down)}, delta {_amount(left.delta, short_down)}")
+            (
+                "remaining",
+                f"epsilon {short_down(Decimal(left.epsilon), 6)}, delta {short_down(Decimal(left.delta), 6)}",
+            )
         )
     lines += [("note", note) for note in published.notes]
     print_table("released", lines, "Read the report first: it says what is protected and what is not.")
@@ -124,8 +150,3 @@ def _rows(published: PublishedRelease, tables: int) -> str:
     if not rows:
         return "  (no rows: all suppressed)"
     return f"  ({rows:,} {'row' if rows == 1 else 'rows'})" if tables == 1 else ""
-
-
-def _amount(text: str, rounded: Callable[[Decimal, int], str]) -> str:
-    amount = Decimal(text)
-    return rounded(amount, 6) if amount.is_finite() else "no bound"

@@ -6,14 +6,16 @@ Every hash is keyed by a secret that the first entry holds: without it, nobody c
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Protocol
 
 from incrowd.core.codec import canonical, text_digest
 from incrowd.errors import InvalidParameter
+from incrowd.store.database import EntryRow
 
 VERSION = 3
 DOMAIN = "incrowd chain 3"
@@ -138,11 +140,38 @@ class ChainEntry:
         return canonical(self.body), canonical(self.sets)
 
     def _hash(self, seal: Seal, texts: Texts) -> str:
-        """Return the keyed hash of the canonical text of all fields but the hash."""
-        plain = {name: canonical(getattr(self, name)) for name in ("at", "chain", "kind", "previous", "sequence")}
-        parts = {**plain, "body": texts[0], "sets": texts[1]}
-        text = ",".join(f'"{name}":{parts[name]}' for name in sorted(parts))
-        return seal.of_text(DOMAIN, f"{{{text}}}")
+        row = EntryRow(self.sequence, self.at, self.kind, *texts, self.previous, self.hash)
+        return seal.of_text(DOMAIN, row_text(row, self.chain))
+
+
+_PLAIN = re.compile(r"[\w.:+-]*", re.ASCII)
+"""Texts that are the same between quotes as without them; times, kinds and hashes are."""
+_TYPES = (int, str, str, str)
+
+
+def row_text(row: EntryRow, chain: str) -> str:
+    """Return the canonical text of all fields of an entry but the hash.
+
+    >>> row_text(EntryRow(1, "2025-01-01T00:00:00Z", "note", "{}", "{}", "", ""), "c0ffee")
+    '{"at":"2025-01-01T00:00:00Z","body":{},"chain":"c0ffee","kind":"note","previous":"","sequence":1,"sets":{}}'
+    """
+    sequence, at, kind, body, sets, previous, _ = row
+    types = (type(sequence), type(at), type(kind), type(previous))
+    if types != _TYPES or not _PLAIN.fullmatch(f"{at}{chain}{kind}{previous}"):
+        at, chain, kind, previous, sequence = map(canonical, (at, chain, kind, previous, sequence))
+        at, chain, kind, previous = (text[1:-1] for text in (at, chain, kind, previous))
+    return (
+        f'{{"at":"{at}","body":{body},"chain":"{chain}","kind":"{kind}","previous":"{previous}",'
+        f'"sequence":{sequence},"sets":{sets}}}'
+    )
+
+
+def is_sealed(row: EntryRow, seal: Seal) -> bool:
+    """Return whether a row has the hash of its content; false also for content that no entry can have."""
+    try:
+        return bool(seal.of_text(DOMAIN, row_text(row, seal.chain)) == row.hash)
+    except InvalidParameter:
+        return False
 
 
 def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mapping[Key, Any]) -> ChainEntry:
@@ -156,9 +185,14 @@ def link(after: Anchor, at: str, kind: str, body: Mapping[str, Any], sets: Mappi
     return ChainEntry(after.chain, after.sequence + 1, at, kind, body, named, after.hash, "")
 
 
+@lru_cache(maxsize=1024)
 def text_of(key: Key) -> str:
-    """Return the text under which a key is stored; different keys have different texts."""
-    return canonical(list(key))
+    """Return the text under which a key is stored; different keys have different texts.
+
+    >>> text_of(("spent", "births")), text_of(("spent", "births of 2025"))
+    ('["spent","births"]', '["spent","births of 2025"]')
+    """
+    return '["' + '","'.join(key) + '"]' if key and _PLAIN.fullmatch("".join(key)) else canonical(list(key))
 
 
 RUNNING = text_of(("running",))

@@ -33,3 +33,23 @@ def lock_at(path: Path) -> BaseFileLock:
     from filelock import FileLock
 
     return FileLock(path, mode=0o600, thread_local=False)  # whoever closes something may be another thread
+
+
+def holders_of(path: Path) -> list[str]:
+    """Return the other processes that hold a lock on a file, with their numbers; none where the system does not say."""
+    try:
+        status = path.stat()
+        file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
+    except (OSError, ValueError):
+        return []
+    numbers = {int(words[-4]) for words in locks if words[-3] == file and words[-4].isdigit()}
+    return [_process(number) for number in sorted(numbers - {os.getpid()})]
+
+
+def _process(number: int) -> str:
+    try:
+        name = Path(f"/proc/{number}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:  # it is another user's, or over
+        return f"process {number}"
+    return f"process {number} ({name})"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from incrowd.core.codec import reread
 from incrowd.errors import LedgerCorrupted
 from incrowd.store.chain_entry import Seal
 
@@ -38,7 +39,7 @@ class Pointer:
     def row(self, seal: Seal) -> dict[str, Any]:
         """Return the sealed row."""
         content = [seal.chain, self.key, self.sequence, self.following]
-        return {**vars(self), "seal": seal.of(DOMAIN, content)}
+        return {**vars(self), "seal": seal.of_text(DOMAIN, reread(content))}
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from sqlalchemy import URL, Engine, NullPool, create_engine, event, inspect, mak
 from sqlalchemy import Connection as Session
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerLocked, LedgerMissing, LedgerUnavailable
 from incrowd.store.database import Conflict, StoreDialect, Tables, Transaction, explained
 
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS, _LOCK_SECONDS = 10, 60
 _SESSION = (
     "SET synchronous_commit = on",
-    "SET lock_timeout = '60s'",
+    f"SET lock_timeout = '{_LOCK_SECONDS}s'",
     "SET client_encoding = 'UTF8'",
 )
 _KEEPALIVE = (
@@ -120,8 +120,24 @@ class Postgres:
         state = getattr(getattr(error, "orig", None), "sqlstate", None)
         if state in ("40001", "40P01"):
             return Conflict(f"the ledger at {self.address} is busy. Try again.")
+        if state == _LOCKED:
+            return self._locked()
         kind = LedgerMissing if state in _NO_TABLES else LedgerUnavailable
         return kind(f"the ledger at {self.address} {_trouble(state)} Nothing is released without it.")
+
+    def _locked(self) -> LedgerLocked:
+        """Return the error of tables that others held for too long, with the sessions that hold them now."""
+        holders: list[str] = []
+        with suppress(SQLAlchemyError, LedgerUnavailable), self.engine.connect() as connection:
+            rows = connection.execute(text(_HOLDERS), {"head": self.tables.head})
+            holders = [f"session {pid} of {user or 'another user'}" for pid, user in rows]
+        who = f"by {' and '.join(holders)}" if holders else "by another session"
+        return LedgerLocked(
+            f"the ledger at {self.address} is in order, but was held {who} for longer than lock_timeout allows "
+            f"({_LOCK_SECONDS} seconds, unless the server says otherwise). Nothing is released without it. Wait until "
+            "that is done and try again; a session that hangs can be ended (pg_terminate_backend): what it did not "
+            "commit is undone."
+        )
 
     def _explained(self) -> AbstractContextManager[None]:
         return explained(self.explain, SQLAlchemyError)
@@ -218,6 +234,13 @@ def postgres_at(address: str, name: str) -> Postgres:
 
 _NO_TABLES = ("42P01", "3F000")
 """States of a server without such a table or schema."""
+_LOCKED = "55P03"
+_HOLDERS = (
+    "SELECT DISTINCT held.pid, activity.usename FROM pg_locks AS held "
+    "LEFT JOIN pg_stat_activity AS activity ON activity.pid = held.pid "
+    "WHERE held.granted AND held.relation = to_regclass(:head) AND held.mode <> 'AccessShareLock' "
+    "AND held.pid <> pg_backend_pid() ORDER BY held.pid"
+)
 
 
 def _trouble(state: str | None) -> str:
@@ -232,8 +255,6 @@ def _trouble(state: str | None) -> str:
             return "cannot grow: the server's disk or memory is full. Free some space and try again."
         case "42501":
             return "is closed to this user: grant it the right to read and extend the tables."
-        case "55P03":
-            return "was held by another process for 60 seconds. Try again when it is done."
     return f"cannot be used (SQLSTATE {state})."
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMissing, LedgerUnavailable
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerLocked, LedgerMissing, LedgerUnavailable
 from incrowd.store.database import StoreDialect, Tables, Transaction, explained
-from incrowd.store.disk import force
+from incrowd.store.disk import force, holders_of
 from incrowd.store.sqlite_sessions import FileVersion, FileWatch, Sessions, WriteTurn
 
 _PATIENCE = 60.0  # seconds to wait for other writers
@@ -90,8 +90,7 @@ class SQLite:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Open a transaction that holds the file's write lock from its start."""
-        busy = self._without(_trouble(sqlite3.SQLITE_BUSY, None))
-        with explained(self.explain, sqlite3.Error), self.turn.taken(_PATIENCE, busy):
+        with explained(self.explain, sqlite3.Error), self.turn.taken(_PATIENCE, self._locked):
             with self._transaction(_begin_writing, self._durable, self.writers) as connection:
                 yield connection
             self._require_same()
@@ -136,7 +135,19 @@ class SQLite:
                 f"no ledger exists at {self.address}. If it existed, restore it from a backup; a new one would "
                 "forget what was spent."
             )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return self._locked()
         return LedgerUnavailable(self._without(_trouble(code, error)))
+
+    def _locked(self) -> LedgerLocked:
+        """Return the error of a file that others held for too long, with the processes that hold it now."""
+        holders = holders_of(self.path)
+        who = f"by {' and '.join(holders)}" if holders else "by another process or thread"
+        return LedgerLocked(
+            f"the ledger {self.address} is in order, but was held {who} for {_PATIENCE:.0f} seconds. Nothing is "
+            "released without it. Wait until that is done and try again; a process that hangs can be stopped: what it "
+            "did not commit is undone."
+        )
 
     def _without(self, trouble: str) -> str:
         return f"the ledger {self.address} {trouble} Nothing is released without it."
@@ -196,13 +207,13 @@ class SQLite:
             raise
         return connection
 
-    def _connect(self, patience: float = _PATIENCE) -> sqlite3.Connection:
+    def _connect(self, patience: float | None = None) -> sqlite3.Connection:
         if self._file() is not None:  # else SQLite says why it cannot be opened
             self._require_same()
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode={self.mode}",
             uri=True,
-            timeout=patience,
+            timeout=_PATIENCE if patience is None else patience,
             isolation_level=None,
             check_same_thread=False,  # one thread after the other
         )
@@ -272,8 +283,6 @@ def _trouble(code: int, cause: Any) -> str:
             return "is read-only: give this user the right to write the file and its folder."
         case sqlite3.SQLITE_FULL:
             return "cannot grow: the disk is full. Free some space and try again."
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return f"was held by another process for {_PATIENCE:.0f} seconds. Try again when it is done."
         case sqlite3.SQLITE_CANTOPEN:
             return "cannot be opened: check the rights on the file and its folder."
         case sqlite3.SQLITE_ERROR:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from incrowd.errors import LedgerUnavailable
+from incrowd.errors import LedgerLocked
 
 FileVersion = tuple[int, ...]
 
@@ -60,10 +60,10 @@ class WriteTurn:
         self._last = 0.0
 
     @contextmanager
-    def taken(self, seconds: float, busy: str) -> Iterator[None]:
-        """Hold the turn until the end of the block; after too many seconds raise what is said of a busy file."""
+    def taken(self, seconds: float, busy: Callable[[], LedgerLocked]) -> Iterator[None]:
+        """Hold the turn until the end of the block; after too many seconds raise what `busy` returns."""
         if not self.lock.acquire(timeout=seconds):
-            raise LedgerUnavailable(busy)
+            raise busy()
         try:
             time.sleep(max(0.0, min(_PAUSE, self._last + _PAUSE - time.monotonic())))
             yield

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -24,6 +25,9 @@ NEWEST = 32
 _FOUND = 64
 """How many values that were read are remembered until something is written."""
 _ENTRY = ", ".join(EntryRow._fields)
+_LIKE = re.compile(r"[%_|]")
+"""What LIKE does not take for itself."""
+_WHOLE = r"\g<0>"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,17 @@ class Reader:
         """Return up to `limit` entries that follow the one numbered `after`."""
         return [_intact(row, self.seal) for row in self.rows(after, limit)]
 
+    def naming(self, texts: Sequence[str], limit: int) -> list[ChainEntry]:
+        """Return up to `limit` entries whose body has one of some texts in it: the database looks for them."""
+        named = {f"text{place}": f"%{_LIKE.sub('|' + _WHOLE, text)}%" for place, text in enumerate(texts)}
+        condition = " OR ".join(f"body LIKE :{name} ESCAPE '|'" for name in named)
+        rows = self.connection.execute(
+            f"SELECT {_ENTRY} FROM {self.tables.entries} "  # noqa: S608 - our own table
+            f"WHERE {condition} ORDER BY sequence LIMIT :most",
+            {**named, "most": limit},
+        )
+        return [_intact(EntryRow(*row), self.seal) for row in rows]
+
     def rows(self, after: int, limit: int) -> list[EntryRow]:
         """Return the bare rows of entries, unchecked."""
         rows = self.connection.execute(
@@ -77,7 +92,7 @@ class Reader:
             "WHERE sequence > :after ORDER BY sequence LIMIT :most",
             {"after": after, "most": limit},
         )
-        return [EntryRow(*row) for row in rows]
+        return list(map(EntryRow._make, rows))
 
     def _setting(self, number: int, text: str) -> Any:
         for entry in self.links(number - 1, 1) if number >= self.recent.get(text, 1) else ():
@@ -278,11 +293,16 @@ def _intact(row: EntryRow, seal: Seal) -> ChainEntry:
 def _check(row: EntryRow, seal: Seal) -> ChainEntry:
     entry = read_row(row, seal.chain)
     if entry is None or not entry.intact(seal, (row.body, row.sets)):
-        raise LedgerCorrupted(
-            f"entry {row.sequence} of the ledger was changed: its hash does not match its content. "
-            "Run incrowd ledger check, and restore the ledger from a backup."
-        )
+        raise changed(row.sequence)
     return entry
+
+
+def changed(sequence: int) -> LedgerCorrupted:
+    """Return what is raised for an entry that is not as it was written."""
+    return LedgerCorrupted(
+        f"entry {sequence} of the ledger was changed: its hash does not match its content. "
+        "Run incrowd ledger check, and restore the ledger from a backup."
+    )
 
 
 _short_once, _long_once = lru_cache(maxsize=256)(_check), lru_cache(maxsize=4)(_check)

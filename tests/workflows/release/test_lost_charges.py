@@ -65,7 +65,7 @@ PLACES = [
     (road, "certify"),
     (tables, "write_internal"),
     (sinks, "_force"),
-    (sinks, "_appear"),
+    (sinks, "appear"),
     (type(check_of("safe")), "inspect"),
 ]
 ERRORS: list[tuple[Callable[[], BaseException], int]] = [
@@ -122,13 +122,13 @@ def test_a_signal_before_the_charge_says_nothing_of_one(
 def test_an_interruption_after_everything_appeared_is_not_told_as_a_loss(
     folder: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    appear = sinks._appear
+    appear = sinks.appear
 
     def late(*arguments: Any) -> None:
         appear(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sinks, "_appear", late)
+    monkeypatch.setattr(sinks, "appear", late)
     done = run(RELEASE)
     assert (done.code, "spent" in done.err) == (130, False)
     assert (folder / "out" / "certificate.json").exists()

@@ -15,7 +15,7 @@ from incrowd.core.schema import Schema
 from incrowd.engines.settings import describe
 from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.postgres import check_table, load_table
-from incrowd.engines.writers.sinks import Folders, check_free, staged, write_table
+from incrowd.engines.writers.sinks import Folders, check_free, complete, staged, write_table
 from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
 from incrowd.verifier.judge import statement_of
@@ -51,6 +51,7 @@ class Destination:
     """Titles of columns, for formats that store them."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))  # people write Destination("out")
         if self.form not in FORMATS:
             raise InvalidParameter(f"releases are written as parquet, csv, tsv, dta, sav or xpt, not {self.form!r}.")
 
@@ -126,6 +127,7 @@ class InFolder(Generic[R]):
             if destination.table is not None:
                 title = f"incrowd release {certificate.id}"
                 loading.enter_context(load_table(made.output.reader, destination.table, title))
+            complete(stage)
             release = Released(made.output, written)
             yield Delivered(
                 written, PublishedRelease(destination.folder, self.internal or destination.folder, release, notes)

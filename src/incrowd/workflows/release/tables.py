@@ -38,6 +38,7 @@ from incrowd.workflows.release.deliver import (
 from incrowd.workflows.release.differences import Written, earlier_releases, hold_against
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
+from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import PendingRelease, run
 from incrowd.workflows.report.steps_page import keep_steps
 
@@ -74,12 +75,13 @@ def share_of(text: str | None) -> Fraction | None:
 def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Released:
     """Release a file or a frame under a policy, in memory: the result and its certificate.
 
-    A release that is probably empty, by public numbers, is refused before the charge unless `anyway` is set.
+    A release that is probably empty, by public numbers, or by a consent registry that lost entries, is refused before
+    the charge unless `anyway` is set.
     """
     read = load_for(policy, data)
     if not anyway:
         require_useful(read)
-    return Released(*release_in_memory(data, read))
+    return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,16 @@ def synthesize(data: object, policy: PolicyLike) -> Synthesized:
 
 
 def release_in_memory(
-    data: object, policy: Policy, plan: Plan | None = None, progress: Progress | None = None
+    data: object,
+    policy: Policy,
+    plan: Plan | None = None,
+    progress: Progress | None = None,
+    terms: ReleaseTerms = AS_IT_IS,
 ) -> tuple[Any, Certificate]:
     """Charge a policy's plan, or another plan for its rows, and carry it out; return the output and its certificate."""
     background = Background(find_book(policy), admit(policy, data))
+    if not terms.anyway:
+        require_lineage(policy, background.ledger, background.consent)
     chosen = policy.plan.led_by(*_rerun(policy, background)) if plan is None else plan
     order = PolicyOrder.of(chosen, policy, background)
     return run(order, partial(prepared_table, order, data, progress), IN_MEMORY)
@@ -130,10 +138,11 @@ def release_to(
     if not terms.anyway:
         require_useful(read)
     order = _order(read, data, terms)
+    hidden = require_none_hidden(read, order.background.ledger, destination.folder)
     delivery = _delivery(order, destination)
     warnings = warnings_of(read, order.facts.claims)
     published = run(order, partial(prepared_table, order, data, progress, terms.hold_out), delivery)
-    return replace(published, notes=(*published.notes, *warnings))
+    return replace(published, notes=(*published.notes, *warnings, *hidden))
 
 
 def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:

@@ -1,0 +1,174 @@
+"""`incrowd ledger show`: budgets, charges without a release, and every entry."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incrowd.cli.options import Address, Json, takes
+from incrowd.cli.output import finite, print_json, print_table, print_text
+from incrowd.workflows.policy.ledger_place import ledger_place
+
+if TYPE_CHECKING:
+    from incrowd.accounting.budget import Amount
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.accounting.ledger.status import AnalystShare, BudgetStatus, ChargeWithoutRelease, Entry, Overview
+    from incrowd.workflows.release.recover import HiddenRelease
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """The options of `incrowd ledger show`."""
+
+    ledger: Address = None
+    entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False
+    as_json: Json = False
+
+
+@takes(ShowOptions)
+def show(options: ShowOptions) -> None:
+    """Show budgets, spent and remaining amounts, and charges without a release."""
+    from incrowd.accounting.ledger.ledger import Ledger
+
+    ledger = Ledger.open(ledger_place(options.ledger))
+    overview, lost, hidden = ledger.show(), ledger.unfinished(), _hidden(ledger)
+    if options.as_json:
+        plain = overview.to_json() | {
+            "nothing_came": [*(charge.to_json() for charge in lost), *(release.to_json() for release in hidden)]
+        }
+        return _print_entries_json(plain, ledger) if options.entries else print_json(plain)
+    _print(overview)
+    if options.entries:
+        _print_entries(ledger)
+    if lost:
+        charges = [(charge, charge.charge) for charge in lost]
+        lines = [(str(at.sequence), _time(at.at), _about(at), _paid(charge), charge.state) for charge, at in charges]
+        print_table("Charges without a release", lines, header=("entry", "at", "about", "spent", "state"))
+    for release in hidden:
+        print_text(release.sentence)
+    return None
+
+
+def _hidden(ledger: Ledger) -> tuple[HiddenRelease, ...]:
+    """Return the finished releases that did not appear, where the ledger is a file beside what is internal of them."""
+    folder = Path(ledger.chain.database.address).parent / "internal"
+    if not folder.is_dir():
+        return ()
+    from incrowd.workflows.release.recover import hidden_below
+
+    return hidden_below(folder, ledger)
+
+
+def _print_entries(ledger: Ledger) -> None:
+    """Print every entry, in tables of so many rows that each of them fits into memory, however long the ledger is."""
+    entries = ledger.entries()
+    while page := list(islice(entries, _PAGE)):
+        lines = [(str(entry.sequence), _time(entry.at), entry.kind, _about(entry)) for entry in page]
+        title = f"Entries {page[0].sequence} to {page[-1].sequence}"
+        print_table(title, lines, header=("entry", "at", "kind", "about"))
+
+
+def _print_entries_json(plain: dict[str, Any], ledger: Ledger) -> None:
+    """Print one JSON object with every entry; the entries are printed while they are read."""
+    head = json.dumps(finite(plain), ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(f'{head[:-1]}, "entries": [')
+    for row in ledger.chain.rows():
+        body = row.body if row.sequence > 1 else json.dumps(_public(json.loads(row.body)), ensure_ascii=False)
+        facts = {"sequence": row.sequence, "at": row.at, "kind": row.kind, "hash": row.hash}
+        comma = ", " if row.sequence > 1 else ""
+        sys.stdout.write(f'{comma}{json.dumps(facts)[:-1]}, "body": {body}}}')
+    print("]}")
+
+
+def _public(first: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of the first entry without the ledger's secret."""
+    return {name: value for name, value in first.items() if name != "secret"}
+
+
+def _paid(lost: ChargeWithoutRelease) -> str:
+    from incrowd.accounting.budget import Amount
+    from incrowd.core.words import short_up
+
+    parts = []
+    for cost in lost.charge.charged:
+        if cost.rho is not None:
+            parts.append(f"ρ {short_up(cost.rho, 6)} of {cost.account}")
+        else:
+            parts.append(_up(Amount(cost.epsilon, cost.delta)) if cost.epsilon.is_finite() else "no ε")
+    return "; ".join(parts)
+
+
+def print_standing(standing: BudgetStatus, as_json: bool) -> None:
+    """Print the budget status of a dataset."""
+    if as_json:
+        print_json(standing.to_json())
+    else:
+        names = ("dataset", "protects", "budget", "spent", "remaining", "state")
+        print_table("Budget", list(zip(names, _standing(standing), strict=True)))
+
+
+def _print(overview: Overview) -> None:
+    header = ("dataset", "protects", "budget", "spent", "remaining", "state")
+    rows = [_standing(standing) for standing in overview.datasets] or [("none yet", "", "", "", "", "")]
+    print_table(f"Ledger {overview.head.chain[:12]}, {overview.head.sequence} entries", rows, header=header)
+    if overview.shares:
+        shares = [(share.dataset, share.analyst, _up(share.spent), _allowance_text(share)) for share in overview.shares]
+        print_table("Analysts", shares, header=("dataset", "analyst", "spent", "allowance"))
+    if overview.accounts:
+        accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
+        print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "remaining"))
+
+
+def _standing(standing: BudgetStatus) -> tuple[str, ...]:
+    budget, left = standing.terms.budget, standing.left
+    state = standing.terms.closed or ("has releases without ε" if standing.totals.unbounded else "open")
+    return (
+        standing.dataset,
+        str(standing.terms.unit),
+        _down(budget.limit) if budget else "set by the first release",
+        "no bound" if standing.totals.unbounded else _up(standing.totals.spent),
+        _down(left) if left else "",
+        state,
+    )
+
+
+def _allowance_text(share: AnalystShare) -> str:
+    if share.allowance is None:
+        return "none: the dataset's budget applies"
+    return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")
+
+
+def _up(amount: Amount) -> str:
+    from incrowd.core.words import short_up
+
+    return f"ε {short_up(amount.epsilon, 6)}, δ {short_up(amount.delta, 6)}"
+
+
+def _down(amount: Amount) -> str:
+    from incrowd.core.words import short_down
+
+    return f"ε {short_down(amount.epsilon, 6)}, δ {short_down(amount.delta, 6)}"
+
+
+def _time(at: str) -> str:
+    """Return a time to the second; `--json` has all of it.
+
+    >>> _time("2026-11-17T06:07:52.211072Z")
+    '2026-11-17 06:07:52'
+    """
+    return at.replace("T", " ")[:19]
+
+
+def _about(entry: Entry) -> str:
+    request = entry.body.get("request", entry.body)
+    named = request.get("dataset") or ", ".join(part["dataset"] for part in request.get("parts", ()))
+    refused = f" ({entry.body['error']})" if entry.kind == "refused" else ""
+    return ": ".join(filter(None, (named, request.get("release")))) + refused
