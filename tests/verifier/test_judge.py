@@ -60,8 +60,8 @@ def certificate(safe: Safe, schema: Schema) -> Certificate:
     amounts = Amounts(plain(cost.epsilon), plain(cost.delta))
     made = Certificate(
         id="",
-        created="",
-        tool="",
+        created="2026-01-01T00:00:00+00:00",
+        tool="incrowd 0.1.0",
         method=Named("safe"),
         policy_hash="",
         dataset=Dataset("people"),

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import Json, NoLimits, takes
 from incrowd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.local.survey_file import SurveyFile
     from incrowd.workflows.policy.policy import Policy
-    from incrowd.workflows.verify.verify import Verification
+    from incrowd.workflows.verify.verify import References, Verification
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
@@ -40,7 +41,7 @@ class VerifyOptions:
         Path | None, typer.Option("--parent", help="For a coarser table: the folder of its parent release.")
     ] = None
     policy: Annotated[
-        Path | None, typer.Option("--policy", metavar="FILE", help="Recompute the plan from this policy.")
+        Path | None, typer.Option("--policy", metavar="FILE", help="Recompute the plan from this policy or survey.")
     ] = None
     distribution: Annotated[
         str | None,
@@ -51,6 +52,7 @@ class VerifyOptions:
         ),
     ] = None
     verbose: Annotated[bool, typer.Option("--verbose", help="Also list passed checks.")] = False
+    no_limits: NoLimits = False
     json: Json = False
 
 
@@ -60,12 +62,11 @@ def verify(options: VerifyOptions) -> None:
 
     Failures come first, then what cannot be checked here. Exit 1 if anything failed.
     """
-    from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.registry import admit
     from incrowd.workflows.verify.verify import References
     from incrowd.workflows.verify.verify import verify as verified
 
-    policy = None if options.policy is None else load_policy(options.policy)
+    policy = None if options.policy is None else _declaration(options.policy)
     if options.distribution is not None:
         admit(options.distribution)
     held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
@@ -84,12 +85,20 @@ def verify(options: VerifyOptions) -> None:
             }
         )
     else:
-        _show(verification, verbose=options.verbose)
+        _show(verification, _further(options, held), verbose=options.verbose)
     if not verification.passed:
         raise typer.Exit(1)
 
 
-def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
+def _declaration(file: Path) -> Policy | SurveyFile:
+    """Read the policy of a release, or the file of a survey."""
+    from incrowd.workflows.local.survey_file import is_survey, load_survey
+    from incrowd.workflows.policy.policy import load_policy
+
+    return load_survey(file) if is_survey(file) else load_policy(file)
+
+
+def _ledger(options: VerifyOptions, policy: Policy | SurveyFile | None) -> Ledger | None:
     """Return the ledger of the option, or that of the environment if the certificate names it.
 
     A release of another data holder was charged to another ledger; that is not an error.
@@ -108,11 +117,23 @@ def _ledger(options: VerifyOptions, policy: Policy | None) -> Ledger | None:
     return ledger if charged else None
 
 
-def _show(verification: Verification, *, verbose: bool) -> None:
+def _further(options: VerifyOptions, held: References) -> str:
+    """Return in one line what else could be known, and by which option."""
+    levels = {
+        "--policy (plan, names of the dataset)": held.get("policy"),
+        "--ledger (charge, time, totals)": held.get("ledger"),
+        "--public-key (who signed)": options.public_key,
+    }
+    missing = [option for option, reference in levels.items() if reference is None]
+    shown_here = "The certificate shows whether its parts agree, the files whether they are those it describes."
+    return f"{shown_here} More with {', '.join(missing)}." if missing else shown_here
+
+
+def _show(verification: Verification, further: str, *, verbose: bool) -> None:
     """Print the verdict, failures and open checks, and the number of passed checks."""
     if verbose:
         rows = [(_SIGNS[str(finding.verdict)], finding.about, finding.why) for finding in verification.findings]
-        print_table(verification.verdict, rows, "✓ passed   ✗ failed   ? cannot be checked here")
+        print_table(verification.verdict, rows, f"✓ passed   ✗ failed   ? cannot be checked here\n{further}")
         return
     *lines, (label, passed) = verification.summary
-    print_table(verification.verdict, [*lines, (label, f"{passed}; --verbose lists them")])
+    print_table(verification.verdict, [*lines, (label, f"{passed}; --verbose lists them")], further)

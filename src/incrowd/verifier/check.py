@@ -124,6 +124,8 @@ class Check:
     nested: tuple[type[Step], ...] = ()
     version: int = 1
     statistics_formats: bool = False
+    stated: frozenset[str] = frozenset()
+    """Keys of the evidence that a step paid for and that no file shows: nobody but the maker can know them."""
 
     @property
     def steps(self) -> tuple[type[Step], ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
+from incrowd.engines.regular_file import is_regular, open_regular
 from incrowd.engines.statistics_files import Coding, open_statistics
 from incrowd.verifier.check import CheckOutcome, Problem, failed, passed, undecided
 
@@ -37,8 +38,9 @@ def names_of(tables: int, form: str) -> tuple[str, ...]:
 
 def file_of(path: Path) -> File:
     """Return what a certificate says of a file."""
-    with path.open("rb") as opened:
-        return File(path.name, hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size)
+    with open_regular(path, through_link=True) as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        return File(path.name, digest, opened.tell())
 
 
 def tables_of(certificate: Certificate) -> tuple[File, ...]:
@@ -55,10 +57,21 @@ def documents_of(certificate: Certificate) -> tuple[str, ...]:
 def placed(certificate: Certificate, folder: Path, data: Path | None) -> tuple[Path, ...]:
     """Return where the tables of a certificate are looked for: in a folder, unless `data` says where else."""
     names = [file.name for file in tables_of(certificate)]
+    if not all(map(_is_plain, names)):  # a name with a path in it points elsewhere, and nothing there is opened
+        return ()
     beside = documents_of(certificate)
     if data is not None and len(names) - len(beside) == 1 and not data.is_dir():
         return (data, *(folder / name for name in names[1:]))
     return tuple((folder if data is None else data) / name for name in names)
+
+
+def _is_plain(name: str) -> bool:
+    return Path(name).name == name and "\\" not in name and "\0" not in name and name != ".."
+
+
+def is_present(path: Path, data: Path | None) -> bool:
+    """Whether a file of a release is there: a regular file, in its own folder; what the caller named may be a link."""
+    return path.is_file() if path == data else is_regular(path)
 
 
 def check_files(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
@@ -69,7 +82,8 @@ def check_files(certificate: Certificate, folder: Path, data: Path | None) -> It
         return
     paths = dict(zip(tables_of(certificate), placed(certificate, folder, data), strict=True))
     for file in certificate.outputs:
-        yield _hashed(file, paths.get(file, folder / file.name))
+        path = paths.get(file, folder / file.name)
+        yield _hashed(file, path) if is_present(path, data) else _missing(file, path)
     if not certificate.outputs and data is not None:
         yield failed("files", "the certificate names no files: this file is not certified")
     elif not certificate.outputs:
@@ -128,10 +142,15 @@ def _misnamed(certificate: Certificate) -> Problem | None:
     return Problem(f"such a release has the files {examples}, but the certificate names others")
 
 
+def _missing(file: File, path: Path) -> CheckOutcome:
+    why = "the file is missing: give it as DATA, or put it beside the certificate"
+    if path.is_symlink() or path.exists():
+        why = "it is a link, a folder, a device or a pipe: a release consists of files"
+    return failed(f"file {file.name}", why)
+
+
 def _hashed(file: File, path: Path) -> CheckOutcome:
     about = f"file {file.name}"
-    if not path.is_file():
-        return failed(about, "the file is missing: give it as DATA, or put it beside the certificate")
     actual = file_of(path)
     if (actual.sha256, actual.bytes) == (file.sha256, file.bytes):
         return passed(about, "its SHA-256 matches the certificate")

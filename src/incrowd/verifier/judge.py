@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -126,13 +128,18 @@ def judge(certificate: Certificate, check: Check) -> Iterator[CheckOutcome]:
     wrong = None if certificate.names_itself() else Problem("claims, steps, guarantee or policy do not match this ID")
     yield CheckOutcome("id", wrong, named)
     yield CheckOutcome("glossary", _meaning(certificate), "its kinds, keys and fields have the same meaning here")
+    yield CheckOutcome("free text", _free_text(certificate), "there is none beside names that the policy declares")
     whole = replace(statement, basis=_basis(certificate))
     yield CheckOutcome("steps", check_steps(whole, check), "they give the guarantee")
     yield CheckOutcome("guarantee", _guarantee(certificate), "recomputed from the steps: identical")
     yield CheckOutcome("claims", _claims(certificate), "recomputed from the steps: identical")
     for claim in certificate.claims:
         derived = f"recomputed from its parameters ({claim.source})"
-        yield CheckOutcome(f"claim: {claim.kind}", _numbers(claim, statement.basis, check), derived)
+        yield CheckOutcome(
+            f"{'other published bound' if claim.restates else 'claim'}: {claim.kind}",
+            _numbers(claim, statement.basis, check),
+            derived,
+        )
     yield CheckOutcome(
         "accounting", _accounting(certificate), "the charge is the cost of the claim; the total covers it"
     )
@@ -142,6 +149,68 @@ def _meaning(certificate: Certificate) -> Problem | None:
     """Return that some word of a certificate means something else here, or None."""
     same = certificate.glossary == meaning_digest(certificate.guarantee, certificate.claims, certificate.steps)
     return None if same else Problem("some kind, key or field is unknown here, or has another meaning")
+
+
+_TOOL = re.compile(r"incrowd \d+(\.\d+)*([ab]|rc|\.dev|\.post)?\d*(\+[a-z0-9.]+)?")
+_COMMITMENT = re.compile(r"(hmac-)?sha256:[0-9a-f]{64}")
+
+
+def _free_text(certificate: Certificate) -> Problem | None:
+    """Return that a certificate says something in words where incrowd writes numbers, times and names; or None.
+
+    A sentence of its own could praise the release.  What the policy declares in words is compared with the policy.
+    """
+    commitment = certificate.dataset.commitment
+    if not _TOOL.fullmatch(certificate.tool) or not _is_time(certificate.created):
+        return Problem("incrowd does not write its name or a time like this")
+    if commitment is not None and not _COMMITMENT.fullmatch(commitment):
+        return Problem("the commitment to the input is not a hash")
+    names = {column.name for column in certificate.schema.columns} | set(certificate.schema.released)
+    if not all(_is_fact(value, names) for value in certificate.evidence.values()):
+        return Problem("the evidence holds more than numbers and names of columns")
+    if not _are_levels(certificate.evidence.get("levels", {}), set(certificate.schema.released)):
+        return Problem("the evidence names levels of columns that are not released, or levels that are none")
+    return None
+
+
+def _are_levels(levels: object, released: set[str]) -> bool:
+    """Whether released columns, and no others, have a level each, or several."""
+    if not isinstance(levels, dict) or not set(levels) <= released:
+        return False
+    listed = [level if isinstance(level, list) else [level] for level in levels.values()]
+    return all(type(level) is int and level >= 0 for several in listed for level in several)
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _is_fact(value: object, names: set[str], depth: int = 4) -> bool:
+    """Whether a value of the evidence is a number, a name of a column, or made of such."""
+    match value:
+        case bool():
+            return False
+        case int() | float() | None:
+            return True
+        case str():
+            return value in names or _is_number(value)
+        case list():
+            return depth > 0 and all(_is_fact(item, names, depth - 1) for item in value)
+        case dict():
+            own = {"columns", "rows", "classes", "scale", "epsilon", "error"} | names
+            return depth > 0 and set(value) <= own and all(_is_fact(v, names, depth - 1) for v in value.values())
+    return False
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return text == "Infinity"
+    return True
 
 
 def check_steps(statement: Statement, check: Check) -> Problem | None:
@@ -211,6 +280,8 @@ def _accounting(certificate: Certificate) -> Problem | None:
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     private = any(isinstance(claim, Private) for claim in certificate.claims)
+    if not claimed.is_finite() and (certificate.guarantee.delta or spent[1]):
+        return Problem("a release without an epsilon has no delta")
     if spent[0] != claimed or (private and spent[1] < certificate.guarantee.delta):
         return Problem("the charge is not the cost of the claim")
     if any(whole < part for whole, part in zip(total, spent, strict=True)):

@@ -143,7 +143,7 @@ def test_no_claims_at_all_fail_even_if_no_epsilon_was_charged(copy: Folder) -> N
     copy.forge(("claims",), lambda _: [])
     for which in ("spent", "total"):
         copy.forge(("accounting", which, "epsilon"), lambda _: "Infinity")
-    assert problems(copy.out) == ["glossary", "claims"]
+    assert problems(copy.out) == ["glossary", "claims", "accounting"]
 
 
 @pytest.mark.parametrize("claim", [0, 1, 4, 5])

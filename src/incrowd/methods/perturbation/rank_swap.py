@@ -22,7 +22,7 @@ from incrowd.methods.perturbation.shared.steps import ColumnMasking, Exactness, 
 
 @dataclass(frozen=True, kw_only=True)
 class SwapRanks(ColumnMasking):
-    """Values are paired with others whose rank is at most a share of the rows away, and the two change places."""
+    """Values are paired with others at most a share of the rows, or one place, away in rank; the two change places."""
 
     kind: ClassVar[str] = "swap ranks"
     title: ClassVar[str] = "Swap neighbors"
@@ -30,7 +30,8 @@ class SwapRanks(ColumnMasking):
     numeric: ClassVar[bool] = True
     source: ClassVar[Theorem] = Theorem(
         "rank-swapping",
-        "Moore 1996, rank swapping: values only change places, with others at most a share of the rows away in rank",
+        "Moore 1996, rank swapping: values only change places, with others at most a share of the rows, or one place, "
+        "away in rank",
     )
     statistics = ((KeptStatistic.VALUES, Exactness.EXACT), (KeptStatistic.RANKS, Exactness.EXACT))
 
@@ -52,7 +53,7 @@ class SwapRanks(ColumnMasking):
     def sentence(self) -> str:
         swapped = (
             f"In {column_list(self.columns)}, each value changes places with one whose rank is at most a share of "
-            f"{float(self.share):g} of the rows away{by_group(self.within)}."
+            f"{float(self.share):g} of the rows away, or one place{by_group(self.within)}."
         )
         if self.correlation is None:
             return swapped
@@ -74,7 +75,8 @@ class RankSwap(GroupedMask):
     `correlation`, blocks are as large as they may be while the correlation of a column with its original stays at least
     that on average over the coins.
 
-    Guarantee: none to people.  Every value occurs as often as before, and no rank moves by more than the share.
+    Guarantee: none to people.  Every value occurs as often as before, and no rank moves by more than the share of the
+    rows, or by more than one place where that share is less than a row.  The only row of a group stays as it is.
 
     Assumes: nothing.
 
@@ -121,8 +123,13 @@ class RankSwap(GroupedMask):
         return partners
 
     def window(self, ascending: Numbers) -> int:
-        """Return by how many places a rank may move at most."""
-        most = int(self.share * len(ascending))
+        """Return by how many places a rank may move at most.
+
+        >>> [RankSwap(("income",), Fraction(1, 20)).window(np.arange(rows)) for rows in (1, 2, 19, 60)]
+        [0, 1, 1, 3]
+        """
+        # A share of less than one row would leave small groups unmasked without a word.
+        most = max(int(self.share * len(ascending)), min(1, len(ascending) - 1))
         if self.correlation is None or most == 0 or not ascending.std():
             return most
         windows = sorted({int(most * part / 64) for part in range(65)}, reverse=True)

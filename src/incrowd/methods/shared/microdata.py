@@ -20,11 +20,6 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.outcome import Outcome, inference
 
 WEIGHT = "weight"
-_THRESHOLDS = {
-    "0.09": "classes of at least 11; European Medicines Agency, Policy 0070, for public release",
-    "0.2": "classes of at least 5; a common custom",
-    "0.33": "classes of at least 3; a custom for recipients under contract",
-}
 
 
 @dataclass(frozen=True)
@@ -67,15 +62,18 @@ class Microdata(Outcome):
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output shows under three attackers and the three tests of the EU's Opinion 05/2014."""
-        return exposure(self.counts.counts, unit, private=private)
+        """Return what the output shows under three attackers."""
+        return exposure(self.counts.counts, unit)
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return opinion_of_rows(self.counts.counts, unit, private=private)
 
 
-def exposure(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str, Any]:
+def exposure(sizes: NDArray[np.int64], unit: Unit) -> dict[str, Any]:
     """Return what a table shows by the sizes of its classes of rows that look alike.
 
     >>> from incrowd.core.unit import Unit
-    >>> exposure(np.array([5, 20]), Unit(), private=False)["prosecutor"]
+    >>> exposure(np.array([5, 20]), Unit())["prosecutor"]
     '0.200000'
     """
     if not len(sizes):
@@ -88,9 +86,17 @@ def exposure(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str
         "prosecutor": f"{min(1.0, several / smallest):.6f}",
         "journalist": f"{min(1.0, several / smallest):.6f}",
         "marketer": f"{min(1.0, several * classes / rows):.6f}",
-        "thresholds": _THRESHOLDS,
-        "singling out": f"no tuple occurs fewer than {smallest} times"
-        + (f", in rows of at least {math.ceil(smallest / several)} people" if several > 1 else ""),
+    }
+
+
+def opinion_of_rows(sizes: NDArray[np.int64], unit: Unit, *, private: bool) -> dict[str, str]:
+    """Return the three tests of Opinion 05/2014 for rows in classes of these sizes."""
+    if not len(sizes):
+        return {}
+    smallest, several = int(sizes.min()), unit.max_rows
+    people = f", in rows of at least {math.ceil(smallest / several)} people" if several > 1 else ""
+    return {
+        "singling out": f"no tuple occurs fewer than {smallest} times{people}",
         "linkability": "identifiers are not released; rows are in the order of their values",
         "inference": inference(private=private),
     }
@@ -202,8 +208,11 @@ class Anonymized(Outcome):
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output shows under three attackers and the three tests of the EU's Opinion 05/2014."""
-        return exposure(self.sizes, unit, private=private)
+        """Return what the output shows under three attackers."""
+        return exposure(self.sizes, unit)
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return opinion_of_rows(self.sizes, unit, private=private)
 
 
 def _rows(values: pa.Array, codes: Codes) -> pa.Array:

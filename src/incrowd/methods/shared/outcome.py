@@ -90,7 +90,11 @@ class Outcome(ABC):
 
     @abstractmethod
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output itself shows, for the certificate; `private` tells whether some ε bounds it."""
+        """Return what the output itself shows, for the certificate: numbers, and names of columns."""
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        """Return the three tests of the EU's Opinion 05/2014 in words; `private` tells whether some ε bounds it."""
+        return {}
 
     @property
     def tuples(self) -> int | None:
@@ -198,7 +202,7 @@ class Histogram(Tabular):
         return (ReleasedTuples(text_of(self.table.select(self.labels)), np.maximum(self.counts, 0), faithful=False),)
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the published counts show of themselves, and the three tests of the EU's Opinion 05/2014."""
+        """Return what the published counts show of themselves."""
         counts = self.counts
         above = counts[counts > 0]
         exact = {} if self.exact is None else {"exact counts": int(self.exact.sum())}
@@ -207,6 +211,10 @@ class Histogram(Tabular):
             "bins above zero": len(above),
             **({"smallest count above zero": int(above.min())} if len(above) else {}),
             **exact,
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return {
             "singling out": "no rows are published, only how many there are in each bin",
             "linkability": "no rows are published: there is nothing to link but the counts of bins",
             "inference": inference(private=private),
@@ -229,8 +237,10 @@ class Selection(Tabular):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what a list of winners shows of itself."""
+        return {"ranks": len(self)}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         return {
-            "ranks": len(self),
             "singling out": "no rows are published, only which bins are among the most common",
             "linkability": "no rows are published: there is nothing to link but names of bins",
             "inference": inference(private=True),

@@ -13,14 +13,23 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verifier.check import CheckOutcome, Problem
+from incrowd.verifier.check import CheckOutcome, Problem, undecided
 
-_ELSEWHERE = {"levels"}  # the method's own check compares chosen levels with the labels
+_LEVELS = frozenset({"levels"})  # which level a label is from, only its hierarchy tells
 
 
-def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-    """Compare published files with the certificate; `output` is what they were reopened as."""
-    yield CheckOutcome("evidence", _evidence(certificate, output), "the file shows the same")
+def check_output(
+    certificate: Certificate, output: Any, files: tuple[Path, ...], stated: frozenset[str]
+) -> Iterator[CheckOutcome]:
+    """Compare published files with the certificate; `output` is what they were reopened as.
+
+    `stated` are keys of the evidence that were paid for and that no file shows.
+    """
+    stated |= _LEVELS
+    yield CheckOutcome("evidence", _evidence(certificate, output, stated), "the file shows the same")
+    names = sorted(stated & set(certificate.evidence))
+    if names:
+        yield undecided("stated by the maker", f"no file shows {', '.join(names)}")
     files = files[: len(output.parts)]  # documents stand after the tables
     scattered = any(_scattered(part, path) for part, path in zip(output.parts, files, strict=True))
     order = Problem("equal rows are not adjacent") if scattered else None
@@ -29,14 +38,15 @@ def check_output(certificate: Certificate, output: Any, files: tuple[Path, ...])
     yield CheckOutcome("metadata of the file", notes if any(map(_annotated, files)) else None, "there is none")
 
 
-def _evidence(certificate: Certificate, output: Any) -> Problem | None:
+def _evidence(certificate: Certificate, output: Any, elsewhere: frozenset[str]) -> Problem | None:
     """Return that the evidence is not what the published table shows, or None."""
     try:
         private = Decimal(certificate.accounting.spent.epsilon).is_finite()
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     seen, stated = encode(output.evidence(certificate.guarantee.unit, private=private)), certificate.evidence
-    wrong = sorted(name for name in {*seen, *stated} - _ELSEWHERE if seen.get(name) != stated.get(name))
+    compared = {*seen, *stated} - elsewhere
+    wrong = sorted(name for name in compared if seen.get(name) != stated.get(name))
     return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
 
 

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
+from incrowd.core.limits import CERTIFICATE_BYTES, check_depth, check_size
 from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, steps_around
 from incrowd.core.steps.choices import LevelsByLook
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
+from incrowd.engines.regular_file import identity_of, is_regular, open_regular, read_bounded
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain_entry import Anchor
 from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
-from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, placed, tables_of
+from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, is_present, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import admit, admitted, check_of, require_admitted, vocabulary
@@ -29,6 +31,7 @@ from incrowd.workflows.verify.signing import check_signature, public_key
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.local.survey_file import SurveyFile
     from incrowd.workflows.policy.policy import Policy
 
 _ASSUMED, _REPORT, _CODE = "assumption", "report", "outside code"
@@ -46,7 +49,7 @@ class References(TypedDict, total=False):
     ledger: Ledger | None
     trusted: Path | None
     parent: Path | None
-    policy: Policy | None
+    policy: Policy | SurveyFile | None
     distribution: str | None
 
 
@@ -123,26 +126,31 @@ class Verification:
 
 def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
     passed = [finding.about for finding in findings if finding.verdict is Verdict.PASSED]
-    claims = sum(about.startswith("claim: ") for about in passed)
+    claims = sum(about.startswith(("claim: ", "other published bound: ")) for about in passed)
     return f"{len(passed)} checks" + (f", {claims} of them recomputed claims" if claims else "")
 
 
 def read_certificate(path: Path) -> Certificate:
     """Read a certificate from its file, or from the folder of its release."""
+    return certificate_of(plain_certificate(path))
+
+
+def plain_certificate(path: Path) -> dict[str, object]:
+    """Read the JSON of a certificate; one that is larger, deeper or longer than certificates are is refused."""
     file = path / CERTIFICATE if path.is_dir() else path
     try:
-        return certificate_of(_loaded(file))
+        content = read_bounded(file, CERTIFICATE_BYTES)
+        check_size(content, "a certificate")
+        plain: dict[str, object] = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
-    except (AttributeError, RecursionError):
-        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.") from None
-
-
-def _loaded(file: Path) -> dict[str, object]:
-    try:
-        plain: dict[str, object] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:  # no text, no JSON, or a whole number of thousands of digits
-        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.") from None
+    except InvalidParameter:
+        raise
+    except (ValueError, RecursionError):  # no text, no JSON, nested for ever, or a number of thousands of digits
+        plain = {}
+    if not plain or not isinstance(plain, dict):
+        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.")
+    check_depth(plain, "a certificate")
     return plain
 
 
@@ -157,6 +165,8 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
     if (distribution := held.get("distribution")) is not None:
         admit(distribution)
     certificate, folder = read_certificate(path), path if path.is_dir() else path.parent
+    files = (*placed(certificate, folder, data), folder / REPORT)
+    before = list(map(identity_of, files))
     findings = [
         *check_files(certificate, folder, data),
         *_folder(certificate, path, (data, held.get("trusted"))),
@@ -173,7 +183,19 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_signature(certificate, held.get("trusted")),
         *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
     ]
+    if list(map(identity_of, files)) != before:
+        findings.append(failed("files", "a file was exchanged or changed while it was verified"))
     return Verification(certificate, tuple(findings))
+
+
+def verify_named(folder: Path, policy: Path | None, ledger: str | None, trusted: Path | None) -> Verification:
+    """Check a release against a policy by its file and a ledger by its address, as another process can be told."""
+    from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.policy.policy import load_policy
+
+    book = None if ledger is None else Ledger.open(ledger)
+    same = None if policy is None else load_policy(policy)
+    return verify(folder, ledger=book, policy=same, trusted=trusted)
 
 
 def _name(plain: dict[str, object]) -> object:
@@ -204,7 +226,7 @@ def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]
 def _contents(certificate: Certificate, folder: Path, data: Path | None) -> Iterator[CheckOutcome]:
     """Look into the files, as the method says: which columns there are, and whether they keep what was guaranteed."""
     files = placed(certificate, folder, data)
-    if not files or not all(file.is_file() for file in files):
+    if not files or not all(is_present(file, data) for file in files):
         return
     try:
         yield from check_of(certificate.method.name).inspect(statement_of(certificate), files)
@@ -220,8 +242,9 @@ def _appearance(certificate: Certificate, folder: Path, data: Path | None) -> It
     if not files:
         return
     try:
-        output = check_of(certificate.method.name).reopen(statement_of(certificate), files)
-        yield from check_output(certificate, output, files)
+        check = check_of(certificate.method.name)
+        output = check.reopen(statement_of(certificate), files)
+        yield from check_output(certificate, output, files, check.stated)
         yield from _report(certificate, output, folder)
     except Exception as error:  # noqa: BLE001 - whatever a reader makes of a damaged file, the check has failed
         yield failed("evidence", f"the file cannot be counted ({type(error).__name__})")
@@ -232,10 +255,11 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
     from incrowd.workflows.report.page import GENERATOR, public_report
 
     file = folder / REPORT
-    if not file.is_file():
+    if not is_regular(file):
         return
     bare = replace(certificate, outputs=tables_of(certificate), signature=None)
-    page = file.read_text(encoding="utf-8")
+    with open_regular(file) as opened:
+        page = opened.read().decode("utf-8")
     if page == public_report(bare, output):
         yield CheckOutcome(_REPORT, None, "regenerated: identical")
     elif GENERATOR in page:
@@ -269,14 +293,25 @@ def _descent(certificate: Certificate, files: tuple[Path, ...], held: References
     yield CheckOutcome("parent", problem, right)
 
 
-def _policy(certificate: Certificate, policy: Policy | None) -> Iterator[CheckOutcome]:
+def _policy(certificate: Certificate, policy: Policy | SurveyFile | None) -> Iterator[CheckOutcome]:
     """Recompute the whole plan and compare every leaf of it."""
+    from incrowd.workflows.local.survey_file import SurveyFile
+
     if policy is None:
         return
-    if policy.hash != certificate.policy_hash:
-        yield failed("policy", "this is not the policy of the release")
+    survey = isinstance(policy, SurveyFile)
+    if certificate.policy_hash != (policy.survey.id if isinstance(policy, SurveyFile) else policy.hash):
+        yield failed("policy", f"this is not the {'survey' if survey else 'policy'} of the release")
         return
-    yield CheckOutcome("policy", _unlike(certificate, policy), "the recomputed plan is identical")
+    problem = _unlike_survey(certificate, policy) if isinstance(policy, SurveyFile) else _unlike(certificate, policy)
+    yield CheckOutcome("policy", problem, "the recomputed plan is identical")
+
+
+def _unlike_survey(certificate: Certificate, file: SurveyFile) -> Problem | None:
+    """Return that a survey file gives another plan than the certificate tells of, or None."""
+    plan, stated = file.survey.plan, (certificate.steps, certificate.guarantee, certificate.claims)
+    same = (plan.steps, plan.guarantee, plan.claims) == stated and certificate.dataset.name == file.survey.name
+    return None if same else Problem("the recomputed plan has other steps, guarantees or claims, or another name")
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -305,8 +340,19 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
         return Problem("the policy checks another consent, or none")
     made = replace(made, steps=own_steps(made.steps)).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.guarantee, made.claims) == stated
-    same_plan = same and columns == encode(certificate.schema.columns)
-    return None if same_plan else Problem("the recomputed plan has other steps, guarantees, claims or columns")
+    if not same or columns != encode(certificate.schema.columns):
+        return Problem("the recomputed plan has other steps, guarantees, claims or columns")
+    return _declared_otherwise(certificate, policy)
+
+
+def _declared_otherwise(certificate: Certificate, policy: Policy) -> Problem | None:
+    """Return that a certificate names the dataset, its people or its period otherwise than the policy, or None."""
+    from incrowd.workflows.release.certify import dataset_of
+
+    stated = certificate.dataset
+    if stated != dataset_of(policy, stated.commitment, stated.together_with or ()):
+        return Problem("the policy declares another name, version, period or people of the dataset")
+    return None
 
 
 def _ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[CheckOutcome]:

@@ -152,6 +152,11 @@ class ItemTable(Outcome):
             "largest set": int(sets.lengths.max()),
             "smallest support": min(smallest_support(sets.within(classes), self.m), int(np.bincount(classes).min())),
             "unique rows": alone,
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        alone = int((self.rows.counts == 1).sum())
+        return {
             "singling out": f"{alone:,} rows are like no other: who knows more than {self.m} items may find one",
             "linkability": "identifiers are not released; rows are in the order of their values",
             "inference": inference(private=False),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.core.claims.claim import GROUPS, Claim, Precondition, assumed, checked, proved
 from incrowd.core.claims.privacy import Anonymity, ApproximatePrivacy, blended
@@ -23,7 +24,7 @@ from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.shared.microdata import Microdata, exposure
+from incrowd.methods.shared.microdata import Microdata, exposure, opinion_of_rows
 from incrowd.methods.shared.outcome import Outcome
 
 _COUNTED_TUPLES_EACH_TABLE = Theorem(
@@ -338,9 +339,17 @@ class Sliced(Outcome):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return what all tables show together, the worst of them counting, and the size of each."""
-        together = exposure(np.concatenate([table.counts.counts for table in self.tables]), unit, private=private)
+        together = exposure(self._sizes, unit)
         tables = [
             {"columns": list(table.schema.names), "rows": len(table), "classes": len(table.counts)}
             for table in self.tables
         ]
-        return {**together, **({"linkability": _UNLINKED} if len(self) else {}), "tables": tables}
+        return {**together, "tables": tables}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        tests = opinion_of_rows(self._sizes, unit, private=private)
+        return tests | ({"linkability": _UNLINKED} if tests else {})
+
+    @property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.concatenate([table.counts.counts for table in self.tables])

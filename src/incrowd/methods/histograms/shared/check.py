@@ -24,6 +24,7 @@ from incrowd.core.steps.samples import moved
 from incrowd.core.unit import Unit
 from incrowd.methods.shared.outcome import COUNT, EXACT, Histogram
 from incrowd.verifier.check import Check, CheckOutcome, Problem
+from incrowd.verifier.slow_accountant.noise import rounds_delta
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -254,7 +255,7 @@ def noise_delta(law: Law, scale: Fraction, unit: Unit, epsilon: Fraction) -> flo
     width, most = float(scale), float(min(Fraction(epsilon), Fraction(700)))
     if rows * moves == 1:
         return gaussian_delta(width, most)
-    return concentrated_delta(rows**2 * moves / (2.0 * width**2), most)
+    return rounds_delta(rows**2 * moves / (2 * scale**2), scale, rows * moves, most)
 
 
 def gaussian_delta(scale: float, epsilon: float) -> float:
@@ -268,25 +269,6 @@ def gaussian_delta(scale: float, epsilon: float) -> float:
     law, shifted = _bell(outcomes, scale), _bell(outcomes - 1.0, scale)
     over = shifted - math.exp(min(epsilon, 700.0)) * law
     return float(np.sum(np.maximum(0.0, over)) / np.sum(law))
-
-
-def concentrated_delta(rho: float, epsilon: float) -> float:
-    """Return a δ of ρ-zero-concentrated privacy at ε: the least over orders of Rényi divergence.
-
-    Source: Canonne, Kamath & Steinke 2020, Proposition 12, tried on a grid that is then refined.
-
-    >>> concentrated_delta(0.1, 3.0) < 1e-4
-    True
-    """
-    low, high = 1e-6, 1e9
-    for _ in range(3):
-        above = np.geomspace(low, high, 20_001)
-        logs = (
-            above * ((1.0 + above) * rho - epsilon) - np.log(above) + (1.0 + above) * (np.log(above) - np.log1p(above))
-        )
-        best = int(np.argmin(logs))
-        low, high = float(above[max(0, best - 1)]), float(above[min(len(above) - 1, best + 1)])
-    return math.exp(min(0.0, float(logs[best])))
 
 
 def _fall(times: Fraction) -> float:

@@ -18,6 +18,7 @@ from incrowd.core.schema import Role, Schema
 from incrowd.core.steps.rows import Arrange, keep_rows, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
+from incrowd.core.words import counted
 from incrowd.errors import GuaranteeBroken, Infeasible, InvalidParameter
 from incrowd.methods.perturbation.shared.frame import Places, RowFrame, covariance
 from incrowd.methods.perturbation.shared.output import MaskedRows, Stage, rows_of
@@ -150,11 +151,22 @@ class PlannedMask:
         if not self._by_group:
             self.mask.examine(rows)
             return
-        for part in rows.frame.parts(self._by_group):
-            try:
-                self.mask.examine(rows.take(part))
-            except Infeasible as error:
-                raise Infeasible(f"in some group of rows alike in {', '.join(self._by_group)}: {error}") from None
+        parts = rows.frame.parts(self._by_group)
+        refusals = [refusal for part in parts if (refusal := self._refusal(rows.take(part))) is not None]
+        if refusals:
+            raise Infeasible(
+                f"in {len(refusals):,} of {counted(len(parts), 'group')} of rows alike in "
+                f"{', '.join(self._by_group)}: {refusals[0]} Or make larger groups: name fewer columns in `within`, or "
+                "generalize them."
+            )
+
+    def _refusal(self, group: MaskInput) -> str | None:
+        """Return why a group of rows cannot be masked by itself, or None."""
+        try:
+            self.mask.examine(group)
+        except Infeasible as error:
+            return str(error)
+        return None
 
     def apply(self, rows: MaskInput) -> RowFrame:
         """Return the rows as the mask leaves them."""
@@ -279,7 +291,12 @@ def need_spread(frame: RowFrame, names: Sequence[str], *, whole: bool) -> None:
     """Refuse columns that do not vary and, where `whole`, columns one of which follows from the others."""
     values = frame.matrix(names)
     for name, column in zip(names, values.T, strict=True):
-        if len(column) < 2 or not np.nanstd(column) > 0:
+        present = column[~np.isnan(column)]
+        if len(present) < 2:
+            raise Infeasible(
+                f"{name!r} has a value in fewer than two rows, which show no spread to mask it by. Suppress these rows."
+            )
+        if not present.std() > 0:
             raise Infeasible(f"{name!r} is the same in every row: there is nothing to mask in it. Leave it out.")
     if not whole:
         return

@@ -68,14 +68,14 @@ class MaskedRows(Tabular):
         return len(np.unique(RowFrame(self.table).groups(self.table.column_names)))
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output shows of itself, and the three tests of the EU's Opinion 05/2014."""
+        """Return what the output shows of itself."""
         if not len(self):
             return {"rows": 0, "classes": 0}
+        return {"rows": len(self), "classes": len(self.sizes), "smallest class": int(self.sizes.min())}
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
         bound = "bounded by the claims above, whatever the attacker knows"
         return {
-            "rows": len(self),
-            "classes": len(self.sizes),
-            "smallest class": int(self.sizes.min()),
             "singling out": bound if private else "not bounded: values are masked, and how well is measured",
             "linkability": bound if private else "not bounded: identifiers are not released; masked values may be near",
             "inference": bound if private else "not bounded: this release has no epsilon",

@@ -45,7 +45,7 @@ class KeptStatistic(KeyedText):
     MOMENTS = "moments", "the mean of each column and all variances and covariances among them"
     COVARIANCES = "covariances", "all covariances among different columns"
     CORRELATIONS = "correlations", "all correlations among the columns"
-    RANKS = "ranks", "the rank of each value, within the stated share of the rows"
+    RANKS = "ranks", "the rank of each value, within the stated share of the rows or one place"
     TABLES = "tables-without-area", "every table that leaves the area out"
     FREQUENCIES = "frequencies", "how often each value occurs"
     RANK_CORRELATIONS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 class SyntheticRows(Tabular):
     """Rows that were drawn from a model, in the order of what they show.
 
-    Read again from its files, what was measured is `stated` by its certificate; `declared` says that how many rows
-    there are is so.  `errors` are those of each table of the workload, where the policy asks for them.
+    Read again from its files, what was measured is not told; `declared` says that how many rows there are is so.
+    `errors` are those of each table of the workload, where the policy asks for them.
     """
 
     form: ClassVar[str] = "synthetic rows"
@@ -64,7 +64,6 @@ class SyntheticRows(Tabular):
     search: TableSelection | None = None
     evaluation: Evaluation | None = None
     names: tuple[str, ...] = ()
-    stated: Mapping[str, Any] = field(default_factory=dict)
     declared: bool = False
     errors: TableErrors | None = None
 
@@ -74,8 +73,9 @@ class SyntheticRows(Tabular):
         return {} if self.model is None else {MODEL: self.model.to_text()}
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
+        """Return what the rows show and, where they were released here, what was measured with noise."""
         if self.search is None or self.evaluation is None:
-            return {**self.stated, "rows": len(self)}
+            return {"rows": len(self)}
         pairs = max(1, len(self.names) * (len(self.names) - 1) // 2)
         return {
             "rows": len(self),
@@ -90,6 +90,10 @@ class SyntheticRows(Tabular):
             "margin of the error": f"{self.evaluation.margin:.6f}",
             "error scale": str(self.evaluation.scale),
             **self._errors(),
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return {
             "singling out": "no row of the data is published: all rows are drawn from noisy tables",
             "linkability": "no row of the data is published: there is nothing to link",
             "inference": "bounded by the claims above, for every attribute, whatever the attacker knows",
@@ -108,6 +112,11 @@ class SyntheticRows(Tabular):
         }
 
 
+STATED = frozenset(
+    {"rows declared", "rows estimated", "tables", "pairs", "mean error of pairs", "margin of the error", "error scale"}
+    | {"errors of tables", "margin of each table", "scale of each table"}
+)
+"""The evidence that noisy measurements paid for and no file shows."""
 _CLOSE = 1e-6
 _MOST_ROWS = 10**8
 _NORMAL = 1.959964
@@ -119,7 +128,9 @@ class SyntheticCheck(Check):
 
     def __init__(self) -> None:
         super().__init__(
-            order=(maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows)), claims=(ApproximatePrivacy,)
+            order=(maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows)),
+            claims=(ApproximatePrivacy,),
+            stated=STATED,
         )
 
     def contradiction(self, statement: Statement) -> Problem | None:
@@ -161,12 +172,14 @@ class SyntheticCheck(Check):
         text = pa.schema([(name, pa.string()) for name in names])
         batches = [batch.cast(text) for batch in open_source(str(files[0])).batches(names)]
         table = pa.Table.from_batches(batches, schema=text)
-        return SyntheticRows(table, SyntheticModel.load(files[1]), stated=statement.evidence)
+        return SyntheticRows(table, SyntheticModel.load(files[1]))
 
 
 def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
     """Return that the tables which the evidence names cost more than ρ, or cannot be read; nothing names none."""
     try:
+        if not _well_formed(statement.evidence):
+            return Problem("the evidence has other fields than measurements have")
         names = set(measure.names)
         if any(not set(table["columns"]) <= names for table in statement.evidence["tables"]):
             return Problem("a table is named that no such columns make")
@@ -181,6 +194,20 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
         return _misstated(statement, measure)
     except _UNREADABLE:
         return Problem("the tables that were measured cannot be read")
+
+
+def _well_formed(evidence: Mapping[str, Any]) -> bool:
+    """Whether the evidence has no fields but those of measurements, and numbers in them."""
+    tables, errors = evidence["tables"], evidence.get("errors of tables", [])
+    numbers = [evidence[name] for name in ("mean error of pairs", "margin of the error", "error scale")]
+    numbers += [evidence[name] for name in ("margin of each table", "scale of each table") if name in evidence]
+    numbers += [value for item in (*tables, *errors) for name, value in item.items() if name != "columns"]
+    forms = ({"columns", "scale"}, {"columns", "scale", "epsilon"})
+    proper = all(set(item) in forms for item in tables) and all(set(item) == {"columns", "error"} for item in errors)
+    whole = all(
+        type(evidence[name]) is int for name in ("rows", "pairs", "rows declared", "rows estimated") if name in evidence
+    )
+    return proper and whole and set(evidence) <= {*STATED, "rows"} and all(Fraction(number) >= 0 for number in numbers)
 
 
 def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:

@@ -88,6 +88,10 @@ class Points(Outcome):
             "rows": len(self),
             "cells with points": len(self.keys),
             **stated,
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return {
             "singling out": "a point is no one's record: it stands at a place that the grid and chance decide",
             "linkability": "points carry no identifiers, and are in the order of their cells",
             "inference": (

@@ -63,6 +63,10 @@ class ProtectedCells(Tabular):
         return {
             "cells": len(self),
             "empty cells": self.table.column(self.table.num_columns - 1).null_count,
+        }
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        return {
             "singling out": "no rows are published, only numbers of cells",
             "linkability": "no rows are published: there is nothing to link but the numbers of cells",
             "inference": "not bounded: this release has no epsilon",
